@@ -46,6 +46,7 @@ int run_command(CLI::App& program, int argc, char** argv, const RankListener& li
   add(add_generate_command);
   add(add_checkpoint_command);
   add(add_config_command);
+  add(add_data_command);
   add(add_hooks_command);
   add(add_list_command);
   add(add_plugin_command);

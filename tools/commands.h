@@ -24,6 +24,7 @@ Command add_export_command(CLI::App& program);
 Command add_generate_command(CLI::App& program);
 Command add_checkpoint_command(CLI::App& program);
 Command add_config_command(CLI::App& program);
+Command add_data_command(CLI::App& program);
 Command add_hooks_command(CLI::App& program);
 Command add_list_command(CLI::App& program);
 Command add_plugin_command(CLI::App& program);

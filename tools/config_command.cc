@@ -1,17 +1,22 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "distributed/rank_environment.h"
+#include "io/look/data_look.h"
+#include "job/draft/config_draft.h"
 #include "job/monitor_check.h"
 #include "proto/config_reader.h"
 #include "tools/commands.h"
 #include "tools/config_flags.h"
 #include "tools/exit_code.h"
+#include "tools/look/look_flags.h"
 #include "tools/output/output_file.h"
 #include "tools/output/output_kinds.h"
 #include "tools/output/run_inputs.h"
@@ -49,11 +54,50 @@ absl::StatusOr<int> plot(const PlotFlags& flags) {
   return kExitFinished;
 }
 
+struct InitFlags : LookFlags {
+  std::string output;  // "": standard output
+  bool overwrite = false;
+};
+
+// "job.textproto" trains into "out/job".
+std::string output_dir_of(const std::string& config) {
+  const std::string stem = std::filesystem::path(config).stem().string();
+  return "out/" + (stem.empty() ? std::string("job") : stem);
+}
+
+// Unlike other outputs, a configuration is edited, so that one of Millrace is not replaced either.
+absl::Status check_config_output(FileSystem& files, const InitFlags& flags, const DataLook& look) {
+  std::vector<RunInput> inputs;
+  for (const FileLook& file : look.train.files) inputs.push_back({"a file of data", file.path});
+  RETURN_IF_ERROR(check_not_input(files, flags.output, inputs));
+  const absl::StatusOr<FileInfo> there = files.info(flags.output);
+  if (flags.overwrite || !there.ok() || there->size_bytes == 0) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat("cannot write ", flags.output,
+                   ": it is there already; choose another name, or replace it with --overwrite"));
+}
+
+absl::StatusOr<int> init(const InitFlags& flags) {
+  FileSystem& files = FileSystem::local();
+  ASSIGN_OR_RETURN(const LookOptions options, look_options(flags));
+  ASSIGN_OR_RETURN(const DataLook look, look_at_data(files, options));
+  ASSIGN_OR_RETURN(const std::string text, draft_config(look, output_dir_of(flags.output)));
+  if (flags.output.empty()) {
+    std::cout << text << std::flush;
+    return kExitFinished;
+  }
+  RETURN_IF_ERROR(check_config_output(files, flags, look), "--output");
+  RETURN_IF_ERROR(write_output_file(files, flags.output,
+                                    [&](WritableFile& file) { return file.append(text); }));
+  std::cout << "wrote " << flags.output << "\n" << std::flush;
+  return kExitFinished;
+}
+
 }  // namespace
 
 Command add_config_command(CLI::App& program) {
   auto flags = std::make_shared<ConfigFlags>();  // shared with the parser's callbacks
-  CLI::App* command = program.add_subcommand("config", "look at a configuration");
+  CLI::App* command = program.add_subcommand("config", "make a configuration, or look at one");
   command->require_subcommand(1);
   CLI::App* check = command->add_subcommand("check", "validate it and print what it comes to");
   CLI::App* defaults =
@@ -67,9 +111,17 @@ Command add_config_command(CLI::App& program) {
       ->add_option("--length", plot_flags->length,
                    "steps, examples, epochs or windows to draw; by default all of training")
       ->check(CLI::PositiveNumber);
+  auto init_flags = std::make_shared<InitFlags>();  // likewise
+  CLI::App* init_command = command->add_subcommand(
+      "init", "write a configuration that trains on files of data, with comments");
+  add_look_flags(*init_command, *init_flags);
+  init_command->add_option("--output", init_flags->output,
+                           "file to write, such as job.textproto [standard output]");
+  init_command->add_flag("--overwrite", init_flags->overwrite, "replace the file of --output");
   add_config_flags(*check, *flags);
   add_config_flags(*defaults, *flags);
-  return [flags, plot_flags, defaults, rates] {
+  return [flags, plot_flags, init_flags, defaults, rates, init_command] {
+    if (init_command->parsed()) return init(*init_flags);
     return rates->parsed() ? plot(*plot_flags) : print(*flags, defaults->parsed());
   };
 }

@@ -1,0 +1,219 @@
+#include "io/look/column_look.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <functional>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "base/hash.h"
+
+namespace millrace {
+namespace {
+
+constexpr int64_t kKept = 8192;
+constexpr int64_t kQuantiles = 100;  // steps
+
+// Parses an integer as ids are written: no sign "+", no spaces and no leading zeros, which would be
+// lost in a number.
+bool parse_integer(absl::string_view text, int64_t* value) {
+  const absl::string_view digits = absl::StartsWith(text, "-") ? text.substr(1) : text;
+  if (digits.empty() || !absl::ascii_isdigit(digits[0])) return false;
+  if (digits.size() > 1 && digits[0] == '0') return false;
+  return absl::ascii_isdigit(text.back()) && absl::SimpleAtoi(text, value);
+}
+
+bool parse_number(absl::string_view text, double* value) {
+  if (text.empty() || absl::ascii_isspace(text.front()) || absl::ascii_isspace(text.back())) {
+    return false;
+  }
+  // "007" and "+1" are codes, whose form matters.
+  const absl::string_view digits = absl::StartsWith(text, "-") ? text.substr(1) : text;
+  if (digits.size() > 1 && digits[0] == '0' && absl::ascii_isdigit(digits[1])) return false;
+  return absl::SimpleAtod(text, value);
+}
+
+bool is_integer(double value) {
+  return std::floor(value) == value && std::abs(value) < 9007199254740992.0;  // 2^53
+}
+
+}  // namespace
+
+absl::string_view name_of(ValueKind kind) {
+  switch (kind) {
+    case ValueKind::kInteger: return "integer";
+    case ValueKind::kNumber: return "number";
+    case ValueKind::kText: return "text";
+    case ValueKind::kUnreadable: return "unreadable";
+  }
+  return "";
+}
+
+double ColumnLook::missing_share() const {
+  return rows == 0 ? 0 : static_cast<double>(missing_rows) / static_cast<double>(rows);
+}
+
+double ColumnLook::quantile(double p) const {
+  if (quantiles.empty()) return 0;
+  const double place = p * static_cast<double>(quantiles.size() - 1);
+  return quantiles[static_cast<size_t>(std::lround(place))];
+}
+
+double estimate_distinct(double sampled, double all, double distinct, double once) {
+  if (sampled <= 0 || all <= sampled) return distinct;
+  const double estimate = sampled * distinct / (sampled - once + once * sampled / all);
+  return std::clamp(estimate, distinct, all);
+}
+
+ColumnSampler::ColumnSampler(const FileColumn& column) : type_(column.type) {
+  look_.name = column.name;
+  look_.type_name = column.type_name;
+  look_.is_delimited_text = column.type == ValueType::kText;
+  if (!column.supported) return;
+  switch (column.type) {
+    case ValueType::kInt64:
+    case ValueType::kUint64: look_.kind = ValueKind::kInteger; break;
+    case ValueType::kDouble: look_.kind = ValueKind::kNumber; break;
+    case ValueType::kString:
+    case ValueType::kText: look_.kind = ValueKind::kText; break;
+  }
+}
+
+ValueType ColumnSampler::read_type() const {
+  return type_ == ValueType::kText ? ValueType::kString : type_;
+}
+
+void ColumnSampler::add(const Column& column, absl::Span<uint64_t> row_hashes) {
+  look_.rows += column.rows;
+  for (int64_t row = 0; row < column.rows; ++row) {
+    const int64_t begin = column.begin(row), end = column.end(row);
+    uint64_t hash = row_hashes[row] * 0x9e3779b97f4a7c15ULL + static_cast<uint64_t>(end - begin);
+    for (int64_t i = begin; i < end; ++i) {
+      hash = placement_hash(static_cast<int64_t>(hash ^ add_value(column, i)));
+    }
+    row_hashes[row] = placement_hash(static_cast<int64_t>(hash));
+    look_.missing_rows += end == begin;
+    look_.values += end - begin;
+    look_.max_length = std::max(look_.max_length, end - begin);
+  }
+}
+
+uint64_t ColumnSampler::add_value(const Column& column, int64_t i) {
+  uint64_t hash = 0;
+  switch (column.type) {
+    case ValueType::kInt64:
+    case ValueType::kUint64: hash = add_integer(column.int64s[i]); break;
+    case ValueType::kDouble: hash = add_number(column.doubles[i]); break;
+    case ValueType::kString:
+    case ValueType::kText: hash = add_text(column.strings[i]); break;
+  }
+  ++counts_[hash];
+  return hash;
+}
+
+uint64_t ColumnSampler::add_integer(int64_t value) {
+  add_to_moments(type_ == ValueType::kUint64 ? static_cast<double>(static_cast<uint64_t>(value))
+                                             : static_cast<double>(value));
+  return placement_hash(value);
+}
+
+uint64_t ColumnSampler::add_number(double value) {
+  add_to_moments(value);
+  if (!is_integer(value)) {
+    all_integers_ = false;
+    return placement_hash(std::bit_cast<int64_t>(value));
+  }
+  return placement_hash(static_cast<int64_t>(value));
+}
+
+uint64_t ColumnSampler::add_text(absl::string_view text) {
+  int64_t integer = 0;
+  double number = 0;
+  if (all_integers_ && parse_integer(text, &integer)) return add_integer(integer);
+  all_integers_ = false;
+  if (all_numbers_ && parse_number(text, &number)) {
+    add_to_moments(number);
+  } else {
+    all_numbers_ = false;
+  }
+  return parse_integer(text, &integer) ? placement_hash(integer) : xxh3(text);
+}
+
+void ColumnSampler::add_to_moments(double value) {
+  if (!std::isfinite(value)) {
+    ++look_.not_finite;
+    return;
+  }
+  look_.min = finite_ == 0 ? value : std::min(look_.min, value);
+  look_.max = finite_ == 0 ? value : std::max(look_.max, value);
+  sum_ += value;
+  if (finite_ % stride_ == 0) {
+    if (static_cast<int64_t>(kept_.size()) == kKept) {
+      for (int64_t i = 0; i < kKept / 2; ++i) kept_[i] = kept_[2 * i];
+      kept_.resize(kKept / 2);
+      stride_ *= 2;
+    }
+    if (finite_ % stride_ == 0) kept_.push_back(value);
+  }
+  ++finite_;
+}
+
+void ColumnSampler::count_frequencies(int64_t total_rows, ColumnLook& look) const {
+  look.distinct = static_cast<int64_t>(counts_.size());
+  std::vector<int64_t> top;
+  int64_t once = 0, most = 0;
+  uint64_t most_hash = 0;
+  for (const auto& [hash, count] : counts_) {
+    once += count == 1;
+    top.push_back(count);
+    if (count < most || (count == most && hash > most_hash)) continue;
+    most = count;
+    most_hash = hash;
+  }
+  look.most_frequent = inverse_placement_hash(most_hash);
+  const size_t ten = std::min<size_t>(10, top.size());
+  std::partial_sort(top.begin(), top.begin() + static_cast<int64_t>(ten), top.end(),
+                    std::greater<>());
+  int64_t of_ten = 0;
+  for (size_t i = 0; i < ten; ++i) of_ten += top[i];
+  const double values = static_cast<double>(look.values);
+  if (look.values > 0) {
+    look.top_share = static_cast<double>(most) / values;
+    look.top_ten_share = static_cast<double>(of_ten) / values;
+  }
+  const double all =
+      look.rows == 0 ? 0
+                     : values / static_cast<double>(look.rows) * static_cast<double>(total_rows);
+  look.estimated_distinct =
+      estimate_distinct(values, all, static_cast<double>(look.distinct), static_cast<double>(once));
+}
+
+ColumnLook ColumnSampler::finish(int64_t total_rows) const {
+  ColumnLook look = look_;
+  const int64_t rows_with_values = look.rows - look.missing_rows;
+  if (rows_with_values > 0) {
+    look.mean_length = static_cast<double>(look.values) / static_cast<double>(rows_with_values);
+  }
+  count_frequencies(total_rows, look);
+  if (look.is_delimited_text && look.values > 0 && (all_integers_ || all_numbers_)) {
+    look.kind = all_integers_ ? ValueKind::kInteger : ValueKind::kNumber;
+  }
+  if (look.kind != ValueKind::kInteger && look.kind != ValueKind::kNumber) {
+    look.min = look.max = 0;
+    look.not_finite = 0;
+    return look;
+  }
+  look.is_whole = all_integers_ && look.not_finite == 0;
+  if (finite_ == 0) return look;
+  look.mean = sum_ / static_cast<double>(finite_);
+  std::vector<double> sorted = kept_;
+  std::sort(sorted.begin(), sorted.end());
+  sorted.front() = look.min;
+  sorted.back() = look.max;
+  const int64_t last = static_cast<int64_t>(sorted.size()) - 1;
+  for (int64_t i = 0; i <= kQuantiles; ++i) look.quantiles.push_back(sorted[i * last / kQuantiles]);
+  return look;
+}
+
+}  // namespace millrace

@@ -1,0 +1,102 @@
+// Statistics of one column of a sample.
+#ifndef MILLRACE_IO_LOOK_COLUMN_LOOK_H_
+#define MILLRACE_IO_LOOK_COLUMN_LOOK_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "io/column.h"
+#include "io/file_reader.h"
+
+namespace millrace {
+
+// Content of a column, whatever the format stores it as.
+enum class ValueKind {
+  kInteger,
+  kNumber,
+  kText,
+  kUnreadable,  // of a type that no reader reads, such as a struct
+};
+
+// "integer", "number", "text" or "unreadable".
+absl::string_view name_of(ValueKind kind);
+
+// Statistics of a column. Shares are in [0, 1]; statistics of numbers are 0 without numbers.
+struct ColumnLook {
+  std::string name;
+  std::string type_name;  // as the format calls it
+  ValueKind kind = ValueKind::kUnreadable;
+  bool is_delimited_text = false;  // the kind was found by parsing the cells
+  int64_t rows = 0;                // of the sample
+  int64_t missing_rows = 0;        // null, an empty list or an empty cell
+  int64_t values = 0;              // a list counts as many as it holds
+  int64_t distinct = 0;            // different values in the sample
+  // Different values in all rows, estimated from the sample; `distinct` if the sample is all rows.
+  double estimated_distinct = 0;
+  double top_share = 0;      // of the most frequent value among all values
+  double top_ten_share = 0;  // of the ten most frequent values
+  int64_t max_length = 0;    // values in the longest list
+  double mean_length = 0;    // values per row that has any
+
+  // Numbers and integers.
+  double min = 0;
+  double mean = 0;
+  double max = 0;
+  bool is_whole = false;          // every number is an integer
+  int64_t most_frequent = 0;      // integer
+  int64_t not_finite = 0;         // numbers that are infinite or not a number; left out above
+  std::vector<double> quantiles;  // at equal steps from the least to the greatest value
+
+  double missing_share() const;
+  // The value below which a share of `p` lies. REQUIRES: 0 <= p <= 1. Returns 0 without numbers.
+  double quantile(double p) const;
+};
+
+// Estimates the number of different values among `all` values from a sample of `sampled`, which has
+// `distinct` different ones, `once` of them exactly once: the estimator Duj1 of Haas and Stokes,
+// "Estimating the number of classes in a finite population", 1998, as PostgreSQL uses it. Never
+// less than `distinct` nor more than `all`.
+double estimate_distinct(double sampled, double all, double distinct, double once);
+
+// Computes a ColumnLook from the values of a column, piece by piece. Memory grows with the number
+// of different values. Not thread-safe.
+class ColumnSampler {
+ public:
+  explicit ColumnSampler(const FileColumn& column);
+
+  // The type to read the column as.
+  ValueType read_type() const;
+  // Adds rows. Mixes a hash of each row's values into row_hashes[row].
+  // REQUIRES: values of read_type(); one hash per row.
+  void add(const Column& column, absl::Span<uint64_t> row_hashes);
+  // Returns the statistics; `total_rows` is the number of rows that the sample stands for.
+  ColumnLook finish(int64_t total_rows) const;
+
+ private:
+  // Adds one value. Returns its hash.
+  uint64_t add_value(const Column& column, int64_t i);
+  uint64_t add_integer(int64_t value);
+  uint64_t add_number(double value);
+  uint64_t add_text(absl::string_view text);
+  void add_to_moments(double value);
+  void count_frequencies(int64_t total_rows, ColumnLook& look) const;
+
+  ColumnLook look_;
+  ValueType type_;
+  bool all_integers_ = true;
+  bool all_numbers_ = true;
+  int64_t finite_ = 0;
+  double sum_ = 0;
+  absl::flat_hash_map<uint64_t, int64_t> counts_;  // by hash of the value
+  // Every stride_-th number, at most kKept of them.
+  std::vector<double> kept_;
+  int64_t stride_ = 1;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_IO_LOOK_COLUMN_LOOK_H_

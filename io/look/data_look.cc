@@ -1,0 +1,287 @@
+#include "io/look/data_look.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "base/text.h"
+#include "io/file_reader.h"
+#include "io/files/file_set.h"
+#include "io/look/file_guess.h"
+#include "io/look/sample_ranges.h"
+
+namespace millrace {
+namespace {
+
+constexpr int64_t kPieceRows = 1024;   // of a sample that is not all rows
+constexpr int64_t kChunkRows = 16384;  // read at once
+constexpr int64_t kChunkCells = 4 << 20;
+
+using RowHashes = absl::flat_hash_set<uint64_t>;
+
+// The columns that the first file has, which all others must have.
+struct Schema {
+  std::string path;  // of the first file
+  std::vector<FileColumn> columns;
+};
+
+absl::Status check_columns(const std::string& path, const std::vector<FileColumn>& columns,
+                           int64_t max_columns) {
+  if (static_cast<int64_t>(columns.size()) > max_columns) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " has ", columns.size(),
+                                                   " columns, more than the ", max_columns,
+                                                   " that are supported; store ids as lists"));
+  }
+  absl::flat_hash_set<absl::string_view> seen;
+  for (const FileColumn& column : columns) {
+    if (seen.insert(column.name).second) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " has two columns named \"", column.name, "\""));
+  }
+  return absl::OkStatus();
+}
+
+// Returns the place of each column of the schema in `columns`, those of the file `path`.
+absl::StatusOr<std::vector<int64_t>> match_columns(const Schema& schema, const std::string& path,
+                                                   const std::vector<FileColumn>& columns) {
+  absl::flat_hash_map<absl::string_view, int64_t> places;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    places.emplace(columns[i].name, static_cast<int64_t>(i));
+  }
+  std::vector<int64_t> matched;
+  for (const FileColumn& wanted : schema.columns) {
+    const auto found = places.find(wanted.name);
+    if (found == places.end()) {
+      return absl::InvalidArgumentError(absl::StrCat(path, " has no column \"", wanted.name,
+                                                     "\", which ", schema.path,
+                                                     " has; give files of one schema"));
+    }
+    const FileColumn& column = columns[found->second];
+    if (column.type != wanted.type || column.supported != wanted.supported) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          path, ", column \"", wanted.name, "\" is of type ", column.type_name, ", but ",
+          wanted.type_name, " in ", schema.path, "; give files of one schema"));
+    }
+    matched.push_back(found->second);
+    places.erase(found);
+  }
+  if (!places.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " has a column \"", places.begin()->first,
+                                                   "\", which ", schema.path,
+                                                   " does not have; give files of one schema"));
+  }
+  return matched;
+}
+
+// A file that has the schema. Closed until it is sampled: there may be more files than a process
+// may have open.
+struct KnownFile {
+  std::string path;
+  std::shared_ptr<const FileLayout> layout;  // shared with its readers
+  std::vector<int64_t> places;               // of the schema's columns
+};
+
+// Reads the sample of one set of files.
+class SetSampler {
+ public:
+  SetSampler(FileSystem& files, const LookOptions& options) : files_(files), options_(options) {}
+
+  // Opens all files. `schema`: of the training data, or null to take that of the first file.
+  absl::Status open(const std::vector<std::string>& paths, const Schema* schema) {
+    DataConfig named;
+    for (const std::string& path : paths) named.add_path(path);
+    ASSIGN_OR_RETURN(const std::vector<std::string> expanded, expand_paths(files_, named));
+    ASSIGN_OR_RETURN(look_.config, guess_file(files_, expanded.front()));
+    look_.format = format_name(look_.config, expanded.front());
+    *look_.config.mutable_path() = named.path();
+    if (schema != nullptr) schema_ = *schema;
+    for (const std::string& path : expanded) {
+      RETURN_IF_ERROR(open_one(path));
+    }
+    if (look_.rows > 0) return absl::OkStatus();
+    return absl::DataLossError(absl::StrCat("no rows in ", expanded.front()));
+  }
+
+  const Schema& schema() const { return schema_; }
+
+  // Reads the sample. Calls on_row with the hash of each row.
+  template <typename OnRow>
+  absl::StatusOr<FileSetLook> sample(const std::optional<LabelRule>& label, OnRow&& on_row) {
+    for (const FileColumn& column : schema_.columns) samplers_.emplace_back(column);
+    for (size_t i = 0; i < known_.size(); ++i) {
+      RETURN_IF_ERROR(sample_file(known_[i], label, look_.files[i], on_row));
+      look_.sampled_rows += look_.files[i].sampled_rows;
+      look_.label.rows += look_.files[i].label.rows;
+      look_.label.positives += look_.files[i].label.positives;
+      look_.label.others += look_.files[i].label.others;
+    }
+    for (const ColumnSampler& sampler : samplers_) {
+      look_.columns.push_back(sampler.finish(look_.rows));
+    }
+    return std::move(look_);
+  }
+
+ private:
+  absl::Status open_one(const std::string& path) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<FileReader> reader,
+                     open_file(files_, path, look_.config));
+    const std::vector<FileColumn>& columns = reader->columns();
+    RETURN_IF_ERROR(check_columns(path, columns, options_.max_columns));
+    if (schema_.path.empty()) schema_ = {.path = path, .columns = columns};
+    KnownFile file = {.path = path, .layout = reader->layout()};
+    ASSIGN_OR_RETURN(file.places, match_columns(schema_, path, columns));
+    const std::vector<int64_t>& groups = reader->group_rows();
+    look_.files.push_back(
+        {.path = path, .rows = std::accumulate(groups.begin(), groups.end(), int64_t{0})});
+    look_.rows += look_.files.back().rows;
+    known_.push_back(std::move(file));
+    return absl::OkStatus();
+  }
+
+  std::vector<RowRange> choose_ranges(const FileReader& reader, int64_t rows) const {
+    const int64_t columns = std::max<int64_t>(1, static_cast<int64_t>(schema_.columns.size()));
+    const int64_t wanted =
+        std::clamp<int64_t>(options_.sample_cells / columns,
+                            std::min(kPieceRows, options_.sample_rows), options_.sample_rows);
+    const int64_t chunk_rows = std::clamp<int64_t>(kChunkCells / columns, 256, kChunkRows);
+    const int64_t piece_rows = std::min({kPieceRows, chunk_rows, options_.sample_rows});
+    if (look_.rows <= wanted || rows <= piece_rows) {
+      return all_ranges(reader.group_rows(), chunk_rows);
+    }
+    const double share = static_cast<double>(wanted) / static_cast<double>(look_.rows);
+    const auto pieces =
+        static_cast<int64_t>(share * static_cast<double>(rows) / static_cast<double>(piece_rows));
+    return spread_ranges(reader.group_rows(), std::max<int64_t>(1, pieces), piece_rows);
+  }
+
+  template <typename OnRow>
+  absl::Status sample_file(const KnownFile& file, const std::optional<LabelRule>& label,
+                           FileLook& look, OnRow&& on_row) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<FileReader> reader,
+                     open_file(files_, file.path, look_.config, file.layout));
+    std::vector<ColumnRequest> requests;
+    std::vector<size_t> read;  // columns of the schema
+    for (size_t i = 0; i < schema_.columns.size(); ++i) {
+      if (!schema_.columns[i].supported) continue;
+      requests.push_back({.column = file.places[i], .as = samplers_[i].read_type()});
+      read.push_back(i);
+    }
+    for (const RowRange& range : choose_ranges(*reader, look.rows)) {
+      ASSIGN_OR_RETURN(const std::vector<Column> columns, reader->read(range, requests));
+      std::vector<uint64_t> hashes(range.count, 0);
+      for (size_t i = 0; i < read.size(); ++i) {
+        samplers_[read[i]].add(columns[i], absl::MakeSpan(hashes));
+        if (label && schema_.columns[read[i]].name == label->column) {
+          count_labels(columns[i], *label, look.label);
+        }
+      }
+      for (const uint64_t hash : hashes) on_row(hash);
+      look.sampled_rows += range.count;
+    }
+    return absl::OkStatus();
+  }
+
+  static void count_labels(const Column& column, const LabelRule& rule, LabelCount& count) {
+    for (int64_t row = 0; row < column.rows; ++row) {
+      if (column.begin(row) == column.end(row)) continue;
+      const double label = rule.label_of(number_at(column, column.begin(row)));
+      ++count.rows;
+      count.positives += label == 1;
+      count.others += label != 0 && label != 1;
+    }
+  }
+
+  // Text that is no number becomes not-a-number.
+  static double number_at(const Column& column, int64_t i) {
+    double number = std::numeric_limits<double>::quiet_NaN();
+    switch (column.type) {
+      case ValueType::kInt64: return static_cast<double>(column.int64s[i]);
+      case ValueType::kUint64: return static_cast<double>(static_cast<uint64_t>(column.int64s[i]));
+      case ValueType::kDouble: return column.doubles[i];
+      case ValueType::kString:
+      case ValueType::kText: break;
+    }
+    return absl::SimpleAtod(column.strings[i], &number) ? number
+                                                        : std::numeric_limits<double>::quiet_NaN();
+  }
+
+  FileSystem& files_;
+  const LookOptions& options_;
+  Schema schema_;
+  std::vector<KnownFile> known_;
+  std::vector<ColumnSampler> samplers_;
+  FileSetLook look_;
+};
+
+// The label to count: that of the options, which must be a column, or one with a usual name.
+absl::StatusOr<std::optional<LabelRule>> choose_label(const LookOptions& options,
+                                                      const Schema& schema) {
+  std::vector<std::string> names;
+  for (const FileColumn& column : schema.columns) names.push_back(column.name);
+  if (!options.label) {
+    const std::optional<std::string> name = find_label_name(names);
+    if (!name) return std::nullopt;
+    return LabelRule{.column = *name};
+  }
+  const auto found = std::find(names.begin(), names.end(), options.label->column);
+  if (found == names.end()) {
+    return absl::InvalidArgumentError(absl::StrCat(schema.path, " has no column \"",
+                                                   options.label->column, "\" for the label",
+                                                   did_you_mean(options.label->column, names)));
+  }
+  return options.label;
+}
+
+absl::Status check_label_column(const FileSetLook& look, const LabelRule& label) {
+  for (const ColumnLook& column : look.columns) {
+    if (column.name != label.column) continue;
+    const std::string where =
+        absl::StrCat(look.files.front().path, ", column \"", column.name, "\"");
+    if (column.kind != ValueKind::kInteger && column.kind != ValueKind::kNumber) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          where, " cannot be the label: it holds ", column.type_name, ", and a label is a number"));
+    }
+    if (column.max_length > 1) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          where, " cannot be the label: it holds lists of up to ", column.max_length, " values"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+double LabelCount::rate() const {
+  return rows == 0 ? 0 : static_cast<double>(positives) / static_cast<double>(rows);
+}
+
+absl::StatusOr<DataLook> look_at_data(FileSystem& files, const LookOptions& options) {
+  DataLook look;
+  RowHashes train_rows;
+  SetSampler train(files, options);
+  RETURN_IF_ERROR(train.open(options.paths, nullptr));
+  SetSampler eval(files, options);
+  if (!options.eval_paths.empty()) {
+    RETURN_IF_ERROR(eval.open(options.eval_paths, &train.schema()));
+  }
+  ASSIGN_OR_RETURN(look.label, choose_label(options, train.schema()));
+  ASSIGN_OR_RETURN(look.train,
+                   train.sample(look.label, [&](uint64_t hash) { train_rows.insert(hash); }));
+  if (options.label) {
+    RETURN_IF_ERROR(check_label_column(look.train, *options.label));
+  }
+  if (options.eval_paths.empty()) return look;
+  ASSIGN_OR_RETURN(look.eval, eval.sample(look.label, [&](uint64_t hash) {
+    look.leaked_rows += train_rows.contains(hash);
+  }));
+  return look;
+}
+
+}  // namespace millrace

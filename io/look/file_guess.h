@@ -1,0 +1,27 @@
+// How to read a file of which nothing but its path is known.
+#ifndef MILLRACE_IO_LOOK_FILE_GUESS_H_
+#define MILLRACE_IO_LOOK_FILE_GUESS_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/file_system.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+// Returns the settings with which the data set reads the file: `format` where the extension does
+// not say it, and for delimited text the delimiter, the kind of header and, for a file without a
+// header, names of columns ("column_1" ...). The path is not set. Reads the first 1 MiB.
+// Delimited text has a header if no cell of its first line is a number or empty, and no two are
+// equal.
+// Errors: those of the file system; InvalidArgument for a directory, a pipe and a format that
+// neither the extension nor the content tells; DataLoss for an empty file. All name the file.
+absl::StatusOr<DataConfig> guess_file(FileSystem& files, const std::string& path);
+
+// The name of the format that is read: "Parquet", "ORC", "delimited text", "TFRecord", "libsvm".
+std::string format_name(const DataConfig& config, const std::string& path);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_IO_LOOK_FILE_GUESS_H_

@@ -1,0 +1,412 @@
+#include "job/draft/config_draft.h"
+
+#include <google/protobuf/text_format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+#include "job/draft/feature_draft.h"
+
+namespace millrace {
+namespace {
+
+constexpr size_t kMaxListedFiles = 50;
+constexpr double kEvalShare = 0.1;
+
+// One line of text format.
+std::string line_of(const google::protobuf::Message& message) {
+  google::protobuf::TextFormat::Printer printer;
+  printer.SetSingleLineMode(true);
+  printer.SetUseUtf8StringEscaping(true);
+  std::string text;
+  printer.PrintToString(message, &text);
+  if (!text.empty() && text.back() == ' ') text.pop_back();
+  return absl::StrReplaceAll(text, {{"{ }", "{}"}});
+}
+
+std::string quoted(absl::string_view text) {
+  return absl::StrCat("\"", absl::Utf8SafeCEscape(text), "\"");
+}
+
+// A text as a part of a comment, on one line.
+std::string comment_text(absl::string_view text) { return absl::Utf8SafeCEscape(text); }
+
+std::string percent(double share) { return absl::StrFormat("%.3g %%", 100 * share); }
+
+// ---------------------------------------------------------------------------
+// The data.
+
+struct DataDraft {
+  DataConfig train;
+  DataConfig eval;
+  std::string comment;
+  double train_rows = 0;
+};
+
+void set_paths(const std::vector<std::string>& paths, DataConfig* config) {
+  config->clear_path();
+  for (const std::string& path : paths) config->add_path(path);
+}
+
+DataDraft draft_data(const DataLook& look) {
+  const FileSetLook& train = look.train;
+  const auto rows = static_cast<double>(train.rows);
+  DataDraft draft{.train = train.config, .train_rows = rows};
+  if (look.eval) {
+    draft.eval = look.eval->config;
+    draft.comment = "Evaluated on the files of --eval.";
+    return draft;
+  }
+  draft.eval = train.config;
+  const FileLook& last = train.files.back();
+  const bool hold_out = train.files.size() >= 2 && train.files.size() <= kMaxListedFiles &&
+                        last.rows > 0 && 4 * last.rows <= train.rows;
+  if (hold_out) {
+    std::vector<std::string> paths;
+    for (const FileLook& file : train.files) paths.push_back(file.path);
+    paths.pop_back();
+    set_paths(paths, &draft.train);
+    set_paths({last.path}, &draft.eval);
+    draft.train_rows -= static_cast<double>(last.rows);
+    draft.comment = "The last file is held out to evaluate on: no --eval was given.";
+    return draft;
+  }
+  SplitConfig& to = *draft.train.mutable_split();
+  to.set_by(SplitConfig::HASH_OF_EXAMPLE);
+  to.set_to(1 - kEvalShare);
+  SplitConfig& from = *draft.eval.mutable_split();
+  from.set_by(SplitConfig::HASH_OF_EXAMPLE);
+  from.set_from(1 - kEvalShare);
+  draft.train_rows *= 1 - kEvalShare;
+  draft.comment =
+      "A tenth of the rows, drawn by a hash, is held out to evaluate on: no --eval was given. If "
+      "rows depend on time, give later files with --eval.";
+  return draft;
+}
+
+// ---------------------------------------------------------------------------
+// What follows from the number of rows and values.
+
+struct SizeDraft {
+  int64_t batch_size = 512;
+  int64_t shuffle_rows = 0;
+  int64_t epochs = 1;
+  int64_t dim = 16;
+  std::string hidden = "400, 400, 400";
+  double most_distinct = 0;  // of the sparse columns
+  bool is_rare = false;      // ids occur too seldom for a second epoch
+};
+
+SizeDraft draft_sizes(const DataLook& look, const std::vector<FeatureDraft>& drafts, double rows) {
+  SizeDraft size;
+  size.batch_size = rows < 1e6 ? 256 : rows < 1e7 ? 512 : rows < 1e8 ? 1024 : 4096;
+  const auto columns = static_cast<double>(look.train.columns.size());
+  size.shuffle_rows = static_cast<int64_t>(std::clamp(4e6 / columns, 1000.0, 100000.0));
+  double fewest = rows;  // rows per id, of the column with the rarest ids
+  for (const ColumnLook& column : look.train.columns) {
+    for (const FeatureDraft& draft : drafts) {
+      if (draft.column != column.name || !draft.is_used ||
+          draft.feature.kind() != FeatureConfig::SPARSE) {
+        continue;
+      }
+      size.most_distinct = std::max(size.most_distinct, column.estimated_distinct);
+      if (column.estimated_distinct < 1) continue;
+      fewest = std::min(fewest, rows / column.estimated_distinct);
+    }
+  }
+  size.is_rare = fewest < 20;
+  if (!size.is_rare) size.epochs = std::clamp<int64_t>(std::lround(8e5 / rows), 1, 20);
+  size.dim = size.most_distinct <= 300 ? 8 : 16;
+  if (rows < 1e6 && !size.is_rare) size.hidden = "128, 64";
+  return size;
+}
+
+// ---------------------------------------------------------------------------
+// The label.
+
+std::string class_names(const DataLook& look) {
+  std::vector<std::string> names;
+  for (const ColumnLook& column : look.train.columns) {
+    const bool binary = column.distinct == 2 && column.min == 0 && column.max == 1;
+    if (binary && column.max_length <= 1) names.push_back(quoted(column.name));
+  }
+  if (names.empty()) return "";
+  if (names.size() > 12) names.resize(12);
+  return absl::StrCat("; columns of 0 and 1: ", absl::StrJoin(names, ", "));
+}
+
+absl::Status check_label(const DataLook& look) {
+  const std::string& path = look.train.files.front().path;
+  if (!look.label) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path,
+                     " has no column that is named as a label; give --label COLUMN or "
+                     "--label 'COLUMN>=NUMBER'",
+                     class_names(look)));
+  }
+  const std::string where = absl::StrCat(path, ", label ", quoted(look.label->column));
+  const LabelCount& count = look.train.label;
+  if (count.rows == 0) return absl::DataLossError(absl::StrCat(where, ": no row has a value"));
+  if (count.others > 0) {
+    for (const ColumnLook& column : look.train.columns) {
+      if (column.name != look.label->column) continue;
+      return absl::InvalidArgumentError(
+          absl::StrFormat("%s: values other than 0 and 1, from %g to %g; give --label '%s>=NUMBER'",
+                          where, column.min, column.max, column.name));
+    }
+  }
+  if (count.positives > 0 && count.positives < count.rows) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(where, ": all ", count.rows, " rows of the sample are ",
+                                          count.positives > 0 ? 1 : 0,
+                                          "; a model needs both classes"));
+}
+
+std::string label_text(const DataLook& look) {
+  FeatureConfig feature;
+  const LabelRule& rule = *look.label;
+  feature.set_name(rule.at_least ? "label" : rule.column);
+  feature.set_kind(FeatureConfig::LABEL);
+  if (rule.at_least) {
+    feature.set_column(rule.column);
+    feature.add_transform()->mutable_threshold()->set_at_least(*rule.at_least);
+  }
+  std::string text =
+      absl::StrFormat("  # %s of the rows are positive.\n", percent(look.train.label.rate()));
+  if (look.train.label.rows < look.train.sampled_rows) {
+    feature.set_missing(FeatureConfig::MASK);
+    absl::StrAppend(&text, "  # A row without a label counts nowhere.\n");
+  }
+  absl::StrAppend(&text, "  feature { ", line_of(feature), " }\n");
+  return text;
+}
+
+// ---------------------------------------------------------------------------
+// Features and tables. Columns i1, i2, ... of equal features are written as "i{1..2}".
+
+// A name that ends in a number, which can be a part of a range.
+struct NumberedName {
+  std::string prefix;
+  int64_t number = 0;
+};
+
+std::optional<NumberedName> split_number(const std::string& name) {
+  size_t begin = name.size();
+  while (begin > 0 && name[begin - 1] >= '0' && name[begin - 1] <= '9') --begin;
+  NumberedName split{.prefix = name.substr(0, begin)};
+  const std::string digits = name.substr(begin);
+  if (digits.empty() || (digits.size() > 1 && digits[0] == '0')) return std::nullopt;
+  if (!absl::SimpleAtoi(digits, &split.number)) return std::nullopt;
+  return split;
+}
+
+// Features that differ in the number at the end of their names alone.
+struct FeatureRun {
+  FeatureConfig feature;  // of the first
+  std::string prefix;
+  int64_t first = 0;
+  int64_t count = 1;
+  std::string note;
+
+  std::string name() const {
+    if (count == 1) return feature.name();
+    return absl::StrCat(prefix, "{", first, "..", first + count - 1, "}");
+  }
+};
+
+bool is_next(const FeatureRun& run, const FeatureDraft& draft) {
+  const std::optional<NumberedName> first = split_number(run.feature.name());
+  const std::optional<NumberedName> next = split_number(draft.column);
+  if (!first || !next || first->prefix != next->prefix || draft.note != run.note) return false;
+  FeatureConfig renamed = draft.feature;
+  renamed.set_name(run.feature.name());
+  return next->number == first->number + run.count &&
+         renamed.SerializeAsString() == run.feature.SerializeAsString();
+}
+
+// Sorts numbered columns by number, where the first of their prefix is: ORC writers sort by text.
+void sort_numbered(std::vector<FeatureDraft>& drafts) {
+  struct Key {
+    int64_t place;
+    int64_t number;
+  };
+  absl::flat_hash_map<std::string, int64_t> places;  // of the first column of each prefix
+  std::vector<std::pair<Key, FeatureDraft>> keyed;
+  for (FeatureDraft& draft : drafts) {
+    Key key{.place = static_cast<int64_t>(keyed.size()), .number = 0};
+    if (const std::optional<NumberedName> split = split_number(draft.column)) {
+      key = {.place = places.try_emplace(split->prefix, key.place).first->second,
+             .number = split->number};
+    }
+    keyed.emplace_back(key, std::move(draft));
+  }
+  std::stable_sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.first.place, a.first.number) < std::tie(b.first.place, b.first.number);
+  });
+  for (size_t i = 0; i < drafts.size(); ++i) drafts[i] = std::move(keyed[i].second);
+}
+
+std::vector<FeatureRun> join_runs(std::vector<FeatureDraft> drafts) {
+  sort_numbered(drafts);
+  std::vector<FeatureRun> runs;
+  for (const FeatureDraft& draft : drafts) {
+    if (!draft.is_used) continue;
+    if (!runs.empty() && is_next(runs.back(), draft)) {
+      ++runs.back().count;
+      continue;
+    }
+    FeatureRun run{.feature = draft.feature, .note = draft.note};
+    if (const std::optional<NumberedName> split = split_number(draft.column)) {
+      run.prefix = split->prefix;
+      run.first = split->number;
+    }
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+std::string features_text(const std::vector<FeatureRun>& runs, FeatureConfig::Kind kind) {
+  std::string text, note;
+  for (const FeatureRun& run : runs) {
+    if (run.feature.kind() != kind) continue;
+    if (run.note != note) absl::StrAppend(&text, "  # ", note = run.note, "\n");
+    FeatureConfig feature = run.feature;
+    feature.set_name(run.name());
+    absl::StrAppend(&text, "  feature { ", line_of(feature), " }\n");
+  }
+  return text;
+}
+
+std::string tables_text(const std::vector<FeatureRun>& runs, const SizeDraft& size) {
+  std::string text;
+  for (const FeatureRun& run : runs) {
+    if (run.feature.kind() != FeatureConfig::SPARSE) continue;
+    absl::StrAppendFormat(&text, "  table { name: %s dim: %d }\n", quoted(run.name()), size.dim);
+  }
+  if (text.empty()) return "";
+  return absl::StrFormat(
+             "\n  # At most about %.3g ids in a table; deepfm takes tables of one dim.\n",
+             size.most_distinct) +
+         text;
+}
+
+std::string left_out_text(const std::vector<FeatureDraft>& drafts) {
+  std::string text;
+  for (const FeatureDraft& draft : drafts) {
+    if (draft.is_used) continue;
+    absl::StrAppend(&text, "  #   ", comment_text(draft.column), ": ", comment_text(draft.note),
+                    "\n");
+  }
+  return text.empty() ? "" : absl::StrCat("  # Columns left out:\n", text);
+}
+
+// A comment in lines of at most 100 columns.
+std::string comment_lines(absl::string_view text, absl::string_view indent) {
+  std::string out;
+  std::string line = absl::StrCat(indent, "#");
+  for (const absl::string_view word : absl::StrSplit(text, ' ')) {
+    if (line.size() + 1 + word.size() > 100) {
+      absl::StrAppend(&out, line, "\n");
+      line = absl::StrCat(indent, "#");
+    }
+    absl::StrAppend(&line, " ", word);
+  }
+  return absl::StrCat(out, line, "\n");
+}
+
+std::string data_text(const DataDraft& data, const SizeDraft& size) {
+  DataConfig train = data.train, eval = data.eval;
+  train.set_batch_size(size.batch_size);
+  train.set_shuffle_rows(size.shuffle_rows);
+  eval.set_batch_size(4096);
+  return absl::StrCat("  train_data { ", line_of(train), " }\n", comment_lines(data.comment, "  "),
+                      "  eval_data { data { ", line_of(eval), " } }\n");
+}
+
+std::string model_text(const SizeDraft& size, bool has_sparse) {
+  const std::string dropout = size.epochs > 1 ? " dropout: 0.2" : "";
+  if (!has_sparse) {
+    return absl::StrCat("  # No column holds ids, which deepfm needs.\n",
+                        "  model { name: \"mlp\" [millrace.mlp] { hidden: [", size.hidden, "]",
+                        dropout, " } }\n");
+  }
+  return absl::StrCat("  model { name: \"deepfm\" [millrace.deepfm] { hidden: [", size.hidden, "]",
+                      dropout, " } }\n");
+}
+
+std::string epochs_text(const SizeDraft& size) {
+  if (size.epochs == 1) {
+    if (!size.is_rare) return "  max_epochs: 1\n";
+    return "  # Many ids are rare: a second epoch would overfit.\n  max_epochs: 1\n";
+  }
+  return absl::StrCat(
+      "  # Few rows: several epochs. The checkpoint of the best one is kept in "
+      "OUTPUT_DIR/best.\n  max_epochs: ",
+      size.epochs, "\n");
+}
+
+absl::Status no_features(const DataLook& look, const std::vector<FeatureDraft>& drafts) {
+  std::vector<std::string> reasons;
+  for (const FeatureDraft& draft : drafts) {
+    reasons.push_back(absl::StrCat(quoted(draft.column), " (", draft.note, ")"));
+  }
+  const size_t more = reasons.size() > 5 ? reasons.size() - 5 : 0;
+  reasons.resize(reasons.size() - more);
+  return absl::DataLossError(
+      absl::StrCat(look.train.files.front().path, ": no column can be a feature",
+                   reasons.empty() ? "" : absl::StrCat(": ", absl::StrJoin(reasons, ", ")),
+                   more > 0 ? absl::StrCat(" and ", more, " more") : ""));
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> draft_config(const DataLook& look, absl::string_view output_dir) {
+  RETURN_IF_ERROR(check_label(look));
+  const std::vector<FeatureDraft> drafts = draft_features(look);
+  const std::vector<FeatureRun> runs = join_runs(drafts);
+  const std::string dense = features_text(runs, FeatureConfig::DENSE);
+  const std::string sparse = features_text(runs, FeatureConfig::SPARSE);
+  const std::string groups = features_text(runs, FeatureConfig::GROUP_ID);
+  if (dense.empty() && sparse.empty()) return no_features(look, drafts);
+  const DataDraft data = draft_data(look);
+  const SizeDraft size = draft_sizes(look, drafts, data.train_rows);
+
+  std::string text = comment_lines(
+      absl::StrFormat("Written by `millrace config init` from %d rows of %d in %s. Train with "
+                      "`millrace train` and this file.",
+                      look.train.sampled_rows, look.train.rows,
+                      comment_text(look.train.config.path(0))),
+      "");
+  absl::StrAppend(&text, "train {\n", data_text(data, size), "\n", label_text(look), dense, sparse,
+                  groups, tables_text(runs, size));
+  absl::StrAppend(&text, left_out_text(drafts), "\n", model_text(size, !sparse.empty()),
+                  "  optimizer { learning_rate: 0.001 adam {} }\n");
+  if (!sparse.empty())
+    absl::StrAppend(&text, "  sparse_optimizer { learning_rate: 0.001 adam {} }\n");
+  if (!groups.empty()) {
+    absl::StrAppend(&text,
+                    "  # The default metrics, and auc within groups.\n"
+                    "  metric: [\"auc\", \"logloss\", \"ne\", \"calibration\", \"gauc\"]\n");
+  }
+  absl::StrAppend(&text, epochs_text(size), "}\nrun {\n  output_dir: ", quoted(output_dir), "\n");
+  if (size.epochs > 1) {
+    absl::StrAppend(&text,
+                    "  evaluation { when { every_epochs: 1 } best { term { monitor: "
+                    "\"eval/auc\" } } }\n");
+  }
+  return absl::StrCat(text, "}\n");
+}
+
+}  // namespace millrace

@@ -1,0 +1,25 @@
+// A first configuration of a job, made from a look at its data.
+#ifndef MILLRACE_JOB_DRAFT_CONFIG_DRAFT_H_
+#define MILLRACE_JOB_DRAFT_CONFIG_DRAFT_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "io/look/data_look.h"
+
+namespace millrace {
+
+// Returns the configuration in text format, with comments that give reasons. It trains as it is,
+// as far as the sample shows. `output_dir`: of the run.
+//
+// Without evaluation data, the last file is held out if it has at most a quarter of the rows, else
+// a tenth of the rows by hash.
+//
+// Errors: InvalidArgument without a label, saying which columns could be one, and for labels other
+// than 0 and 1; DataLoss for labels of one class, and if no column can be a feature.
+absl::StatusOr<std::string> draft_config(const DataLook& look, absl::string_view output_dir);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_JOB_DRAFT_CONFIG_DRAFT_H_

@@ -1,0 +1,221 @@
+#include "job/draft/feature_draft.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+
+namespace millrace {
+namespace {
+
+constexpr int64_t kFewValues = 20;   // integers with so few values are categories
+constexpr int64_t kManyRows = 100;   // below, unique values prove nothing
+constexpr int kPeriods = 16;         // of a column of times
+constexpr double kLargeNumber = 10;  // above, a dense value would dominate the others
+constexpr double kMaxCount = 1e9;    // integers above are ids
+
+// The words of a name, in small letters: "adUserID2" and "ad_user_id" have "id" and "user".
+std::vector<std::string> words_of(const std::string& name) {
+  std::string spaced;
+  for (size_t i = 0; i < name.size(); ++i) {
+    const bool starts = i > 0 && absl::ascii_isupper(name[i]) && absl::ascii_islower(name[i - 1]);
+    if (starts) spaced += '_';
+    spaced += absl::ascii_isalpha(name[i]) ? absl::ascii_tolower(name[i]) : '_';
+  }
+  return absl::StrSplit(spaced, '_', absl::SkipEmpty());
+}
+
+bool has_word(const ColumnLook& column, std::initializer_list<absl::string_view> wanted) {
+  const std::vector<std::string> words = words_of(column.name);
+  return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+    return std::find(wanted.begin(), wanted.end(), word) != wanted.end();
+  });
+}
+
+bool is_named_id(const ColumnLook& column) {
+  return has_word(column, {"id", "ids", "uid", "gid", "key", "code", "hash", "category"});
+}
+
+bool is_group(const ColumnLook& column) {
+  const std::string name = absl::AsciiStrToLower(column.name);
+  const bool named =
+      name == "qid" ||
+      (has_word(column, {"query", "session", "request", "impression", "group", "search"}) &&
+       has_word(column, {"id"}));
+  const int64_t rows = column.rows - column.missing_rows;
+  return named && column.max_length <= 1 && column.kind != ValueKind::kNumber &&
+         column.distinct > 1 && rows >= 2 * column.distinct;
+}
+
+bool is_unique_per_row(const ColumnLook& column) {
+  const bool could_be = column.kind == ValueKind::kText || column.kind == ValueKind::kInteger;
+  return could_be && column.max_length <= 1 && column.rows >= kManyRows &&
+         column.distinct == column.rows;
+}
+
+// Times, by type or name, and other numbers far from 0 that differ little.
+bool is_time(const ColumnLook& column) {
+  if (column.quantiles.empty() || column.distinct <= kFewValues) return false;
+  const bool is_type = absl::StartsWith(column.type_name, "timestamp") ||
+                       absl::StartsWith(column.type_name, "date") ||
+                       absl::StartsWith(column.type_name, "time");
+  if (is_type) return true;
+  const double middle = std::abs(column.quantile(0.5));
+  const double spread = column.quantile(0.99) - column.quantile(0.01);
+  const bool is_named = has_word(column, {"time", "timestamp", "ts", "date", "datetime", "epoch"});
+  return middle > 1e6 && spread < (is_named ? middle : middle / 4) && !is_named_id(column);
+}
+
+bool is_heavy_tailed(const ColumnLook& column) {
+  const double below = column.quantile(0.5) - column.quantile(0.01);
+  const double above = column.quantile(0.99) - column.quantile(0.5);
+  return above > 4 * below && above > 1;
+}
+
+// Integers whose most frequent value is near the least one, and most are small.
+bool is_count(const ColumnLook& column) {
+  if (column.kind != ValueKind::kInteger || column.distinct <= kFewValues) return false;
+  if (is_named_id(column) || column.min < -100 || column.max > kMaxCount) return false;
+  if (has_word(column, {"count", "counts", "cnt", "num", "number", "n", "price", "amount", "age",
+                        "size", "length", "duration", "seconds", "days", "hours", "total"})) {
+    return true;
+  }
+  return std::abs(static_cast<double>(column.most_frequent) - column.min) <= 10 &&
+         is_heavy_tailed(column);
+}
+
+bool is_categorical(const ColumnLook& column) {
+  if (column.kind == ValueKind::kText) return true;
+  if (column.kind == ValueKind::kInteger) return !is_count(column);
+  return column.is_whole && is_named_id(column);  // ids that became numbers since some are null
+}
+
+std::string reason_to_leave_out(const ColumnLook& column) {
+  if (column.kind == ValueKind::kUnreadable) {
+    return absl::StrCat("nested or of a type that is not read: ", column.type_name);
+  }
+  if (column.values == 0) return "no value in the sample: all null";
+  if (column.distinct == 1 && column.missing_rows == 0 && column.max_length <= 1) {
+    return "constant in the sample";
+  }
+  if (absl::StrContains(column.name, "{")) return "a name with { stands for a range of names";
+  if (column.name.empty()) return "a column without a name";
+  if (is_unique_per_row(column) && !is_time(column)) {
+    return "unique per row, such as an id of the row; nothing can be learnt of it";
+  }
+  if (column.kind != ValueKind::kNumber) return "";
+  if (column.max_length > 1) {
+    return absl::StrCat("lists of up to ", column.max_length,
+                        " numbers; a dense feature takes one number");
+  }
+  if (column.not_finite > 0) {
+    return absl::StrFormat(
+        "%.3g %% of its values are not finite, which is bad data in training",
+        100.0 * static_cast<double>(column.not_finite) / static_cast<double>(column.values));
+  }
+  return "";
+}
+
+// Cuts times into periods with equal shares of the rows.
+void draft_time(const ColumnLook& column, FeatureDraft& draft) {
+  BucketizeTransform& bucketize = *draft.feature.add_transform()->mutable_bucketize();
+  for (int i = 1; i < kPeriods; ++i) {
+    const double boundary = column.quantile(static_cast<double>(i) / kPeriods);
+    const int count = bucketize.boundary_size();
+    if (boundary <= column.min || (count > 0 && boundary <= bucketize.boundary(count - 1)))
+      continue;
+    bucketize.add_boundary(boundary);
+  }
+  draft.note = "times or the like, in periods of equal shares of the rows";
+}
+
+void draft_sparse(const ColumnLook& column, FeatureDraft& draft) {
+  if (column.kind == ValueKind::kText || column.is_delimited_text) {
+    draft.feature.add_transform()->mutable_hash();
+    draft.note = "text, hashed";
+    if (column.kind != ValueKind::kText) draft.note = "ids or categories, hashed as text";
+  } else if (column.kind == ValueKind::kNumber) {
+    draft.feature.add_transform()->mutable_cast();
+    draft.note = "ids stored as numbers";
+  } else {
+    draft.note = "ids or categories";
+  }
+  if (column.max_length > 1) draft.note += ", in lists";
+}
+
+void draft_dense(const ColumnLook& column, FeatureDraft& draft) {
+  draft.feature.set_kind(FeatureConfig::DENSE);
+  draft.feature.set_default_value(0);
+  const double largest = std::max(std::abs(column.quantile(0.01)), std::abs(column.quantile(0.99)));
+  if (is_heavy_tailed(column)) {
+    draft.feature.add_transform()->mutable_log1p();
+    draft.note = "numbers with a long tail";
+  } else if (largest > kLargeNumber) {
+    draft.feature.add_transform()->mutable_log1p();
+    draft.note = "large numbers";
+  } else {
+    draft.note = "numbers";
+  }
+}
+
+FeatureDraft draft_feature(const ColumnLook& column) {
+  FeatureDraft draft{.column = column.name};
+  draft.feature.set_name(column.name);
+  draft.note = reason_to_leave_out(column);
+  draft.is_used = draft.note.empty();
+  if (!draft.is_used) return draft;
+  if (is_group(column)) {
+    draft.feature.set_kind(FeatureConfig::GROUP_ID);
+    if (column.kind == ValueKind::kText) draft.feature.add_transform()->mutable_hash();
+    if (column.missing_rows > 0) draft.feature.set_default_id(0);
+    draft.note = "groups, by name";
+  } else if (is_time(column)) {
+    draft_time(column, draft);
+  } else if (is_categorical(column)) {
+    draft_sparse(column, draft);
+  } else {
+    draft_dense(column, draft);
+  }
+  return draft;
+}
+
+// In libsvm files a list "index" has its weights in the list "value", also by field.
+void join_weights(std::vector<FeatureDraft>& drafts) {
+  for (FeatureDraft& ids : drafts) {
+    if (!absl::StartsWith(ids.column, "index")) continue;
+    const std::string weights = absl::StrCat("value", ids.column.substr(5));
+    for (FeatureDraft& draft : drafts) {
+      if (draft.column != weights) continue;
+      ids.feature.set_weight_column(weights);
+      draft.is_used = false;
+      draft.note = absl::StrCat("the weights of ", ids.column);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<FeatureDraft> draft_features(const DataLook& look) {
+  std::vector<FeatureDraft> drafts;
+  bool has_group = false;
+  for (const ColumnLook& column : look.train.columns) {
+    if (look.label && column.name == look.label->column) continue;
+    FeatureDraft draft = draft_feature(column);
+    if (draft.feature.kind() == FeatureConfig::GROUP_ID && draft.is_used) {
+      if (has_group) {
+        draft.is_used = false;
+        draft.note = "a second column that looks like groups; a job has one";
+      }
+      has_group = true;
+    }
+    drafts.push_back(std::move(draft));
+  }
+  if (look.train.format == "libsvm") join_weights(drafts);
+  return drafts;
+}
+
+}  // namespace millrace

@@ -1,0 +1,33 @@
+// Which feature a column of data becomes in a first configuration.
+#ifndef MILLRACE_JOB_DRAFT_FEATURE_DRAFT_H_
+#define MILLRACE_JOB_DRAFT_FEATURE_DRAFT_H_
+
+#include <string>
+#include <vector>
+
+#include "io/look/data_look.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+
+// A column and the feature that is made of it, or why none is.
+struct FeatureDraft {
+  std::string column;
+  bool is_used = true;
+  FeatureConfig feature;  // if it is used
+  std::string note;       // the reason of the choice
+};
+
+// Returns a draft for each column of the look but the label's, in their order.
+//
+// Text and integers that are ids or have few values are SPARSE; text, and cells of delimited text,
+// are hashed. Numbers and counts are DENSE, with log1p where values are large or heavy-tailed.
+// Times are cut into SPARSE periods that hold equal shares of the rows. A column named as a group,
+// such as "session_id" or "qid", is GROUP_ID. A column is left out if it is unreadable, without
+// values, constant, unique per row, a list of numbers, not finite somewhere, or has a name that a
+// configuration cannot have.
+std::vector<FeatureDraft> draft_features(const DataLook& look);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_JOB_DRAFT_FEATURE_DRAFT_H_

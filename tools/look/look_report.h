@@ -1,0 +1,20 @@
+// What `millrace data` prints.
+#ifndef MILLRACE_TOOLS_LOOK_LOOK_REPORT_H_
+#define MILLRACE_TOOLS_LOOK_LOOK_REPORT_H_
+
+#include <string>
+
+#include "io/look/data_look.h"
+
+namespace millrace {
+
+// Returns lines for people of at most 80 columns: the files, a table of the columns, the label by
+// file, and leakage. Names that are too long are cut; paths are not.
+std::string look_text(const DataLook& look);
+
+// Returns one JSON object; docs/first_job.md describes its fields.
+std::string look_json(const DataLook& look);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_TOOLS_LOOK_LOOK_REPORT_H_
