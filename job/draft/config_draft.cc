@@ -37,7 +37,7 @@ std::string line_of(const google::protobuf::Message& message) {
   return absl::StrReplaceAll(text, {{"{ }", "{}"}});
 }
 
-std::string quoted(absl::string_view text) {
+std::string in_quotes(absl::string_view text) {
   return absl::StrCat("\"", absl::Utf8SafeCEscape(text), "\"");
 }
 
@@ -141,7 +141,7 @@ std::string class_names(const DataLook& look) {
   std::vector<std::string> names;
   for (const ColumnLook& column : look.train.columns) {
     const bool binary = column.distinct == 2 && column.min == 0 && column.max == 1;
-    if (binary && column.max_length <= 1) names.push_back(quoted(column.name));
+    if (binary && column.max_length <= 1) names.push_back(in_quotes(column.name));
   }
   if (names.empty()) return "";
   if (names.size() > 12) names.resize(12);
@@ -157,7 +157,7 @@ absl::Status check_label(const DataLook& look) {
                      "--label 'COLUMN>=NUMBER'",
                      class_names(look)));
   }
-  const std::string where = absl::StrCat(path, ", label ", quoted(look.label->column));
+  const std::string where = absl::StrCat(path, ", label ", in_quotes(look.label->column));
   const LabelCount& count = look.train.label;
   if (count.rows == 0) return absl::DataLossError(absl::StrCat(where, ": no row has a value"));
   if (count.others > 0) {
@@ -293,7 +293,7 @@ std::string tables_text(const std::vector<FeatureRun>& runs, const SizeDraft& si
   std::string text;
   for (const FeatureRun& run : runs) {
     if (run.feature.kind() != FeatureConfig::SPARSE) continue;
-    absl::StrAppendFormat(&text, "  table { name: %s dim: %d }\n", quoted(run.name()), size.dim);
+    absl::StrAppendFormat(&text, "  table { name: %s dim: %d }\n", in_quotes(run.name()), size.dim);
   }
   if (text.empty()) return "";
   return absl::StrFormat(
@@ -360,7 +360,7 @@ std::string epochs_text(const SizeDraft& size) {
 absl::Status no_features(const DataLook& look, const std::vector<FeatureDraft>& drafts) {
   std::vector<std::string> reasons;
   for (const FeatureDraft& draft : drafts) {
-    reasons.push_back(absl::StrCat(quoted(draft.column), " (", draft.note, ")"));
+    reasons.push_back(absl::StrCat(in_quotes(draft.column), " (", draft.note, ")"));
   }
   const size_t more = reasons.size() > 5 ? reasons.size() - 5 : 0;
   reasons.resize(reasons.size() - more);
@@ -400,7 +400,8 @@ absl::StatusOr<std::string> draft_config(const DataLook& look, absl::string_view
                     "  # The default metrics, and auc within groups.\n"
                     "  metric: [\"auc\", \"logloss\", \"ne\", \"calibration\", \"gauc\"]\n");
   }
-  absl::StrAppend(&text, epochs_text(size), "}\nrun {\n  output_dir: ", quoted(output_dir), "\n");
+  absl::StrAppend(&text, epochs_text(size), "}\nrun {\n  output_dir: ", in_quotes(output_dir),
+                  "\n");
   if (size.epochs > 1) {
     absl::StrAppend(&text,
                     "  evaluation { when { every_epochs: 1 } best { term { monitor: "

@@ -1,9 +1,9 @@
 #include "tools/look/look_report.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -14,10 +14,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kNameBytes = 16;
-constexpr size_t kTypeBytes = 9;
+constexpr size_t kNameBytes = 14;
+constexpr size_t kLineBytes = 80;
+constexpr size_t kPathBytes = 48;
+constexpr size_t kMaxFiles = 50;
 
-// Cuts a text to `limit` bytes, at a character of UTF-8; "~" marks the cut.
+// The begin of a text of UTF-8, in at most `limit` bytes; "~" marks the cut.
 std::string cut(const std::string& text, size_t limit) {
   if (text.size() <= limit) return text;
   size_t end = limit - 1;
@@ -25,75 +27,188 @@ std::string cut(const std::string& text, size_t limit) {
   return text.substr(0, end) + "~";
 }
 
-// "12", "12.3k", "4.56M", "7.89G".
-std::string count_text(double count) {
-  const double size = std::abs(count);
-  if (size < 10000) return absl::StrFormat("%.0f", count);
-  if (size < 1e6) return absl::StrFormat("%.1fk", count / 1e3);
-  if (size < 1e9) return absl::StrFormat("%.2fM", count / 1e6);
-  return absl::StrFormat("%.2fG", count / 1e9);
+// The same of the end of a path, whose name tells files apart.
+std::string cut_front(const std::string& text, size_t limit) {
+  if (text.size() <= limit) return text;
+  size_t begin = text.size() - limit + 1;
+  while (begin < text.size() && (static_cast<unsigned char>(text[begin]) & 0xc0) == 0x80) ++begin;
+  return "~" + text.substr(begin);
 }
 
-std::string number_text(double number) { return absl::StrFormat("%.3g", number); }
-
-std::string share_text(double share) { return absl::StrFormat("%.1f", 100 * share); }
-
-bool is_numeric(const ColumnLook& column) { return !column.quantiles.empty(); }
-
-// "~" marks an estimate.
-std::string distinct_text(const ColumnLook& column) {
-  const double estimate = column.estimated_distinct;
-  const bool is_exact = estimate == static_cast<double>(column.distinct);
-  return absl::StrCat(is_exact ? "" : "~", count_text(estimate));
+// Three digits in at most seven characters: "0.123", "12.3", "881M".
+std::string number_text(double number) {
+  constexpr std::pair<double, const char*> kUnits[] = {
+      {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}};
+  const double size = std::abs(number);
+  if (size >= 1e15 || (size > 0 && size < 0.001)) return absl::StrFormat("%.0e", number);
+  for (const auto& [unit, name] : kUnits) {
+    if (size >= 0.9995 * unit) return absl::StrFormat("%.3g%s", number / unit, name);
+  }
+  return absl::StrFormat("%.3g", number);
 }
 
-std::string length_text(const ColumnLook& column) {
-  if (column.max_length <= 1) return "";
-  return absl::StrCat(number_text(column.mean_length), "/",
-                      count_text(static_cast<double>(column.max_length)));
+std::string share_text(double share) {
+  const double percent = 100 * share;
+  return absl::StrFormat(percent < 10 ? "%.2f" : percent < 99.95 ? "%.1f" : "%.0f", percent);
+}
+
+bool is_exact(const ColumnLook& column) {
+  return column.estimated_distinct == static_cast<double>(column.distinct);
+}
+
+std::string kind_text(ValueKind kind) {
+  switch (kind) {
+    case ValueKind::kInteger: return "int";
+    case ValueKind::kNumber: return "float";
+    case ValueKind::kText: return "text";
+    case ValueKind::kUnreadable: break;
+  }
+  return "-";
 }
 
 std::string columns_text(const FileSetLook& look) {
   TextTable table({{"column"},
                    {"type"},
-                   {"null%", TextTable::kRight},
+                   {"null", TextTable::kRight},
                    {"values", TextTable::kRight},
-                   {"top%", TextTable::kRight},
-                   {"top10%", TextTable::kRight},
+                   {"top1", TextTable::kRight},
+                   {"top10", TextTable::kRight},
                    {"min", TextTable::kRight},
                    {"mean", TextTable::kRight},
                    {"max", TextTable::kRight},
                    {"len", TextTable::kRight}});
   for (const ColumnLook& column : look.columns) {
+    const std::string name = cut(column.name, kNameBytes);
     if (column.kind == ValueKind::kUnreadable) {
-      table.add({cut(column.name, kNameBytes), cut(column.type_name, kTypeBytes), "", "not read",
-                 "", "", "", "", "", ""});
+      table.add({name, "-", "", "", "", "", "", "", "", ""});
       continue;
     }
-    const bool numeric = is_numeric(column);
-    table.add({cut(column.name, kNameBytes), std::string(name_of(column.kind)),
-               share_text(column.missing_share()), distinct_text(column),
+    const bool has_numbers = !column.quantiles.empty();
+    table.add({name, kind_text(column.kind), share_text(column.missing_share()),
+               absl::StrCat(is_exact(column) ? "" : "~", number_text(column.estimated_distinct)),
                share_text(column.top_share), share_text(column.top_ten_share),
-               numeric ? number_text(column.min) : "", numeric ? number_text(column.mean) : "",
-               numeric ? number_text(column.max) : "", length_text(column)});
+               has_numbers ? number_text(column.min) : "",
+               has_numbers ? number_text(column.mean) : "",
+               has_numbers ? number_text(column.max) : "",
+               column.max_length > 1 ? number_text(static_cast<double>(column.max_length)) : ""});
   }
-  return table.text();
+  std::string text = table.text();
+  for (const ColumnLook& column : look.columns) {
+    if (column.kind != ValueKind::kUnreadable) continue;
+    const std::string line = absl::StrCat("not read: ", column.name, ": ", column.type_name);
+    absl::StrAppend(&text, cut(line, kLineBytes), "\n");
+  }
+  return text;
 }
 
-std::string set_text(const std::string& what, const FileSetLook& look) {
-  return absl::StrFormat("%s: %s, %d file%s, %d rows, %d columns\n", what, look.format,
-                         look.files.size(), look.files.size() == 1 ? "" : "s", look.rows,
-                         look.columns.size());
+std::string set_text(absl::string_view what, const FileSetLook& look) {
+  std::string text = absl::StrFormat("%s: %s, %d file%s, %d rows, %d columns\n", what, look.format,
+                                     look.files.size(), look.files.size() == 1 ? "" : "s",
+                                     look.rows, look.columns.size());
+  if (look.sampled_rows == look.rows) return text;
+  return absl::StrCat(text, "sample: ", look.sampled_rows,
+                      " rows, evenly spread; ~ marks an estimate for all rows\n");
+}
+
+std::string rule_text(const LabelRule& rule) {
+  return rule.at_least ? absl::StrFormat("%s>=%g", rule.column, *rule.at_least) : rule.column;
+}
+
+std::string count_text(const LabelCount& count) {
+  std::string text = absl::StrFormat("%s %% of %d are 1", share_text(count.rate()), count.rows);
+  if (count.others > 0) absl::StrAppend(&text, ", ", count.others, " are neither 0 nor 1");
+  return text;
+}
+
+std::string label_text(absl::string_view what, const LabelRule& rule, const FileSetLook& look) {
+  std::string text = absl::StrCat(what, " ", rule_text(rule), ": ", count_text(look.label), "\n");
+  if (look.files.size() == 1) return text;
+  for (size_t i = 0; i < look.files.size() && i < kMaxFiles; ++i) {
+    const FileLook& file = look.files[i];
+    absl::StrAppend(&text, "  ", cut_front(file.path, kPathBytes), ": ", count_text(file.label),
+                    "\n");
+  }
+  if (look.files.size() > kMaxFiles) {
+    absl::StrAppend(&text, "  and ", look.files.size() - kMaxFiles, " more files\n");
+  }
+  return text;
+}
+
+Json label_json(const LabelCount& count) {
+  return {{"rows", count.rows},
+          {"positives", count.positives},
+          {"others", count.others},
+          {"rate", count.rate()}};
+}
+
+Json column_json(const ColumnLook& column) {
+  Json json = {{"name", column.name},
+               {"type", column.type_name},
+               {"kind", std::string(name_of(column.kind))}};
+  if (column.kind == ValueKind::kUnreadable) return json;
+  json["null_share"] = column.missing_share();
+  json["distinct"] = column.distinct;
+  json["distinct_estimate"] = column.estimated_distinct;
+  json["top_share"] = column.top_share;
+  json["top_ten_share"] = column.top_ten_share;
+  json["max_length"] = column.max_length;
+  json["mean_length"] = column.mean_length;
+  if (column.quantiles.empty()) return json;
+  json["min"] = column.min;
+  json["mean"] = column.mean;
+  json["max"] = column.max;
+  json["not_finite"] = column.not_finite;
+  return json;
+}
+
+Json set_json(const FileSetLook& look, bool has_label) {
+  Json files = Json::array(), columns = Json::array();
+  for (const FileLook& file : look.files) {
+    Json json = {{"path", file.path}, {"rows", file.rows}, {"sampled_rows", file.sampled_rows}};
+    if (has_label) json["label"] = label_json(file.label);
+    files.push_back(std::move(json));
+  }
+  for (const ColumnLook& column : look.columns) columns.push_back(column_json(column));
+  Json json = {{"format", look.format},
+               {"rows", look.rows},
+               {"sampled_rows", look.sampled_rows},
+               {"files", std::move(files)},
+               {"columns", std::move(columns)}};
+  if (has_label) json["label"] = label_json(look.label);
+  return json;
 }
 
 }  // namespace
 
 std::string look_text(const DataLook& look) {
-  std::string text = set_text("data", look.train);
-  absl::StrAppend(&text, columns_text(look.train));
+  const FileSetLook& train = look.train;
+  std::string text = set_text("data", train);
+  absl::StrAppend(&text, "null, top1 and top10 (share of the most frequent values) in %\n\n",
+                  columns_text(train), "\n");
+  if (look.label) absl::StrAppend(&text, label_text("label", *look.label, train));
+  if (!look.label) absl::StrAppend(&text, "label: none named as one; give --label COLUMN\n");
+  if (!look.eval) return text;
+  absl::StrAppend(&text, "\n", set_text("eval", *look.eval));
+  if (look.label) absl::StrAppend(&text, label_text("label", *look.label, *look.eval));
+  const double share = static_cast<double>(look.leaked_rows) /
+                       static_cast<double>(std::max<int64_t>(1, look.eval->sampled_rows));
+  absl::StrAppend(&text, "leakage: ", train.sampled_rows == train.rows ? "" : "at least ",
+                  share_text(share), " % of ", look.eval->sampled_rows,
+                  " evaluation rows are rows of the data too\n");
   return text;
 }
 
-std::string look_json(const DataLook& look) { return ""; }
+std::string look_json(const DataLook& look) {
+  Json json = {{"data", set_json(look.train, look.label.has_value())}};
+  if (look.label) {
+    json["label"] = {{"column", look.label->column}};
+    if (look.label->at_least) json["label"]["at_least"] = *look.label->at_least;
+  }
+  if (look.eval) {
+    json["eval"] = set_json(*look.eval, look.label.has_value());
+    json["leaked_rows"] = look.leaked_rows;
+  }
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
 }  // namespace millrace
