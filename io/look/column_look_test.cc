@@ -1,0 +1,137 @@
+#include "io/look/column_look.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace millrace {
+namespace {
+
+Column integers(std::vector<int64_t> values) {
+  Column column{.type = ValueType::kInt64, .rows = static_cast<int64_t>(values.size())};
+  column.int64s = std::move(values);
+  return column;
+}
+
+Column numbers(std::vector<double> values) {
+  Column column{.type = ValueType::kDouble, .rows = static_cast<int64_t>(values.size())};
+  column.doubles = std::move(values);
+  return column;
+}
+
+Column texts(const std::vector<std::string>& values) {
+  Column column{.type = ValueType::kString, .rows = static_cast<int64_t>(values.size())};
+  for (const std::string& value : values) column.strings.push_back(value);
+  return column;
+}
+
+ColumnLook look_at(const Column& column, ValueType type, int64_t total_rows = 0) {
+  ColumnSampler sampler({.name = "x", .type = type, .type_name = "t"});
+  std::vector<uint64_t> hashes(column.rows);
+  sampler.add(column, absl::MakeSpan(hashes));
+  return sampler.finish(total_rows == 0 ? column.rows : total_rows);
+}
+
+TEST(ColumnLook, CountsValuesAndTheirFrequencies) {
+  const ColumnLook look = look_at(integers({7, 7, 7, 1, 2, -4, 7, 1}), ValueType::kInt64);
+  EXPECT_EQ(look.kind, ValueKind::kInteger);
+  EXPECT_EQ(look.rows, 8);
+  EXPECT_EQ(look.distinct, 4);
+  EXPECT_EQ(look.estimated_distinct, 4);
+  EXPECT_DOUBLE_EQ(look.top_share, 0.5);
+  EXPECT_DOUBLE_EQ(look.top_ten_share, 1);
+  EXPECT_EQ(look.most_frequent, 7);
+  EXPECT_EQ(look.min, -4);
+  EXPECT_EQ(look.max, 7);
+  EXPECT_DOUBLE_EQ(look.mean, 28.0 / 8);
+  EXPECT_TRUE(look.is_whole);
+}
+
+TEST(ColumnLook, TheTenMostFrequentValuesAreOfManyOnes) {
+  std::vector<int64_t> values;
+  for (int64_t i = 0; i < 20; ++i) values.insert(values.end(), i < 10 ? 9 : 1, i);
+  EXPECT_DOUBLE_EQ(look_at(integers(values), ValueType::kInt64).top_ten_share, 0.9);
+}
+
+TEST(ColumnLook, MissesNullsAndEmptyLists) {
+  Column column{.type = ValueType::kInt64, .rows = 4, .offsets = {0, 0, 3, 3, 4}};
+  column.int64s = {1, 2, 3, 1};
+  const ColumnLook look = look_at(column, ValueType::kInt64);
+  EXPECT_DOUBLE_EQ(look.missing_share(), 0.5);
+  EXPECT_EQ(look.values, 4);
+  EXPECT_EQ(look.max_length, 3);
+  EXPECT_DOUBLE_EQ(look.mean_length, 2);
+}
+
+TEST(ColumnLook, NumbersThatAreNotFiniteAreLeftOutOfTheirStatistics) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const ColumnLook look = look_at(numbers({1.5, NAN, 2.5, infinity}), ValueType::kDouble);
+  EXPECT_EQ(look.not_finite, 2);
+  EXPECT_DOUBLE_EQ(look.mean, 2);
+  EXPECT_EQ(look.max, 2.5);
+  EXPECT_FALSE(look.is_whole);
+  EXPECT_TRUE(look_at(numbers({1, 2, 9}), ValueType::kDouble).is_whole);
+}
+
+TEST(ColumnLook, QuantilesOfMoreNumbersThanAreKept) {
+  std::vector<double> values;
+  for (int i = 0; i <= 100000; ++i) values.push_back((i * 7919) % 100001);
+  const ColumnLook look = look_at(numbers(values), ValueType::kDouble);
+  EXPECT_EQ(look.quantile(0), 0);
+  EXPECT_NEAR(look.quantile(0.5), 50000, 2000);
+  EXPECT_NEAR(look.quantile(0.99), 99000, 2000);
+  EXPECT_EQ(look.quantile(1), 100000);
+}
+
+TEST(ColumnLook, CellsOfDelimitedTextGetTheKindThatAllHave) {
+  const auto kind = [](const std::vector<std::string>& cells) {
+    return look_at(texts(cells), ValueType::kText).kind;
+  };
+  EXPECT_EQ(kind({"1", "-20", "0"}), ValueKind::kInteger);
+  EXPECT_EQ(kind({"1", "2.5", "1e3"}), ValueKind::kNumber);
+  EXPECT_EQ(kind({"1", "2.5", "a"}), ValueKind::kText);
+  EXPECT_EQ(kind({"007", "12"}), ValueKind::kText) << "leading zeros matter";
+  EXPECT_EQ(kind({"+1"}), ValueKind::kNumber);
+  EXPECT_EQ(kind({"-"}), ValueKind::kText);
+  EXPECT_EQ(kind({"99999999999999999999"}), ValueKind::kNumber) << "beyond 64 bits";
+  EXPECT_EQ(kind({}), ValueKind::kText);
+  const ColumnLook look = look_at(texts({"3", "1", "2.5"}), ValueType::kText);
+  EXPECT_EQ(look.min, 1);
+  EXPECT_EQ(look.max, 3);
+  EXPECT_EQ(look_at(texts({"3", "1"}), ValueType::kString).kind, ValueKind::kText)
+      << "text of a format with types stays text";
+}
+
+TEST(ColumnLook, DifferentValuesOfAllRowsAreEstimated) {
+  EXPECT_EQ(estimate_distinct(100, 100, 40, 10), 40) << "all rows: exact";
+  EXPECT_DOUBLE_EQ(estimate_distinct(100, 1000, 100, 100), 1000) << "unique";
+  EXPECT_DOUBLE_EQ(estimate_distinct(1000, 100000, 5, 0), 5) << "each occurs again and again";
+  // n d / (n - f + f n / N) = 100 * 60 / (100 - 40 + 40 * 0.1).
+  EXPECT_DOUBLE_EQ(estimate_distinct(100, 1000, 60, 40), 6000.0 / 64);
+  EXPECT_EQ(estimate_distinct(0, 1000, 0, 0), 0);
+}
+
+TEST(ColumnLook, RowHashesAreOfAllValuesInOrder) {
+  const auto hash = [](const std::vector<std::vector<int64_t>>& columns) {
+    std::vector<uint64_t> hashes(1);
+    for (const std::vector<int64_t>& list : columns) {
+      ColumnSampler sampler({.name = "x", .type = ValueType::kInt64});
+      const auto count = static_cast<int64_t>(list.size());
+      Column column{.type = ValueType::kInt64, .rows = 1, .offsets = {0, count}};
+      column.int64s = list;
+      sampler.add(column, absl::MakeSpan(hashes));
+    }
+    return hashes[0];
+  };
+  EXPECT_EQ(hash({{1, 2}, {3}}), hash({{1, 2}, {3}}));
+  EXPECT_NE(hash({{1, 2}, {3}}), hash({{2, 1}, {3}}));
+  EXPECT_NE(hash({{1, 2}, {3}}), hash({{1}, {2, 3}}));
+  EXPECT_NE(hash({{}, {1}}), hash({{1}, {}}));
+  EXPECT_NE(hash({{0}}), hash({{}}));
+}
+
+}  // namespace
+}  // namespace millrace

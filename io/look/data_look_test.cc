@@ -1,0 +1,149 @@
+#include "io/look/data_look.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "tests/io_testing/data_files.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class DataLookTest : public testing::Test {
+ protected:
+  std::string write(const std::string& name, const std::string& content) const {
+    std::ofstream(join_path(directory_, name), std::ios::binary) << content;
+    return join_path(directory_, name);
+  }
+  std::string write(const std::string& name, const TestTable& table, DataConfig::Format format,
+                    int64_t group_rows) const {
+    EXPECT_OK(write_data_file(table, format, group_rows, join_path(directory_, name)));
+    return join_path(directory_, name);
+  }
+  absl::StatusOr<DataLook> look(const LookOptions& options) const {
+    return look_at_data(FileSystem::local(), options);
+  }
+
+  const std::string directory_ = fresh_test_dir();
+};
+
+TEST_F(DataLookTest, ReadsEveryFormatAlike) {
+  std::vector<DataLook> looks;
+  for (const auto format : {DataConfig::ORC, DataConfig::PARQUET, DataConfig::TFRECORD}) {
+    const std::string path = write(absl::StrCat("a", std::string(extension_of(format))),
+                                   criteo_like_table(500, 1, 1), format, 150);
+    ASSERT_OK_AND_ASSIGN(looks.emplace_back(), look({.paths = {path}}));
+  }
+  for (const DataLook& look : looks) {
+    EXPECT_EQ(look.train.rows, 500);
+    EXPECT_EQ(look.train.sampled_rows, 500);
+    EXPECT_EQ(look.label->column, "label");
+    EXPECT_EQ(look.train.label.rows, 500);
+    EXPECT_EQ(look.train.label.positives, looks[0].train.label.positives);
+    for (const ColumnLook& column : look.train.columns) {
+      if (column.name != "c1") continue;
+      EXPECT_EQ(column.kind, ValueKind::kInteger);
+      EXPECT_GT(column.max_length, 1);
+      EXPECT_GT(column.missing_share(), 0);
+      EXPECT_EQ(column.distinct, looks[0].train.columns[2].distinct);
+    }
+  }
+}
+
+TEST_F(DataLookTest, SamplesEvenlyAndEstimates) {
+  std::string content = "label,unique,few\n";
+  for (int i = 0; i < 40000; ++i) absl::StrAppend(&content, i >= 20000, ",", i, ",", i % 7, "\n");
+  const std::string path = write("a.csv", content);
+  ASSERT_OK_AND_ASSIGN(const DataLook look, this->look({.paths = {path}, .sample_rows = 10000}));
+  EXPECT_EQ(look.train.rows, 40000);
+  EXPECT_LE(look.train.sampled_rows, 10000);
+  EXPECT_GT(look.train.sampled_rows, 8000);
+  EXPECT_NEAR(look.train.label.rate(), 0.5, 0.1) << "of both halves";
+  EXPECT_DOUBLE_EQ(look.train.columns[1].estimated_distinct, 40000);
+  EXPECT_DOUBLE_EQ(look.train.columns[2].estimated_distinct, 7);
+}
+
+TEST_F(DataLookTest, CountsLabelsByFile) {
+  const std::string a = write("a.csv", "r,x\n5,1\n3,2\n,3\n4,4\n");
+  const std::string b = write("b.csv", "x,r\n1,1\n2,2\n");
+  ASSERT_OK_AND_ASSIGN(
+      const DataLook look,
+      this->look({.paths = {a, b}, .label = LabelRule{.column = "r", .at_least = 4}}));
+  ASSERT_EQ(look.train.files.size(), 2);
+  EXPECT_EQ(look.train.files[0].label.rows, 3);
+  EXPECT_EQ(look.train.files[0].label.positives, 2);
+  EXPECT_EQ(look.train.files[1].label.rate(), 0);
+  EXPECT_DOUBLE_EQ(look.train.label.rate(), 0.4);
+  ASSERT_OK_AND_ASSIGN(const DataLook plain,
+                       this->look({.paths = {a, b}, .label = LabelRule{.column = "r"}}));
+  EXPECT_EQ(plain.train.label.others, 4);
+}
+
+TEST_F(DataLookTest, FindsRowsThatTrainingHas) {
+  const std::string train = write("train.csv", "label,x,y\n0,1,a\n1,2,b\n0,3,c\n");
+  // Columns in another order; a row, one that differs in a cell, and one twice.
+  const std::string eval = write("eval.csv", "y,label,x\na,0,1\nb,1,7\nc,0,3\nc,0,3\n");
+  ASSERT_OK_AND_ASSIGN(const DataLook look, this->look({.paths = {train}, .eval_paths = {eval}}));
+  EXPECT_EQ(look.eval->rows, 4);
+  EXPECT_EQ(look.leaked_rows, 3);
+}
+
+TEST_F(DataLookTest, RefusesFilesOfDifferentSchemas) {
+  const std::string a = write("a.csv", "label,x\n0,1\n");
+  const std::string b = write("b.csv", "label,z\n0,1\n");
+  const std::string c = write("c.csv", "label,x,z\n0,1,2\n");
+  EXPECT_THAT(look({.paths = {a, b}}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("b.csv has no column \"x\""), HasSubstr("a.csv"))));
+  EXPECT_THAT(look({.paths = {a, c}}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("has a column \"z\"")));
+  EXPECT_THAT(look({.paths = {a}, .eval_paths = {b}}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("b.csv has no column")));
+  const TestTable integers{{{"label", TestColumn::Rows<int64_t>{{0}}}}};
+  const TestTable numbers{{{"label", TestColumn::Rows<double>{{0}}}}};
+  EXPECT_THAT(look({.paths = {write("i.orc", integers, DataConfig::ORC, 0),
+                              write("n.orc", numbers, DataConfig::ORC, 0)}}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("n.orc, column \"label\" is of type double"),
+                             HasSubstr("int64 in"))));
+}
+
+TEST_F(DataLookTest, RefusesLabelsThatAreNone) {
+  const std::string path = write("a.csv", "rating,x\n3,a\n4,b\n");
+  const auto with = [&](const std::string& column) {
+    return LookOptions{.paths = {path}, .label = LabelRule{.column = column}};
+  };
+  EXPECT_THAT(look(with("ratng")), StatusIs(absl::StatusCode::kInvalidArgument,
+                                            AllOf(HasSubstr("no column \"ratng\" for the label"),
+                                                  HasSubstr("did you mean \"rating\"?"))));
+  EXPECT_THAT(look(with("x")),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("a label is a number")));
+  ASSERT_OK_AND_ASSIGN(const DataLook none, look({.paths = {path}}));
+  EXPECT_FALSE(none.label.has_value());
+}
+
+TEST_F(DataLookTest, RefusesFilesWithoutRowsAndTooManyColumns) {
+  EXPECT_THAT(look({.paths = {write("a.csv", "label,x\n")}}),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("no rows in")));
+  std::string names = "label", cells = "0";
+  for (int i = 0; i < 1000000; ++i) {
+    absl::StrAppend(&names, ",x", i);
+    absl::StrAppend(&cells, ",1");
+  }
+  EXPECT_THAT(look({.paths = {write("wide.csv", absl::StrCat(names, "\n", cells, "\n"))}}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("has 1000001 columns, more than the 10000")));
+  EXPECT_THAT(look({.paths = {write("b.csv", "label,x\n0\n")}}),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("b.csv, line 2")));
+}
+
+}  // namespace
+}  // namespace millrace

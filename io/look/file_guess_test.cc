@@ -1,0 +1,87 @@
+#include "io/look/file_guess.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "tests/io_testing/data_files.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class FileGuessTest : public testing::Test {
+ protected:
+  absl::StatusOr<DataConfig> guess(const std::string& name, const std::string& content) {
+    path_ = join_path(directory_, name);
+    std::ofstream(path_, std::ios::binary) << content;
+    return guess_file(FileSystem::local(), path_);
+  }
+
+  const std::string directory_ = fresh_test_dir();
+  std::string path_;
+};
+
+TEST_F(FileGuessTest, TextWithAHeader) {
+  ASSERT_OK_AND_ASSIGN(const DataConfig config, guess("a.csv", "user,click\n1,0\n"));
+  EXPECT_FALSE(config.has_csv()) << "all is as by default";
+  EXPECT_FALSE(config.has_format());
+  EXPECT_EQ(format_name(config, path_), "CSV with a header");
+}
+
+TEST_F(FileGuessTest, TabsAndOtherDelimiters) {
+  ASSERT_OK_AND_ASSIGN(const DataConfig tabs, guess("a.tsv", "user\tclick,s\n1\t0\n"));
+  EXPECT_EQ(tabs.csv().delimiter(), "\t");
+  ASSERT_OK_AND_ASSIGN(const DataConfig bars, guess("a.csv", "user|click|b\n1|0|2\n"));
+  EXPECT_EQ(bars.csv().delimiter(), "|");
+}
+
+TEST_F(FileGuessTest, TextWithoutAHeaderGetsNames) {
+  ASSERT_OK_AND_ASSIGN(const DataConfig config, guess("a.tsv", "0\t17\t\tab\r\n1\t2\t3\tc\r\n"));
+  EXPECT_THAT(config.csv().column(), ElementsAre("column_1", "column_2", "column_3", "column_4"));
+  EXPECT_EQ(format_name(config, path_), "TSV without a header");
+  ASSERT_OK_AND_ASSIGN(const DataConfig repeated, guess("b.csv", "a,b,a\nc,d,e\n"));
+  EXPECT_EQ(repeated.csv().column_size(), 3) << "equal cells are no names";
+}
+
+TEST_F(FileGuessTest, ATypedHeaderTellsTheFormatOfAnyExtension) {
+  ASSERT_OK_AND_ASSIGN(const DataConfig config,
+                       guess("a.inter", "\xef\xbb\xbfuser_id:token\trating:float\n1\t3\n"));
+  EXPECT_EQ(config.format(), DataConfig::CSV);
+  EXPECT_EQ(config.csv().header(), CsvConfig::TYPED);
+  EXPECT_EQ(config.csv().delimiter(), "\t");
+  EXPECT_THAT(config.csv().column(), IsEmpty());
+}
+
+TEST_F(FileGuessTest, ContentTellsTheFormatWithoutAnExtension) {
+  for (const auto format : {DataConfig::ORC, DataConfig::PARQUET}) {
+    const std::string path = join_path(directory_, "part-0");
+    ASSERT_OK(write_data_file(criteo_like_table(10, 1, 1), format, 0, path));
+    ASSERT_OK_AND_ASSIGN(const DataConfig config, guess_file(FileSystem::local(), path));
+    EXPECT_EQ(config.format(), format);
+  }
+}
+
+TEST_F(FileGuessTest, RefusesWhatItDoesNotKnow) {
+  EXPECT_THAT(guess("a.bin", std::string("\x1f\x8b\x08\0\1", 5)),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("a.bin"), HasSubstr("cannot tell the format"))));
+  EXPECT_THAT(guess("a.txt", "a line of prose\n"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("cannot tell the format")));
+  EXPECT_THAT(guess("a.csv", ""), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("is empty")));
+  EXPECT_THAT(guess_file(FileSystem::local(), directory_),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("is a directory")));
+  EXPECT_THAT(guess_file(FileSystem::local(), join_path(directory_, "none.csv")),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("none.csv")));
+}
+
+}  // namespace
+}  // namespace millrace

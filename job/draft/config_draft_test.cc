@@ -1,0 +1,160 @@
+#include "job/draft/config_draft.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/file_system.h"
+#include "base/status_matchers.h"
+#include "proto/config_reader.h"
+#include "proto/model_configs.pb.h"
+#include "tests/io_testing/data_files.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class ConfigDraftTest : public testing::Test {
+ protected:
+  std::string write(const std::string& name, const std::string& content) const {
+    std::ofstream(join_path(directory_, name)) << content;
+    return join_path(directory_, name);
+  }
+
+  // Text of `rows` rows: a label, a count, ids and text.
+  std::string clicks(const std::string& name, int rows) const {
+    std::string text = "label,views,item_id,city\n";
+    for (int i = 0; i < rows; ++i) {
+      absl::StrAppend(&text, i % 3 == 0, ",", i % 40 == 0 ? 5000 + i : i % 50, ",", i % 30, ",city",
+                      i % 5, "\n");
+    }
+    return write(name, text);
+  }
+
+  absl::StatusOr<std::string> draft(const LookOptions& options) const {
+    const absl::StatusOr<DataLook> look = look_at_data(FileSystem::local(), options);
+    if (!look.ok()) return look.status();
+    return draft_config(*look, "out/job");
+  }
+
+  JobConfig parse(const std::string& text) const {
+    JobConfig config;
+    EXPECT_OK(parse_text(text, "draft", &config)) << text;
+    return config;
+  }
+
+  const std::string directory_ = fresh_test_dir();
+};
+
+TEST_F(ConfigDraftTest, OneFileIsSplitByHash) {
+  ASSERT_OK_AND_ASSIGN(const std::string text, draft({.paths = {clicks("a.csv", 1000)}}));
+  const JobConfig config = parse(text);
+  const TrainConfig& train = config.train();
+  EXPECT_EQ(train.train_data().split().to(), 0.9);
+  EXPECT_EQ(train.eval_data(0).data().split().from(), 0.9);
+  EXPECT_EQ(train.eval_data(0).data().path(0), train.train_data().path(0));
+  EXPECT_GT(train.train_data().shuffle_rows(), 0);
+  EXPECT_EQ(train.feature(0).kind(), FeatureConfig::LABEL);
+  EXPECT_EQ(train.model().name(), "deepfm");
+  EXPECT_TRUE(train.optimizer().has_adam());
+  EXPECT_EQ(train.table_size(), 2);
+  EXPECT_GT(train.max_epochs(), 1);
+  EXPECT_EQ(config.run().evaluation().best().term(0).monitor(), "eval/auc");
+  EXPECT_THAT(text, HasSubstr("drawn by a hash, is held out"));
+  EXPECT_THAT(text, HasSubstr("33.4 % of the rows are positive"));
+}
+
+TEST_F(ConfigDraftTest, TheLastOfManyFilesIsHeldOut) {
+  const std::string a = clicks("a.csv", 900), b = clicks("b.csv", 600), c = clicks("c.csv", 400);
+  ASSERT_OK_AND_ASSIGN(const std::string text, draft({.paths = {join_path(directory_, "*.csv")}}));
+  const TrainConfig train = parse(text).train();
+  EXPECT_THAT(train.train_data().path(), ElementsAre(a, b));
+  EXPECT_THAT(train.eval_data(0).data().path(), ElementsAre(c));
+  EXPECT_FALSE(train.train_data().has_split());
+  EXPECT_THAT(text, HasSubstr("The last file is held out"));
+  ASSERT_OK_AND_ASSIGN(const std::string two, draft({.paths = {a, b}}));
+  EXPECT_TRUE(parse(two).train().train_data().has_split()) << "the last has more than a quarter";
+}
+
+TEST_F(ConfigDraftTest, EvaluationDataIsTakenAsGiven) {
+  const std::string a = clicks("a.csv", 900), b = clicks("b.csv", 600);
+  ASSERT_OK_AND_ASSIGN(const std::string text, draft({.paths = {a}, .eval_paths = {b}}));
+  const TrainConfig train = parse(text).train();
+  EXPECT_THAT(train.eval_data(0).data().path(), ElementsAre(b));
+  EXPECT_FALSE(train.train_data().has_split());
+  EXPECT_FALSE(train.eval_data(0).data().has_split());
+}
+
+TEST_F(ConfigDraftTest, ALabelMayBeAComparison) {
+  const std::string path = write("a.csv", "rating,user_id\n5,1\n1,2\n,1\n3,3\n4,2\n");
+  ASSERT_OK_AND_ASSIGN(
+      const std::string text,
+      draft({.paths = {path}, .label = LabelRule{.column = "rating", .at_least = 4}}));
+  const FeatureConfig label = parse(text).train().feature(0);
+  EXPECT_EQ(label.name(), "label");
+  EXPECT_EQ(label.column(), "rating");
+  EXPECT_EQ(label.transform(0).threshold().at_least(), 4);
+  EXPECT_EQ(label.missing(), FeatureConfig::MASK) << "a row has none";
+}
+
+TEST_F(ConfigDraftTest, NumberedColumnsAreOneEntry) {
+  std::string text = "c10,c2,label,c1,c3\n";
+  for (int i = 0; i < 50; ++i) {
+    absl::StrAppend(&text, "a", i % 9, ",b", i % 4, ",", i % 2, ",c", i % 5, ",d", i % 7, "\n");
+  }
+  ASSERT_OK_AND_ASSIGN(const std::string config, draft({.paths = {write("a.csv", text)}}));
+  EXPECT_THAT(config, HasSubstr("feature { name: \"c{1..3}\" transform { hash {} } }"));
+  EXPECT_THAT(config, HasSubstr("table { name: \"c{1..3}\" dim: 8 }"));
+  EXPECT_THAT(config, HasSubstr("feature { name: \"c10\""));
+}
+
+TEST_F(ConfigDraftTest, SaysWhyColumnsAreLeftOut) {
+  std::string text = "label,constant,row,x\n";
+  for (int i = 0; i < 200; ++i) absl::StrAppend(&text, i % 2, ",1,", i, ",", i % 5, "\n");
+  ASSERT_OK_AND_ASSIGN(const std::string config, draft({.paths = {write("a.csv", text)}}));
+  EXPECT_THAT(config, AllOf(HasSubstr("#   constant: constant"), HasSubstr("#   row: unique")));
+  EXPECT_THAT(config, Not(HasSubstr("name: \"row\"")));
+}
+
+TEST_F(ConfigDraftTest, NumbersAloneTrainANetwork) {
+  std::string text = "label,x\n";
+  for (int i = 0; i < 200; ++i) absl::StrAppend(&text, i % 2, ",", 0.01 * (i % 31), "\n");
+  ASSERT_OK_AND_ASSIGN(const std::string config, draft({.paths = {write("a.csv", text)}}));
+  EXPECT_EQ(parse(config).train().model().name(), "mlp");
+  EXPECT_FALSE(parse(config).train().has_sparse_optimizer());
+}
+
+TEST_F(ConfigDraftTest, GroupsGetTheirMetric) {
+  std::string text = "label,session_id,x\n";
+  for (int i = 0; i < 200; ++i) absl::StrAppend(&text, i % 2, ",", i / 4, ",", i % 5, "\n");
+  ASSERT_OK_AND_ASSIGN(const std::string config, draft({.paths = {write("a.csv", text)}}));
+  EXPECT_THAT(parse(config).train().metric(), testing::Contains("gauc"));
+}
+
+TEST_F(ConfigDraftTest, RefusesDataWithoutAUsableLabel) {
+  EXPECT_THAT(draft({.paths = {write("a.csv", "x,seen\n1,0\n2,1\n")}}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("give --label COLUMN"), HasSubstr("\"seen\""))));
+  EXPECT_THAT(draft({.paths = {write("b.csv", "x,label\n1,0\n2,0\n")}}),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("all 2 rows of the sample are 0; a model needs both classes")));
+  EXPECT_THAT(draft({.paths = {write("c.csv", "x,label\n1,1\n2,5\n")}}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("from 1 to 5; give --label 'label>=NUMBER'")));
+  EXPECT_THAT(draft({.paths = {write("d.csv", "x,label\n1,\n2,\n")},
+                     .label = LabelRule{.column = "label"}}),
+              Not(IsOk()));
+  EXPECT_THAT(draft({.paths = {write("e.csv", "x,label\n1,1\n1,0\n")}}),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("no column can be a feature: \"x\" (constant")));
+}
+
+}  // namespace
+}  // namespace millrace

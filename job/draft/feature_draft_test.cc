@@ -1,0 +1,178 @@
+#include "job/draft/feature_draft.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Numbers whose quantiles are evenly between these three.
+std::vector<double> quantiles(double least, double middle, double greatest) {
+  std::vector<double> values;
+  for (int i = 0; i <= 100; ++i) {
+    values.push_back(i < 50 ? least + (middle - least) * i / 50
+                            : middle + (greatest - middle) * (i - 50) / 50);
+  }
+  return values;
+}
+
+// A column of a sample of 1000 rows.
+ColumnLook column(const std::string& name, ValueKind kind, int64_t distinct) {
+  ColumnLook look{.name = name, .type_name = "t", .kind = kind, .rows = 1000, .values = 1000};
+  look.distinct = distinct;
+  look.estimated_distinct = static_cast<double>(distinct);
+  look.max_length = 1;
+  look.is_whole = kind == ValueKind::kInteger;
+  return look;
+}
+
+ColumnLook numbers(const std::string& name, ValueKind kind, int64_t distinct,
+                   std::vector<double> values) {
+  ColumnLook look = column(name, kind, distinct);
+  look.quantiles = std::move(values);
+  look.min = look.quantiles.front();
+  look.max = look.quantiles.back();
+  look.most_frequent = static_cast<int64_t>(look.min);
+  return look;
+}
+
+FeatureDraft draft(const ColumnLook& look) {
+  DataLook data;
+  data.train.columns = {look};
+  return draft_features(data).at(0);
+}
+
+std::string transforms_of(const FeatureDraft& draft) {
+  std::string text;
+  for (const TransformConfig& transform : draft.feature.transform()) {
+    text += transform.ShortDebugString() + ";";
+  }
+  return text;
+}
+
+TEST(FeatureDraft, TextIsHashed) {
+  const FeatureDraft text = draft(column("city", ValueKind::kText, 40));
+  EXPECT_EQ(text.feature.kind(), FeatureConfig::SPARSE);
+  EXPECT_TRUE(text.feature.transform(0).has_hash());
+  EXPECT_FALSE(text.note.empty());
+}
+
+TEST(FeatureDraft, IdsAndFewValuesAreSparse) {
+  for (const ColumnLook& look :
+       {numbers("user_id", ValueKind::kInteger, 400, quantiles(0, 5, 900)),
+        numbers("c1", ValueKind::kInteger, 400, quantiles(4e8, 5e11, 1e12)),
+        numbers("weekday", ValueKind::kInteger, 7, quantiles(0, 3, 6))}) {
+    EXPECT_EQ(draft(look).feature.kind(), FeatureConfig::SPARSE) << look.name;
+    EXPECT_EQ(transforms_of(draft(look)), "") << look.name;
+    ColumnLook cells = look;
+    cells.is_delimited_text = true;
+    EXPECT_TRUE(draft(cells).feature.transform(0).has_hash()) << look.name;
+  }
+  ColumnLook list = numbers("clicked", ValueKind::kInteger, 400, quantiles(0, 5, 900));
+  list.max_length = 7;
+  EXPECT_EQ(draft(list).feature.kind(), FeatureConfig::SPARSE) << "no count is a list";
+}
+
+TEST(FeatureDraft, IdsThatBecameNumbersAreCast) {
+  ColumnLook look = numbers("item_id", ValueKind::kNumber, 400, quantiles(0, 5, 900));
+  look.is_whole = true;
+  EXPECT_TRUE(draft(look).feature.transform(0).has_cast());
+  look.is_whole = false;
+  EXPECT_EQ(draft(look).feature.kind(), FeatureConfig::DENSE);
+}
+
+TEST(FeatureDraft, CountsAndNumbersAreDense) {
+  const FeatureDraft count = draft(numbers("i1", ValueKind::kInteger, 300, quantiles(0, 3, 5000)));
+  EXPECT_EQ(count.feature.kind(), FeatureConfig::DENSE);
+  EXPECT_TRUE(count.feature.transform(0).has_log1p());
+  EXPECT_EQ(count.feature.default_value(), 0);
+  const FeatureDraft score = draft(numbers("score", ValueKind::kNumber, 900, quantiles(-1, 0, 1)));
+  EXPECT_EQ(score.feature.kind(), FeatureConfig::DENSE);
+  EXPECT_EQ(transforms_of(score), "");
+  EXPECT_TRUE(draft(numbers("height", ValueKind::kNumber, 900, quantiles(100, 170, 220)))
+                  .feature.transform(0)
+                  .has_log1p())
+      << "large";
+}
+
+TEST(FeatureDraft, TimesAreCutIntoPeriods) {
+  const FeatureDraft time =
+      draft(numbers("timestamp", ValueKind::kNumber, 900, quantiles(8.7e8, 8.8e8, 8.9e8)));
+  EXPECT_EQ(time.feature.kind(), FeatureConfig::SPARSE);
+  const BucketizeTransform& periods = time.feature.transform(0).bucketize();
+  ASSERT_EQ(periods.boundary_size(), 15);
+  for (int i = 1; i < 15; ++i) EXPECT_LT(periods.boundary(i - 1), periods.boundary(i));
+  ColumnLook typed = numbers("seen", ValueKind::kInteger, 900, quantiles(0, 5, 10));
+  typed.type_name = "timestamp[ms]";
+  EXPECT_TRUE(draft(typed).feature.transform(0).has_bucketize());
+}
+
+TEST(FeatureDraft, LeavesOutWhatCannotBeLearnt) {
+  const auto reason = [](const ColumnLook& look) {
+    const FeatureDraft left = draft(look);
+    EXPECT_FALSE(left.is_used) << look.name;
+    return left.note;
+  };
+  ColumnLook nested = column("s", ValueKind::kUnreadable, 0);
+  nested.type_name = "struct<a: int64>";
+  EXPECT_THAT(reason(nested), HasSubstr("nested or of a type that is not read: struct"));
+  ColumnLook empty = column("e", ValueKind::kText, 0);
+  empty.values = 0;
+  empty.missing_rows = empty.rows;
+  EXPECT_THAT(reason(empty), HasSubstr("all null"));
+  EXPECT_THAT(reason(column("k", ValueKind::kText, 1)), HasSubstr("constant"));
+  EXPECT_THAT(reason(column("u", ValueKind::kText, 1000)), HasSubstr("unique per row"));
+  EXPECT_THAT(reason(column("c{1..3}", ValueKind::kText, 10)), HasSubstr("{"));
+  ColumnLook list = numbers("l", ValueKind::kNumber, 900, quantiles(0, 1, 2));
+  list.max_length = 4;
+  EXPECT_THAT(reason(list), HasSubstr("lists of up to 4 numbers"));
+  ColumnLook infinite = numbers("f", ValueKind::kNumber, 900, quantiles(0, 1, 2));
+  infinite.not_finite = 10;
+  EXPECT_THAT(reason(infinite), HasSubstr("1 % of its values are not finite"));
+  ColumnLook rare = column("k", ValueKind::kText, 1);
+  rare.missing_rows = 900;
+  EXPECT_TRUE(draft(rare).is_used) << "present or missing";
+}
+
+TEST(FeatureDraft, GroupsAreFoundByName) {
+  DataLook data;
+  data.train.columns = {
+      column("session_id", ValueKind::kText, 100), column("query_id", ValueKind::kInteger, 100),
+      column("request_id", ValueKind::kInteger, 900), column("user_id", ValueKind::kInteger, 100)};
+  data.train.columns[0].missing_rows = 1;
+  const std::vector<FeatureDraft> drafts = draft_features(data);
+  EXPECT_EQ(drafts[0].feature.kind(), FeatureConfig::GROUP_ID);
+  EXPECT_TRUE(drafts[0].feature.transform(0).has_hash());
+  EXPECT_TRUE(drafts[0].feature.has_default_id());
+  EXPECT_THAT(drafts[1].note, HasSubstr("second column that looks like groups"));
+  EXPECT_EQ(drafts[2].feature.kind(), FeatureConfig::SPARSE) << "hardly two rows of a group";
+  EXPECT_EQ(drafts[3].feature.kind(), FeatureConfig::SPARSE);
+}
+
+TEST(FeatureDraft, TheLabelIsNoFeature) {
+  DataLook data;
+  data.train.columns = {column("rating", ValueKind::kInteger, 5)};
+  data.label = LabelRule{.column = "rating", .at_least = 4};
+  EXPECT_TRUE(draft_features(data).empty());
+}
+
+TEST(FeatureDraft, ListsOfLibsvmHaveWeights) {
+  DataLook data;
+  data.train.format = "libsvm";
+  ColumnLook ids = column("index_3", ValueKind::kInteger, 100);
+  ColumnLook weights = numbers("value_3", ValueKind::kNumber, 100, quantiles(0, 1, 2));
+  ids.max_length = weights.max_length = 5;
+  data.train.columns = {ids, weights};
+  const std::vector<FeatureDraft> drafts = draft_features(data);
+  EXPECT_EQ(drafts[0].feature.weight_column(), "value_3");
+  EXPECT_FALSE(drafts[1].is_used);
+  EXPECT_THAT(drafts[1].note, HasSubstr("the weights of index_3"));
+}
+
+}  // namespace
+}  // namespace millrace
