@@ -1,0 +1,105 @@
+#include "tools/look/look_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Json = nlohmann::json;
+
+ColumnLook number_column(const std::string& name) {
+  ColumnLook look{.name = name, .type_name = "double", .kind = ValueKind::kNumber};
+  look.rows = 1000;
+  look.missing_rows = 123;
+  look.values = 877;
+  look.distinct = 500;
+  look.estimated_distinct = 123456;
+  look.top_share = 0.25;
+  look.top_ten_share = 1;
+  look.max_length = 98765;
+  look.min = -0.001234567;
+  look.mean = -123456.7;
+  look.max = 1.7e300;
+  look.quantiles = {look.min, look.max};
+  return look;
+}
+
+DataLook example() {
+  DataLook look;
+  look.label = LabelRule{.column = "rating", .at_least = 4};
+  look.train.format = "Parquet";
+  look.train.rows = 100000;
+  look.train.sampled_rows = 1000;
+  look.train.columns = {number_column("a_name_of_a_column_that_is_ürgently_too_long")};
+  ColumnLook nested{.name = "s", .type_name = "struct<" + std::string(200, 'x') + ">"};
+  look.train.columns.push_back(nested);
+  look.train.label = {.rows = 900, .positives = 90, .others = 0};
+  look.train.files = {{.path = std::string(100, 'd') + "/part-0.parquet", .rows = 60000},
+                      {.path = "part-1.parquet", .rows = 40000}};
+  look.train.files[1].label = {.rows = 10, .positives = 5, .others = 2};
+  look.eval = look.train;
+  look.leaked_rows = 20;
+  return look;
+}
+
+TEST(LookReport, FitsATerminalOf80Columns) {
+  const std::string text = look_text(example());
+  for (const std::string& line : std::vector<std::string>(absl::StrSplit(text, '\n'))) {
+    EXPECT_LE(line.size(), 80) << line;
+  }
+  EXPECT_THAT(text, HasSubstr("not read: s: struct<"));
+}
+
+TEST(LookReport, ShowsStatisticsInUnits) {
+  const std::string text = look_text(example());
+  for (const char* part : {"data: Parquet, 2 files, 100000 rows, 2 columns", "~123k", "25.0",
+                           "12.3", "-123k", "98.8k", "-0.00123", "2e+300"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+}
+
+TEST(LookReport, ShowsLabelsByFileAndLeakage) {
+  const std::string text = look_text(example());
+  EXPECT_THAT(text, HasSubstr("label rating>=4: 10.0 % of 900 are 1\n"));
+  EXPECT_THAT(text, HasSubstr("/part-0.parquet: 0.00 % of 0 are 1\n"));
+  EXPECT_THAT(text, HasSubstr("part-1.parquet: 50.0 % of 10 are 1, 2 are neither 0 nor 1\n"));
+  EXPECT_THAT(text, HasSubstr("leakage: at least 2.00 % of 1000 evaluation rows"));
+  DataLook all = example();
+  all.train.sampled_rows = all.train.rows;
+  EXPECT_THAT(look_text(all), HasSubstr("leakage: 2.00 %"));
+}
+
+TEST(LookReport, WithoutALabelSaysWhatToDo) {
+  DataLook look = example();
+  look.label.reset();
+  look.eval.reset();
+  EXPECT_THAT(look_text(look), HasSubstr("give --label COLUMN"));
+  EXPECT_THAT(look_text(look), Not(HasSubstr("leakage")));
+  EXPECT_FALSE(Json::parse(look_json(look)).contains("label"));
+}
+
+TEST(LookReport, JsonHasAllOfIt) {
+  const Json json = Json::parse(look_json(example()));
+  EXPECT_EQ(json["label"]["column"], "rating");
+  EXPECT_EQ(json["label"]["at_least"], 4);
+  EXPECT_EQ(json["data"]["rows"], 100000);
+  EXPECT_EQ(json["data"]["files"][1]["label"]["rate"], 0.5);
+  EXPECT_EQ(json["data"]["columns"][0]["distinct"], 500);
+  EXPECT_EQ(json["data"]["columns"][0]["distinct_estimate"], 123456);
+  EXPECT_EQ(json["data"]["columns"][0]["mean"], -123456.7);
+  EXPECT_EQ(json["data"]["columns"][1]["kind"], "unreadable");
+  EXPECT_EQ(json["leaked_rows"], 20);
+}
+
+}  // namespace
+}  // namespace millrace
