@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -26,19 +27,47 @@ namespace {
 constexpr size_t kMaxListedFiles = 50;
 constexpr double kEvalShare = 0.1;
 
-// One line of text format.
-std::string line_of(const google::protobuf::Message& message) {
+// `open MESSAGE close` in text format, behind two spaces: on one line, or on a line for each field
+// where that is longer than 100 columns.
+std::string entry_text(absl::string_view open, const google::protobuf::Message& message,
+                       absl::string_view close) {
   google::protobuf::TextFormat::Printer printer;
-  printer.SetSingleLineMode(true);
   printer.SetUseUtf8StringEscaping(true);
   std::string text;
+  printer.SetSingleLineMode(true);
   printer.PrintToString(message, &text);
-  if (!text.empty() && text.back() == ' ') text.pop_back();
-  return absl::StrReplaceAll(text, {{"{ }", "{}"}});
+  absl::StripTrailingAsciiWhitespace(&text);
+  text = absl::StrReplaceAll(text, {{"{ }", "{}"}});
+  std::string line = absl::StrCat("  ", open, " ", text, " ", close, "\n");
+  if (line.size() <= 101) return line;
+  printer.SetSingleLineMode(false);
+  printer.SetInitialIndentLevel(2);
+  text.clear();
+  printer.PrintToString(message, &text);
+  return absl::StrCat("  ", open, "\n", text, "  ", close, "\n");
 }
 
 std::string in_quotes(absl::string_view text) {
   return absl::StrCat("\"", absl::Utf8SafeCEscape(text), "\"");
+}
+
+// A comment in lines of at most 100 columns.
+std::string comment_lines(absl::string_view text, absl::string_view indent) {
+  std::string out;
+  std::string line = absl::StrCat(indent, "#");
+  for (const absl::string_view word : absl::StrSplit(text, ' ')) {
+    if (line.size() + 1 + word.size() > 100) {
+      absl::StrAppend(&out, line, "\n");
+      line = absl::StrCat(indent, "#");
+    }
+    absl::StrAppend(&line, " ", word);
+  }
+  return absl::StrCat(out, line, "\n");
+}
+
+std::string sentence(std::string text) {
+  if (!text.empty()) text[0] = absl::ascii_toupper(text[0]);
+  return absl::StrCat(text, ".");
 }
 
 // A text as a part of a comment, on one line.
@@ -110,6 +139,14 @@ struct SizeDraft {
   bool is_rare = false;      // ids occur too seldom for a second epoch
 };
 
+// The number of ids that a sparse feature makes of a column.
+double ids_of(const ColumnLook& column, const FeatureConfig& feature) {
+  for (const TransformConfig& transform : feature.transform()) {
+    if (transform.has_bucketize()) return transform.bucketize().boundary_size() + 1;
+  }
+  return column.estimated_distinct;
+}
+
 SizeDraft draft_sizes(const DataLook& look, const std::vector<FeatureDraft>& drafts, double rows) {
   SizeDraft size;
   size.batch_size = rows < 1e6 ? 256 : rows < 1e7 ? 512 : rows < 1e8 ? 1024 : 4096;
@@ -122,9 +159,9 @@ SizeDraft draft_sizes(const DataLook& look, const std::vector<FeatureDraft>& dra
           draft.feature.kind() != FeatureConfig::SPARSE) {
         continue;
       }
-      size.most_distinct = std::max(size.most_distinct, column.estimated_distinct);
-      if (column.estimated_distinct < 1) continue;
-      fewest = std::min(fewest, rows / column.estimated_distinct);
+      const double ids = ids_of(column, draft.feature);
+      size.most_distinct = std::max(size.most_distinct, ids);
+      if (ids >= 1) fewest = std::min(fewest, rows / ids);
     }
   }
   size.is_rare = fewest < 20;
@@ -189,7 +226,7 @@ std::string label_text(const DataLook& look) {
     feature.set_missing(FeatureConfig::MASK);
     absl::StrAppend(&text, "  # A row without a label counts nowhere.\n");
   }
-  absl::StrAppend(&text, "  feature { ", line_of(feature), " }\n");
+  absl::StrAppend(&text, entry_text("feature {", feature, "}"));
   return text;
 }
 
@@ -281,10 +318,10 @@ std::string features_text(const std::vector<FeatureRun>& runs, FeatureConfig::Ki
   std::string text, note;
   for (const FeatureRun& run : runs) {
     if (run.feature.kind() != kind) continue;
-    if (run.note != note) absl::StrAppend(&text, "  # ", note = run.note, "\n");
+    if (run.note != note) absl::StrAppend(&text, comment_lines(sentence(note = run.note), "  "));
     FeatureConfig feature = run.feature;
     feature.set_name(run.name());
-    absl::StrAppend(&text, "  feature { ", line_of(feature), " }\n");
+    absl::StrAppend(&text, entry_text("feature {", feature, "}"));
   }
   return text;
 }
@@ -297,7 +334,9 @@ std::string tables_text(const std::vector<FeatureRun>& runs, const SizeDraft& si
   }
   if (text.empty()) return "";
   return absl::StrFormat(
-             "\n  # At most about %.3g ids in a table; deepfm takes tables of one dim.\n",
+             "\n  # At most %.0f ids in a table, as far as the sample shows. deepfm takes tables "
+             "of one "
+             "dim.\n",
              size.most_distinct) +
          text;
 }
@@ -312,27 +351,13 @@ std::string left_out_text(const std::vector<FeatureDraft>& drafts) {
   return text.empty() ? "" : absl::StrCat("  # Columns left out:\n", text);
 }
 
-// A comment in lines of at most 100 columns.
-std::string comment_lines(absl::string_view text, absl::string_view indent) {
-  std::string out;
-  std::string line = absl::StrCat(indent, "#");
-  for (const absl::string_view word : absl::StrSplit(text, ' ')) {
-    if (line.size() + 1 + word.size() > 100) {
-      absl::StrAppend(&out, line, "\n");
-      line = absl::StrCat(indent, "#");
-    }
-    absl::StrAppend(&line, " ", word);
-  }
-  return absl::StrCat(out, line, "\n");
-}
-
 std::string data_text(const DataDraft& data, const SizeDraft& size) {
   DataConfig train = data.train, eval = data.eval;
   train.set_batch_size(size.batch_size);
   train.set_shuffle_rows(size.shuffle_rows);
   eval.set_batch_size(4096);
-  return absl::StrCat("  train_data { ", line_of(train), " }\n", comment_lines(data.comment, "  "),
-                      "  eval_data { data { ", line_of(eval), " } }\n");
+  return absl::StrCat(entry_text("train_data {", train, "}"), comment_lines(data.comment, "  "),
+                      entry_text("eval_data { data {", eval, "} }"));
 }
 
 std::string model_text(const SizeDraft& size, bool has_sparse) {
