@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -32,6 +33,12 @@ class DataLookTest : public testing::Test {
     return look_at_data(FileSystem::local(), options);
   }
 
+  static const ColumnLook& named(const DataLook& look, const std::string& name) {
+    const std::vector<ColumnLook>& columns = look.train.columns;
+    return *std::find_if(columns.begin(), columns.end(),
+                         [&](const ColumnLook& column) { return column.name == name; });
+  }
+
   const std::string directory_ = fresh_test_dir();
 };
 
@@ -39,7 +46,7 @@ TEST_F(DataLookTest, ReadsEveryFormatAlike) {
   std::vector<DataLook> looks;
   for (const auto format : {DataConfig::ORC, DataConfig::PARQUET, DataConfig::TFRECORD}) {
     const std::string path = write(absl::StrCat("a", std::string(extension_of(format))),
-                                   criteo_like_table(500, 1, 1), format, 150);
+                                   criteo_like_table(500, 1, 3), format, 150);
     ASSERT_OK_AND_ASSIGN(looks.emplace_back(), look({.paths = {path}}));
   }
   for (const DataLook& look : looks) {
@@ -48,13 +55,13 @@ TEST_F(DataLookTest, ReadsEveryFormatAlike) {
     EXPECT_EQ(look.label->column, "label");
     EXPECT_EQ(look.train.label.rows, 500);
     EXPECT_EQ(look.train.label.positives, looks[0].train.label.positives);
-    for (const ColumnLook& column : look.train.columns) {
-      if (column.name != "c1") continue;
-      EXPECT_EQ(column.kind, ValueKind::kInteger);
-      EXPECT_GT(column.max_length, 1);
-      EXPECT_GT(column.missing_share(), 0);
-      EXPECT_EQ(column.distinct, looks[0].train.columns[2].distinct);
-    }
+    const ColumnLook& lists = named(look, "c3");
+    EXPECT_EQ(lists.kind, ValueKind::kInteger);
+    EXPECT_EQ(lists.max_length, 3);
+    EXPECT_GT(lists.missing_share(), 0);
+    EXPECT_EQ(lists.distinct, named(looks[0], "c3").distinct);
+    EXPECT_EQ(lists.mean_length, named(looks[0], "c3").mean_length);
+    EXPECT_EQ(named(look, "i1").kind, ValueKind::kNumber);
   }
 }
 

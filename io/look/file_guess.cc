@@ -16,6 +16,7 @@ namespace millrace {
 namespace {
 
 constexpr int64_t kHeadBytes = 1 << 20;
+constexpr int64_t kMaxHeadBytes = 16 << 20;  // of a longest line
 
 // The format that an extension stands for; AUTO if it stands for none.
 DataConfig::Format format_of_extension(const std::string& path) {
@@ -50,10 +51,23 @@ DataConfig::Format format_of_content(absl::string_view head) {
   return is_text(head) && has_delimiter ? DataConfig::CSV : DataConfig::AUTO;
 }
 
-// The first line that is not blank, without its end and a byte order mark.
-absl::string_view first_line(absl::string_view head) {
+absl::StatusOr<std::string> read_head(ReadableFile& file, int64_t limit) {
+  std::string head(std::min(limit, file.size_bytes()), '\0');
+  ASSIGN_OR_RETURN(const int64_t count,
+                   file.read_at(0, static_cast<int64_t>(head.size()), head.data()));
+  head.resize(count);
+  return head;
+}
+
+// Text without a byte order mark and blank lines before the first line.
+absl::string_view first_line_and_rest(absl::string_view head) {
   if (absl::StartsWith(head, "\xef\xbb\xbf")) head.remove_prefix(3);
   while (absl::StartsWith(head, "\n") || absl::StartsWith(head, "\r")) head.remove_prefix(1);
+  return head;
+}
+
+absl::string_view first_line(absl::string_view head) {
+  head = first_line_and_rest(head);
   head = head.substr(0, head.find('\n'));
   if (absl::EndsWith(head, "\r")) head.remove_suffix(1);
   return head;
@@ -111,10 +125,7 @@ absl::StatusOr<DataConfig> guess_file(FileSystem& files, const std::string& path
   }
   RETURN_IF_ERROR(check_rereadable(path, info));
   ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, files.open(path));
-  std::string head(std::min(kHeadBytes, file->size_bytes()), '\0');
-  ASSIGN_OR_RETURN(const int64_t count,
-                   file->read_at(0, static_cast<int64_t>(head.size()), head.data()));
-  head.resize(count);
+  ASSIGN_OR_RETURN(std::string head, read_head(*file, kHeadBytes));
   if (head.empty()) return absl::DataLossError(absl::StrCat(path, " is empty"));
   DataConfig config;
   DataConfig::Format format = format_of_extension(path);
@@ -129,6 +140,9 @@ absl::StatusOr<DataConfig> guess_file(FileSystem& files, const std::string& path
     config.set_format(format);
   }
   if (format == DataConfig::CSV) {
+    if (!absl::StrContains(first_line_and_rest(head), '\n')) {
+      ASSIGN_OR_RETURN(head, read_head(*file, kMaxHeadBytes));
+    }
     guess_csv(head, config.mutable_csv());
     if (config.csv().ByteSizeLong() == 0) config.clear_csv();
   }

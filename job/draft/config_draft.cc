@@ -26,6 +26,10 @@ namespace {
 
 constexpr size_t kMaxListedFiles = 50;
 constexpr double kEvalShare = 0.1;
+// Examples to train on where the rows are fewer: ids that are rare overfit in a second epoch, but
+// some hundred steps are needed at least.
+constexpr double kFewestExamples = 5e4;
+constexpr double kManyExamples = 8e5;
 
 // `open MESSAGE close` in text format, behind two spaces: on one line, or on a line for each field
 // where that is longer than 100 columns.
@@ -165,7 +169,8 @@ SizeDraft draft_sizes(const DataLook& look, const std::vector<FeatureDraft>& dra
     }
   }
   size.is_rare = fewest < 20;
-  if (!size.is_rare) size.epochs = std::clamp<int64_t>(std::lround(8e5 / rows), 1, 20);
+  const double examples = size.is_rare ? kFewestExamples : kManyExamples;
+  size.epochs = std::clamp<int64_t>(std::lround(examples / rows), 1, 20);
   size.dim = size.most_distinct <= 300 ? 8 : 16;
   if (rows < 1e6 && !size.is_rare) size.hidden = "128, 64";
   return size;

@@ -32,8 +32,8 @@ class ConfigDraftTest : public testing::Test {
   std::string clicks(const std::string& name, int rows) const {
     std::string text = "label,views,item_id,city\n";
     for (int i = 0; i < rows; ++i) {
-      absl::StrAppend(&text, i % 3 == 0, ",", i % 40 == 0 ? 5000 + i : i % 50, ",", i % 30, ",city",
-                      i % 5, "\n");
+      absl::StrAppend(&text, i % 3 == 0, ",", i % 40 == 0 ? 5000 + i : i % 2 * (i % 50), ",",
+                      i % 30, ",city", i % 5, "\n");
     }
     return write(name, text);
   }

@@ -79,6 +79,7 @@ bool is_heavy_tailed(const ColumnLook& column) {
 // Integers whose most frequent value is near the least one, and most are small.
 bool is_count(const ColumnLook& column) {
   if (column.kind != ValueKind::kInteger || column.distinct <= kFewValues) return false;
+  if (column.max_length > 1) return false;
   if (is_named_id(column) || column.min < -100 || column.max > kMaxCount) return false;
   if (has_word(column, {"count", "counts", "cnt", "num", "number", "n", "price", "amount", "age",
                         "size", "length", "duration", "seconds", "days", "hours", "total"})) {
