@@ -172,7 +172,7 @@ SizeDraft draft_sizes(const DataLook& look, const std::vector<FeatureDraft>& dra
   const double examples = size.is_rare ? kFewestExamples : kManyExamples;
   size.epochs = std::clamp<int64_t>(std::lround(examples / rows), 1, 20);
   size.dim = size.most_distinct <= 300 ? 8 : 16;
-  if (rows < 1e6 && !size.is_rare) size.hidden = "128, 64";
+  if (rows < 1e6) size.hidden = "128, 64";
   return size;
 }
 
@@ -356,11 +356,21 @@ std::string left_out_text(const std::vector<FeatureDraft>& drafts) {
   return text.empty() ? "" : absl::StrCat("  # Columns left out:\n", text);
 }
 
+// Writes names "column_1" to "column_N", which guess_file gives, as a range.
+void shorten_columns(DataConfig* config) {
+  if (config->csv().column().empty()) return;
+  const std::string range = absl::StrCat("column_{1..", config->csv().column_size(), "}");
+  config->mutable_csv()->clear_column();
+  config->mutable_csv()->add_column(range);
+}
+
 std::string data_text(const DataDraft& data, const SizeDraft& size) {
   DataConfig train = data.train, eval = data.eval;
   train.set_batch_size(size.batch_size);
   train.set_shuffle_rows(size.shuffle_rows);
   eval.set_batch_size(4096);
+  shorten_columns(&train);
+  shorten_columns(&eval);
   return absl::StrCat(entry_text("train_data {", train, "}"), comment_lines(data.comment, "  "),
                       entry_text("eval_data { data {", eval, "} }"));
 }
@@ -382,7 +392,7 @@ std::string epochs_text(const SizeDraft& size) {
     return "  # Many ids are rare: a second epoch would overfit.\n  max_epochs: 1\n";
   }
   return absl::StrCat(
-      "  # Few rows: several epochs. The checkpoint of the best one is kept in "
+      "  # Few rows: several epochs. The checkpoint of the best one is kept as "
       "OUTPUT_DIR/best.\n  max_epochs: ",
       size.epochs, "\n");
 }
@@ -424,7 +434,7 @@ absl::StatusOr<std::string> draft_config(const DataLook& look, absl::string_view
   absl::StrAppend(&text, left_out_text(drafts), "\n", model_text(size, !sparse.empty()),
                   "  optimizer { learning_rate: 0.001 adam {} }\n");
   if (!sparse.empty())
-    absl::StrAppend(&text, "  sparse_optimizer { learning_rate: 0.001 adam {} }\n");
+    absl::StrAppend(&text, "  sparse_optimizer { learning_rate: 0.002 adam {} }\n");
   if (!groups.empty()) {
     absl::StrAppend(&text,
                     "  # The default metrics, and auc within groups.\n"

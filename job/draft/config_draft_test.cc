@@ -115,6 +115,15 @@ TEST_F(ConfigDraftTest, NumberedColumnsAreOneEntry) {
   EXPECT_THAT(config, HasSubstr("feature { name: \"c10\""));
 }
 
+TEST_F(ConfigDraftTest, ColumnsWithoutNamesAreARange) {
+  std::string text;
+  for (int i = 0; i < 200; ++i) absl::StrAppend(&text, i % 2, ",a", i % 5, ",b", i % 7, "\n");
+  ASSERT_OK_AND_ASSIGN(const std::string config, draft({.paths = {write("a.csv", text)},
+                                                        .label = LabelRule{.column = "column_1"}}));
+  EXPECT_THAT(parse(config).train().train_data().csv().column(), ElementsAre("column_{1..3}"));
+  EXPECT_THAT(config, HasSubstr("feature { name: \"column_{2..3}\" transform { hash {} } }"));
+}
+
 TEST_F(ConfigDraftTest, SaysWhyColumnsAreLeftOut) {
   std::string text = "label,constant,row,x\n";
   for (int i = 0; i < 200; ++i) absl::StrAppend(&text, i % 2, ",1,", i, ",", i % 5, "\n");
