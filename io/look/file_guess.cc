@@ -115,6 +115,21 @@ void guess_csv(absl::string_view head, CsvConfig* csv) {
   }
 }
 
+// The number of fields of `label field:index:value ...`; 0 of `label index:value ...`.
+int64_t count_fields(absl::string_view head) {
+  int64_t fields = 0;
+  for (const absl::string_view line : absl::StrSplit(head, '\n')) {
+    for (const absl::string_view pair : absl::StrSplit(line, ' ')) {
+      const std::vector<absl::string_view> parts = absl::StrSplit(pair, ':');
+      int64_t field = 0;
+      if (parts.size() == 3 && absl::SimpleAtoi(parts[0], &field) && field >= 0) {
+        fields = std::max(fields, field + 1);
+      }
+    }
+  }
+  return std::min<int64_t>(fields, 4096);
+}
+
 }  // namespace
 
 absl::StatusOr<DataConfig> guess_file(FileSystem& files, const std::string& path) {
@@ -138,6 +153,10 @@ absl::StatusOr<DataConfig> guess_file(FileSystem& files, const std::string& path
                        ".tsv .tfrecord .libsvm, and delimited text of any name"));
     }
     config.set_format(format);
+  }
+  if (format == DataConfig::LIBSVM) {
+    const int64_t fields = count_fields(head);
+    if (fields > 0) config.mutable_libsvm()->set_fields(fields);
   }
   if (format == DataConfig::CSV) {
     if (!absl::StrContains(first_line_and_rest(head), '\n')) {

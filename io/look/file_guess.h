@@ -14,6 +14,7 @@ namespace millrace {
 // not say it, and for delimited text the delimiter, the kind of header and, for a file without a
 // header, names of columns ("column_1" ...). The path is not set. Reads the first 1 MiB,
 // or 16 MiB of text whose first line is longer.
+// Of libffm's files, `libsvm.fields` is one more than the greatest field that was read.
 // Delimited text has a header if no cell of its first line is a number or empty, and no two are
 // equal.
 // Errors: those of the file system; InvalidArgument for a directory, a pipe and a format that

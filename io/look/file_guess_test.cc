@@ -70,6 +70,14 @@ TEST_F(FileGuessTest, ContentTellsTheFormatWithoutAnExtension) {
   }
 }
 
+TEST_F(FileGuessTest, LibffmHasFields) {
+  ASSERT_OK_AND_ASSIGN(const DataConfig ffm, guess("a.libsvm", "1 0:7:1 3:2:0.5\n0 2:1:1\n"));
+  EXPECT_EQ(ffm.libsvm().fields(), 4);
+  ASSERT_OK_AND_ASSIGN(const DataConfig svm, guess("b.libsvm", "1 7:1 2:0.5\n"));
+  EXPECT_FALSE(svm.has_libsvm());
+  EXPECT_EQ(format_name(svm, path_), "libsvm");
+}
+
 TEST_F(FileGuessTest, RefusesWhatItDoesNotKnow) {
   EXPECT_THAT(guess("a.bin", std::string("\x1f\x8b\x08\0\1", 5)),
               StatusIs(absl::StatusCode::kInvalidArgument,

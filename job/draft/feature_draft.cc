@@ -184,13 +184,14 @@ FeatureDraft draft_feature(const ColumnLook& column) {
   return draft;
 }
 
-// In libsvm files a list "index" has its weights in the list "value", also by field.
+// In libsvm files a list "index" has its weights in the list "value", also by field. A constant
+// index has a plain number as its value.
 void join_weights(std::vector<FeatureDraft>& drafts) {
   for (FeatureDraft& ids : drafts) {
-    if (!absl::StartsWith(ids.column, "index")) continue;
+    if (!absl::StartsWith(ids.column, "index") || !ids.is_used) continue;
     const std::string weights = absl::StrCat("value", ids.column.substr(5));
     for (FeatureDraft& draft : drafts) {
-      if (draft.column != weights) continue;
+      if (draft.column != weights || absl::StartsWith(draft.note, "constant")) continue;
       ids.feature.set_weight_column(weights);
       draft.is_used = false;
       draft.note = absl::StrCat("the weights of ", ids.column);
