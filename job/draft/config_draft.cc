@@ -75,7 +75,9 @@ std::string sentence(std::string text) {
 }
 
 // A text as a part of a comment, on one line.
-std::string comment_text(absl::string_view text) { return absl::Utf8SafeCEscape(text); }
+std::string comment_text(absl::string_view text) {
+  return absl::StrReplaceAll(text, {{"\n", " "}, {"\r", " "}});
+}
 
 std::string percent(double share) { return absl::StrFormat("%.3g %%", 100 * share); }
 
