@@ -14,7 +14,7 @@
 
 namespace millrace {
 
-// Content of a column, whatever the format stores it as.
+// The content of a column, independent of the format.
 enum class ValueKind {
   kInteger,
   kNumber,
@@ -73,7 +73,7 @@ class ColumnSampler {
   // Adds rows. Mixes a hash of each row's values into row_hashes[row].
   // REQUIRES: values of read_type(); one hash per row.
   void add(const Column& column, absl::Span<uint64_t> row_hashes);
-  // Returns the statistics; `total_rows` is the number of rows that the sample stands for.
+  // Returns the statistics; `total_rows` is the number of rows that the sample is drawn from.
   ColumnLook finish(int64_t total_rows) const;
 
  private:

@@ -48,7 +48,7 @@ absl::Status check_columns(const std::string& path, const std::vector<FileColumn
   return absl::OkStatus();
 }
 
-// Returns the place of each column of the schema in `columns`, those of the file `path`.
+// Returns the place of each column of the schema in `columns`, the columns of the file `path`.
 absl::StatusOr<std::vector<int64_t>> match_columns(const Schema& schema, const std::string& path,
                                                    const std::vector<FileColumn>& columns) {
   absl::flat_hash_map<absl::string_view, int64_t> places;
@@ -93,7 +93,7 @@ class SetSampler {
  public:
   SetSampler(FileSystem& files, const LookOptions& options) : files_(files), options_(options) {}
 
-  // Opens all files. `schema`: of the training data, or null to take that of the first file.
+  // Opens all files. `schema`: of the training data, or null for the schema of the first file.
   absl::Status open(const std::vector<std::string>& paths, const Schema* schema) {
     DataConfig named;
     for (const std::string& path : paths) named.add_path(path);
@@ -220,7 +220,7 @@ class SetSampler {
   FileSetLook look_;
 };
 
-// The label to count: that of the options, which must be a column, or one with a usual name.
+// Returns the label of the options, which must be a column, or a column with a usual name.
 absl::StatusOr<std::optional<LabelRule>> choose_label(const LookOptions& options,
                                                       const Schema& schema) {
   std::vector<std::string> names;

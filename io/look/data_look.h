@@ -1,4 +1,4 @@
-// What is in files of data: the schema, and statistics of a sample.
+// The schema of files of data, and statistics of a sample.
 #ifndef MILLRACE_IO_LOOK_DATA_LOOK_H_
 #define MILLRACE_IO_LOOK_DATA_LOOK_H_
 

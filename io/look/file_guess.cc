@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kHeadBytes = 1 << 20;
 constexpr int64_t kMaxHeadBytes = 16 << 20;  // of a longest line
 
-// The format that an extension stands for; AUTO if it stands for none.
+// Returns the format of an extension; AUTO if it is unknown.
 DataConfig::Format format_of_extension(const std::string& path) {
   const std::string name = absl::AsciiStrToLower(path);
   const auto ends_in = [&](std::initializer_list<absl::string_view> extensions) {
@@ -42,7 +42,7 @@ bool is_text(absl::string_view head) {
   });
 }
 
-// The format that the first bytes stand for; AUTO if they stand for none.
+// Returns the format of the first bytes; AUTO if it is unknown.
 DataConfig::Format format_of_content(absl::string_view head) {
   if (absl::StartsWith(head, "ORC")) return DataConfig::ORC;
   if (absl::StartsWith(head, "PAR1")) return DataConfig::PARQUET;

@@ -1,4 +1,4 @@
-// How to read a file of which nothing but its path is known.
+// Settings to read a file of which only the path is known.
 #ifndef MILLRACE_IO_LOOK_FILE_GUESS_H_
 #define MILLRACE_IO_LOOK_FILE_GUESS_H_
 

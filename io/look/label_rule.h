@@ -1,4 +1,4 @@
-// How a label is made from a column.
+// The rule that makes a label from a column.
 #ifndef MILLRACE_IO_LOOK_LABEL_RULE_H_
 #define MILLRACE_IO_LOOK_LABEL_RULE_H_
 

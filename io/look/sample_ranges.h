@@ -1,4 +1,4 @@
-// Which rows of a file a sample reads.
+// The rows of a file that a sample reads.
 #ifndef MILLRACE_IO_LOOK_SAMPLE_RANGES_H_
 #define MILLRACE_IO_LOOK_SAMPLE_RANGES_H_
 

@@ -13,8 +13,8 @@ namespace millrace {
 // Returns the configuration in text format, with comments that give reasons. It trains as it is,
 // as far as the sample shows. `output_dir`: of the run.
 //
-// Without evaluation data, the last file is held out if it has at most a quarter of the rows, else
-// a tenth of the rows by hash.
+// Holds out evaluation data if there is none: the last file if it has at most a quarter of the
+// rows, else a tenth of the rows by hash.
 //
 // Errors: InvalidArgument without a label, saying which columns could be one, and for labels other
 // than 0 and 1; DataLoss for labels of one class, and if no column can be a feature.

@@ -184,7 +184,7 @@ FeatureDraft draft_feature(const ColumnLook& column) {
   return draft;
 }
 
-// In libsvm files a list "index" has its weights in the list "value", also by field. A constant
+// Gives a list "index" of a libsvm file the list "value" as its weights, also by field. A constant
 // index has a plain number as its value.
 void join_weights(std::vector<FeatureDraft>& drafts) {
   for (FeatureDraft& ids : drafts) {

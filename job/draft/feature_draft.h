@@ -1,4 +1,4 @@
-// Which feature a column of data becomes in a first configuration.
+// Features of a first configuration, one for each column of data.
 #ifndef MILLRACE_JOB_DRAFT_FEATURE_DRAFT_H_
 #define MILLRACE_JOB_DRAFT_FEATURE_DRAFT_H_
 

@@ -1,4 +1,4 @@
-// What `millrace data` prints.
+// The output of `millrace data`.
 #ifndef MILLRACE_TOOLS_LOOK_LOOK_REPORT_H_
 #define MILLRACE_TOOLS_LOOK_LOOK_REPORT_H_
 
