@@ -11,12 +11,12 @@
 namespace millrace {
 
 struct RankEnvironment {
-  int rank = 0;                // RANK, else SLURM_PROCID
-  int world_size = 1;          // WORLD_SIZE, else SLURM_NTASKS
+  int rank = 0;                // RANK, else PET_NODE_RANK, else SLURM_PROCID
+  int world_size = 1;          // WORLD_SIZE, else PET_NNODES, else SLURM_NTASKS
   int local_rank = 0;          // LOCAL_RANK, else SLURM_LOCALID, else 0
   int local_world_size = 1;    // ranks on this machine: LOCAL_WORLD_SIZE, else 1
-  std::string master_address;  // MASTER_ADDR
-  int master_port = 0;         // MASTER_PORT
+  std::string master_address;  // MASTER_ADDR, or PET_MASTER_ADDR
+  int master_port = 0;         // MASTER_PORT, or PET_MASTER_PORT
   // Whether the launcher itself serves a c10d store there (TORCHELASTIC_USE_AGENT_STORE is "True",
   // as torchrun sets it): then rank 0 connects to it as the others do.
   bool agent_store = false;
@@ -26,12 +26,17 @@ struct RankEnvironment {
   int restart_count = 0;
 };
 
-// Reads the variables through `get` (std::getenv's behaviour: none where it is not set). Neither
-// WORLD_SIZE nor RANK: one rank. SLURM's are looked at only if MASTER_ADDR is set, so that a
-// single program started inside an allocation stays one rank.
+// Reads the variables through `get` (std::getenv's behaviour: none where it is not set).
+//
+// WORLD_SIZE and RANK come first. If neither is set and the variables PET_* of
+// distributed/node_environment.h are, the process is the only one of its node, and its rank is the
+// number of the node. SLURM's variables are read only if MASTER_ADDR is set, so that a single
+// program started inside an allocation stays one rank. Without any of these there is one rank.
+//
 // Errors: InvalidArgument naming the variable, what it holds and what is expected: a number
 // missing, not a number, a rank outside [0, world size), a port outside [1, 65535], an empty
-// address; a local world size below 1; a restart count below 0.
+// address; a local world size below 1; a restart count below 0; those of read_node_environment();
+// PET_NPROC_PER_NODE above 1.
 absl::StatusOr<RankEnvironment> read_rank_environment(
     const std::function<std::optional<std::string>(const char*)>& get);
 absl::StatusOr<RankEnvironment> read_rank_environment();  // the process's own

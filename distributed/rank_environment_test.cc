@@ -96,6 +96,52 @@ TEST(RankEnvironmentTest, UsualVariablesGoBeforeSlurms) {
   EXPECT_EQ(environment.local_rank, 0);
 }
 
+Variables pod() {
+  return {{"PET_NNODES", "4"},
+          {"PET_NPROC_PER_NODE", "1"},
+          {"PET_NODE_RANK", "2"},
+          {"PET_MASTER_ADDR", "train-node-0-0.train"},
+          {"PET_MASTER_PORT", "29500"}};
+}
+
+TEST(RankEnvironmentTest, ANodeWithOneProcessIsARank) {
+  ASSERT_OK_AND_ASSIGN(RankEnvironment environment, read(pod()));
+  EXPECT_EQ(environment.rank, 2);
+  EXPECT_EQ(environment.world_size, 4);
+  EXPECT_EQ(environment.local_rank, 0);
+  EXPECT_EQ(environment.local_world_size, 1);
+  EXPECT_EQ(environment.master_address, "train-node-0-0.train");
+  EXPECT_EQ(environment.master_port, 29500);
+  EXPECT_FALSE(environment.agent_store) << "nothing serves a store: rank 0 does";
+}
+
+TEST(RankEnvironmentTest, OneNodeNeedsNoMaster) {
+  ASSERT_OK_AND_ASSIGN(RankEnvironment environment, read({{"PET_NNODES", "1"}}));
+  EXPECT_EQ(environment.rank, 0);
+  EXPECT_EQ(environment.world_size, 1);
+}
+
+// torchrun's ranks inherit the variables that torchrun read; PyTorchJob sets both kinds.
+TEST(RankEnvironmentTest, UsualVariablesGoBeforeThoseOfNodes) {
+  Variables variables = two_ranks();
+  for (const auto& [name, value] : with(pod(), "PET_NPROC_PER_NODE", "auto")) {
+    variables[name] = value;
+  }
+  ASSERT_OK_AND_ASSIGN(RankEnvironment environment, read(variables));
+  EXPECT_EQ(environment.rank, 1);
+  EXPECT_EQ(environment.world_size, 2);
+  EXPECT_EQ(environment.master_address, "node7");
+}
+
+TEST(RankEnvironmentTest, VariablesOfNodesGoBeforeSlurms) {
+  Variables variables = with(pod(), "MASTER_ADDR", "node0");
+  variables["SLURM_PROCID"] = "7";
+  variables["SLURM_NTASKS"] = "9";
+  ASSERT_OK_AND_ASSIGN(RankEnvironment environment, read(variables));
+  EXPECT_EQ(environment.rank, 2);
+  EXPECT_EQ(environment.master_address, "train-node-0-0.train");
+}
+
 TEST(RankEnvironmentTest, LaunchersStore) {
   Variables variables = with(two_ranks(), "TORCHELASTIC_USE_AGENT_STORE", "True");
   variables["TORCHELASTIC_RESTART_COUNT"] = "2";
@@ -143,6 +189,13 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"SlurmNoNumber",
                 {{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4(x2)"}, {"MASTER_ADDR", "a"}},
                 "SLURM_NTASKS is \"4(x2)\"; expected is a whole number"},
+        BadCase{"SeveralRanksOfANode", with(pod(), "PET_NPROC_PER_NODE", "2"),
+                "PET_NPROC_PER_NODE is \"2\", but this is one process; start the ranks of this "
+                "node with `millrace launch"},
+        BadCase{"NodeTooLarge", with(pod(), "PET_NODE_RANK", "4"),
+                "PET_NODE_RANK is \"4\"; expected is a number from 0 to 3"},
+        BadCase{"NodeWithoutAddress", without(pod(), "PET_MASTER_ADDR"),
+                "PET_MASTER_ADDR is not set, but there is more than one rank"},
         BadCase{"LocalRankNegative", with(two_ranks(), "LOCAL_RANK", "-2"),
                 "LOCAL_RANK is \"-2\"; expected is a number of at least 0"},
         BadCase{"LocalWorldZero", with(two_ranks(), "LOCAL_WORLD_SIZE", "0"),
