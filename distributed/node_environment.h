@@ -22,8 +22,8 @@ struct NodeEnvironment {
 
 // Values that go before those of the variables, as flags do with torchrun.
 struct NodeFlags {
-  std::optional<int> ranks_per_node;
-  std::optional<int> master_port;
+  std::optional<int> ranks_per_node = std::nullopt;
+  std::optional<int> master_port = std::nullopt;
 };
 
 // Reads the variables through `get`. Returns: none if PET_NNODES, PET_NODE_RANK and

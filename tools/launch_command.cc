@@ -1,19 +1,22 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "distributed/node_environment.h"
 #include "tools/commands.h"
 #include "tools/launch/local_ranks.h"
+#include "tools/launch/node_ranks.h"
 
 namespace millrace {
 namespace {
 
 struct LaunchFlags {
-  int ranks = 0;
+  std::optional<int> ranks;  // none: PET_NPROC_PER_NODE
   int master_port = 0;
   double grace_seconds = 10;
   int max_restarts = 0;
@@ -24,9 +27,9 @@ struct LaunchFlags {
 constexpr int kMostRanks = 1024;
 
 absl::Status check(const LaunchFlags& flags) {
-  if (flags.ranks < 1 || flags.ranks > kMostRanks) {
+  if (flags.ranks && (*flags.ranks < 1 || *flags.ranks > kMostRanks)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "-n ", flags.ranks, ": give the number of ranks on this machine, 1 to ", kMostRanks));
+        "-n ", *flags.ranks, ": give the number of ranks on this machine, 1 to ", kMostRanks));
   }
   if (flags.master_port < 0 || flags.master_port > 65535) {
     return absl::InvalidArgumentError(
@@ -48,30 +51,50 @@ absl::Status check(const LaunchFlags& flags) {
   if (flags.command[0] == "launch") {
     return absl::InvalidArgumentError("launch: a rank cannot launch ranks itself");
   }
-  for (const char* single : {"checkpoint", "explain", "export", "generate", "hooks"}) {
-    if (flags.command[0] == single && flags.ranks > 1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("launch: ", single, " runs in one process, and ", flags.ranks,
-                       " would do the same; leave `launch -n ", flags.ranks, " --` out"));
-    }
-  }
-  if (const char* rank = std::getenv("RANK"); rank != nullptr) {
+  if (const char* rank = std::getenv("RANK");
+      rank != nullptr && !is_node_process(process_variable)) {
     return absl::FailedPreconditionError(
         absl::StrCat("launch: RANK is set to ", rank,
                      ", so this process is a rank of another launcher already; "
-                     "unset RANK, or leave `launch -n ",
-                     flags.ranks, " --` out"));
+                     "unset RANK, or leave `launch",
+                     flags.ranks ? absl::StrCat(" -n ", *flags.ranks) : "", " --` out"));
+  }
+  return absl::OkStatus();
+}
+
+// Checks what flags and PET_* say together.
+absl::Status check(const LaunchFlags& flags, const NodeRanks& ranks) {
+  if (ranks.world_size > kMostRanks) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("launch: PET_NNODES and PET_NPROC_PER_NODE or -n make ", ranks.world_size,
+                     " ranks; a job has at most ", kMostRanks));
+  }
+  for (const char* single : {"checkpoint", "explain", "export", "generate", "hooks"}) {
+    if (flags.command[0] == single && ranks.world_size > 1) {
+      return absl::InvalidArgumentError(absl::StrCat("launch: ", single,
+                                                     " runs in one process, and ", ranks.world_size,
+                                                     " would do the same; leave `launch --` out"));
+    }
+  }
+  if (flags.max_restarts > 0 && ranks.world_size > ranks.count) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--max_restarts ", flags.max_restarts,
+                     ": other nodes have ranks, too (PET_NNODES), which this launcher cannot start "
+                     "again; let the operator or scheduler restart all nodes"));
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<int> run(const LaunchFlags& flags) {
   RETURN_IF_ERROR(check(flags));
+  NodeFlags node_flags{.ranks_per_node = flags.ranks};
+  if (flags.master_port != 0) node_flags.master_port = flags.master_port;
+  ASSIGN_OR_RETURN(NodeRanks ranks, read_node_ranks(process_variable, node_flags));
+  RETURN_IF_ERROR(check(flags, ranks));
   LocalRanksOptions options;
   options.arguments = {"millrace"};
   options.arguments.insert(options.arguments.end(), flags.command.begin(), flags.command.end());
-  options.count = flags.ranks;
-  options.master_port = flags.master_port;
+  options.ranks = ranks;
   options.grace = absl::Seconds(flags.grace_seconds);
   options.max_restarts = flags.max_restarts;
   return run_local_ranks(options);
@@ -83,9 +106,10 @@ Command add_launch_command(CLI::App& program) {
   auto flags = std::make_shared<LaunchFlags>();  // shared with the parser's callbacks
   CLI::App* command = program.add_subcommand(
       "launch", "run a command of this program as several ranks on this machine");
-  command->add_option("-n,--ranks", flags->ranks, "how many")->required();
+  command->add_option("-n,--ranks", flags->ranks, "how many; by default PET_NPROC_PER_NODE");
   command->add_option("--master_port", flags->master_port,
-                      "where the ranks come together; 0: a port that is free");
+                      "where the ranks come together; by default PET_MASTER_PORT if there are "
+                      "several nodes (PET_NNODES), else a port that is free");
   command
       ->add_option("--grace_seconds", flags->grace_seconds,
                    "how long the others may take to leave when a rank failed")

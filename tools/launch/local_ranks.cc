@@ -157,7 +157,7 @@ struct Rank {
         out(absl::StrCat("[", number, "] "), out),
         err(absl::StrCat("[", number, "] "), err) {}
 
-  const int number;
+  const int number;    // among the ranks of all nodes
   pid_t process = -1;  // and its group; -1: not started, or ended
   Stream out;
   Stream err;
@@ -207,13 +207,14 @@ class LocalRanks {
     ranks_.clear();
     ends_.clear();
     stage_ = Stage::kRunning;
-    int port = options_.master_port;
+    int port = options_.ranks.master.port;
     if (port == 0) {
       ASSIGN_OR_RETURN(port_, reserve_port(), "for the ranks");
       port = port_.number;
     }
-    for (int number = 0; number < options_.count; ++number) {
-      ranks_.push_back(std::make_unique<Rank>(number, *outputs_.front(), *outputs_.back()));
+    for (int local = 0; local < options_.ranks.count; ++local) {
+      ranks_.push_back(std::make_unique<Rank>(options_.ranks.first + local, *outputs_.front(),
+                                              *outputs_.back()));
       RETURN_IF_ERROR(start(*ranks_.back(), port));
     }
     return absl::OkStatus();
@@ -225,8 +226,8 @@ class LocalRanks {
 
   // Returns: "rank 1 exited with code 65: WHAT IT SAID LAST", if that may be the reason.
   std::string describe(const RankEnd& end) const {
-    absl::string_view last =
-        absl::StripPrefix(ranks_[end.rank]->err.lines.last_line(), "millrace: ");
+    absl::string_view last = absl::StripPrefix(
+        ranks_[end.rank - options_.ranks.first]->err.lines.last_line(), "millrace: ");
     if (is_progress_line(last)) last = "";
     return absl::StrCat("rank ", end.rank, " ", describe_end(end.code), last.empty() ? "" : ": ",
                         last);
@@ -253,12 +254,11 @@ class LocalRanks {
 
   absl::Status start(Rank& rank, int port) {
     std::vector<std::string> arguments = options_.arguments;
-    std::vector<std::string> environment = environment_with(
-        {absl::StrCat("RANK=", rank.number), absl::StrCat("WORLD_SIZE=", options_.count),
-         absl::StrCat("LOCAL_RANK=", rank.number),
-         absl::StrCat("LOCAL_WORLD_SIZE=", options_.count), "MASTER_ADDR=127.0.0.1",
-         absl::StrCat("MASTER_PORT=", port), absl::StrCat("TORCHELASTIC_RESTART_COUNT=", restarts_),
-         launcher_output_variable(options_.out, options_.err)});
+    std::vector<std::string> assignments =
+        rank_variables(options_.ranks, rank.number - options_.ranks.first, port);
+    assignments.push_back(absl::StrCat("TORCHELASTIC_RESTART_COUNT=", restarts_));
+    assignments.push_back(launcher_output_variable(options_.out, options_.err));
+    std::vector<std::string> environment = environment_with(assignments);
     const std::vector<char*> argv = pointers_to(arguments);
     const std::vector<char*> envp = pointers_to(environment);
     const Descriptor null(::open("/dev/null", O_RDONLY | O_CLOEXEC));

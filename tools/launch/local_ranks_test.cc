@@ -49,7 +49,7 @@ class LocalRanksTest : public testing::Test {
     std::string name = testing::TempDir() + "/ranksXXXXXX";
     directory_ = ::mkdtemp(name.data());
     options_.program = "/bin/sh";
-    options_.count = 2;
+    options_.ranks.world_size = options_.ranks.count = 2;
     options_.grace =
         absl::Seconds(30);  // beyond what a test takes, so that it is not hit by chance
   }
@@ -106,8 +106,7 @@ void expect_ends(std::string process) {
 }
 
 TEST_F(LocalRanksTest, EachRankKnowsItsPlace) {
-  options_.count = 3;
-  options_.master_port = 12345;
+  options_.ranks = {.count = 3, .world_size = 3, .master = {"127.0.0.1", 12345}};
   ::setenv("WORLD_SIZE", "17", 1);  // of something else
   ::setenv("LOCAL_RANKS_TEST", "kept", 1);
   const Outcome outcome =
@@ -119,6 +118,12 @@ TEST_F(LocalRanksTest, EachRankKnowsItsPlace) {
               ElementsAre("[0] 0 3 0 3 127.0.0.1 12345 kept", "[1] 1 3 1 3 127.0.0.1 12345 kept",
                           "[2] 2 3 2 3 127.0.0.1 12345 kept"));
   EXPECT_EQ(outcome.err, "");
+}
+
+TEST_F(LocalRanksTest, ALaterNodeNamesTheRanksOfTheJob) {
+  options_.ranks = {.count = 1, .first = 4, .world_size = 5, .master = {"node0", 12345}};
+  EXPECT_THAT(run("echo $MASTER_ADDR >&2; exit 65").err,
+              HasSubstr("millrace: rank 4 exited with code 65: node0"));
 }
 
 TEST_F(LocalRanksTest, OneFreePortForAll) {
@@ -138,7 +143,7 @@ TEST_F(LocalRanksTest, OutputsStayApart) {
 }
 
 TEST_F(LocalRanksTest, ManyLinesOfManyRanksAreNotTorn) {
-  options_.count = 4;
+  options_.ranks.world_size = options_.ranks.count = 4;
   const Outcome outcome =
       run("line=0123456789012345678901234567890123456789; line=$line$line$line$line$line;"
           "i=0; while [ $i -lt 2000 ]; do i=$((i+1)); echo $i $line; done");
@@ -274,7 +279,7 @@ fi
 
 TEST_F(LocalRanksTest, WhenASignalKillsARankAllStartAgainAtOnce) {
   options_.max_restarts = 2;
-  options_.master_port = 12345;
+  options_.ranks.master.port = 12345;
   const Outcome outcome = run(kKilledOnce);
   EXPECT_THAT(outcome.code, IsOkAndHolds(0));
   EXPECT_THAT(sorted_lines(outcome.out),
@@ -323,7 +328,7 @@ TEST_F(LocalRanksTest, ALostRankLeadsToARestart) {
 }
 
 TEST_F(LocalRanksTest, OtherFailuresAreFinal) {
-  options_.count = 1;
+  options_.ranks.world_size = options_.ranks.count = 1;
   options_.max_restarts = 3;
   for (const int code : {0, 1, 64, 65, 66, 70, 71, 73, 74, 75, 79, 80}) {
     const Outcome outcome = run(absl::StrCat("echo run; exit ", code));
