@@ -24,6 +24,7 @@
 #include "distributed/mesh/control_mesh.h"
 #include "distributed/mesh/frame_mesh.h"
 #include "distributed/mesh/sockets.h"
+#include "distributed/name_lookup.h"
 #include "distributed/one_rank_collectives.h"
 #include "distributed/reconnecting_store.h"
 #include "distributed/store_probe.h"
@@ -410,7 +411,9 @@ absl::StatusOr<std::unique_ptr<Collectives>> connect_ranks(const C10dOptions& op
   const RankEnvironment& environment = options.environment;
   const absl::Time deadline = absl::Now() + options.rendezvous_timeout;
   ASSIGN_OR_RETURN(std::vector<SocketAddress> addresses,
-                   find_addresses(environment.master_address, environment.master_port));
+                   await_addresses(environment.master_address, options.rendezvous_timeout, [&] {
+                     return find_addresses(environment.master_address, environment.master_port);
+                   }));
   C10dCollectives::Parts parts;
   if (environment.rank == 0 && !environment.agent_store) {
     ASSIGN_OR_RETURN(parts.server, serve_store(addresses[0]), "rank 0 cannot serve the store");

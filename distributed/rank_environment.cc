@@ -2,8 +2,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "distributed/environment_variables.h"
-#include "distributed/node_environment.h"
+#include "distributed/environment/environment_variables.h"
+#include "distributed/environment/node_environment.h"
 
 namespace millrace {
 namespace {

@@ -28,10 +28,11 @@ struct RankEnvironment {
 
 // Reads the variables through `get` (std::getenv's behaviour: none where it is not set).
 //
-// WORLD_SIZE and RANK come first. If neither is set and the variables PET_* of
-// distributed/node_environment.h are, the process is the only one of its node, and its rank is the
-// number of the node. SLURM's variables are read only if MASTER_ADDR is set, so that a single
-// program started inside an allocation stays one rank. Without any of these there is one rank.
+// WORLD_SIZE and RANK come first. If neither is set and PET_* are
+// (distributed/environment/node_environment.h), the process is the only one of its node, and its
+// rank is the number of the node. SLURM's variables are read only if MASTER_ADDR is set, so that a
+// single program started inside an allocation stays one rank. Without any of these there is one
+// rank.
 //
 // Errors: InvalidArgument naming the variable, what it holds and what is expected: a number
 // missing, not a number, a rank outside [0, world size), a port outside [1, 65535], an empty

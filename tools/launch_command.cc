@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "distributed/node_environment.h"
+#include "distributed/environment/node_environment.h"
 #include "tools/commands.h"
 #include "tools/launch/local_ranks.h"
 #include "tools/launch/node_ranks.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "distributed/node_environment.h"
+#include "distributed/environment/node_environment.h"
 
 namespace millrace {
 
@@ -19,11 +19,10 @@ struct NodeRanks {
   MasterAddress master = {"127.0.0.1", 0};
 };
 
-// Returns the ranks that this node starts, by PET_* (distributed/node_environment.h), which `get`
-// reads. Each node has the same number of ranks. Without PET_*, or with one node, they are all
-// ranks of the job and meet on this machine.
-// Errors: those of read_node_environment(); InvalidArgument if neither PET_* nor `flags` has the
-// number of ranks.
+// Returns the ranks that this node starts, by PET_* (distributed/environment/node_environment.h),
+// which `get` reads. Each node has the same number of ranks. Without PET_*, or with one node, they
+// are all ranks of the job and meet on this machine. Errors: those of read_node_environment();
+// InvalidArgument if neither PET_* nor `flags` has the number of ranks.
 absl::StatusOr<NodeRanks> read_node_ranks(const GetVariable& get, const NodeFlags& flags);
 
 // Returns the assignments of RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and

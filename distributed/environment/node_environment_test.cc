@@ -1,4 +1,4 @@
-#include "distributed/node_environment.h"
+#include "distributed/environment/node_environment.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

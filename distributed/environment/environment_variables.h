@@ -1,6 +1,6 @@
 // Reading of the numbers and addresses that launchers put into environment variables.
-#ifndef MILLRACE_DISTRIBUTED_ENVIRONMENT_VARIABLES_H_
-#define MILLRACE_DISTRIBUTED_ENVIRONMENT_VARIABLES_H_
+#ifndef MILLRACE_DISTRIBUTED_ENVIRONMENT_ENVIRONMENT_VARIABLES_H_
+#define MILLRACE_DISTRIBUTED_ENVIRONMENT_ENVIRONMENT_VARIABLES_H_
 
 #include <functional>
 #include <optional>
@@ -55,4 +55,4 @@ absl::StatusOr<MasterAddress> read_master_address(const GetVariable& get, const 
 
 }  // namespace millrace
 
-#endif  // MILLRACE_DISTRIBUTED_ENVIRONMENT_VARIABLES_H_
+#endif  // MILLRACE_DISTRIBUTED_ENVIRONMENT_ENVIRONMENT_VARIABLES_H_

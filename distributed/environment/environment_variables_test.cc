@@ -1,4 +1,4 @@
-#include "distributed/environment_variables.h"
+#include "distributed/environment/environment_variables.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,11 +1,11 @@
 // The node of a job on which a process runs, by the variables PET_* of torchrun.
-#ifndef MILLRACE_DISTRIBUTED_NODE_ENVIRONMENT_H_
-#define MILLRACE_DISTRIBUTED_NODE_ENVIRONMENT_H_
+#ifndef MILLRACE_DISTRIBUTED_ENVIRONMENT_NODE_ENVIRONMENT_H_
+#define MILLRACE_DISTRIBUTED_ENVIRONMENT_NODE_ENVIRONMENT_H_
 
 #include <optional>
 
 #include "absl/status/statusor.h"
-#include "distributed/environment_variables.h"
+#include "distributed/environment/environment_variables.h"
 
 namespace millrace {
 
@@ -41,4 +41,4 @@ bool is_node_process(const GetVariable& get);
 
 }  // namespace millrace
 
-#endif  // MILLRACE_DISTRIBUTED_NODE_ENVIRONMENT_H_
+#endif  // MILLRACE_DISTRIBUTED_ENVIRONMENT_NODE_ENVIRONMENT_H_
