@@ -239,7 +239,7 @@ class Checker:
     folder, name, pattern = match.groups()
     if pattern:
       if not os.path.isdir(os.path.join(self._root, folder)):
-        raise Mistake(f"there is no folder {folder} for {label}")
+        raise Mistake(f"there is no folder {folder.rstrip('/')} for {label}")
       return
     name = name or folder.rpartition("/")[2]
     texts = [self._text(f"{folder}/BUILD.bazel".lstrip("/"))]

@@ -104,24 +104,24 @@ TEST_F(PageTest, NamesWrongCommandLinesOfTheProgram) {
   EXPECT_THAT(
       mistakes("```sh\nmillrace train x --bogus\nmillrace trains x\n"
                "millrace train job.textproto --set train.max_epocs=2\n"
-               "millrace bench idmap --rows many\nmillrace launch -m 2 -- train x\n"
+               "millrace bench idmap --rows many\nmillrace launch -n 2 --bogus -- train x\n"
                "millrace launch -n 2 -- train x --bogus\n```\n"),
       ElementsAre(HasSubstr(": millrace train x --bogus: exit code 64: millrace: there is no flag "
                             "--bogus"),
                   HasSubstr(": exit code 64: millrace: there is no command trains"),
                   HasSubstr(": exit code 64: millrace: --set: train.max_epocs"),
                   HasSubstr(": millrace: Could not convert: --rows = many"),
-                  HasSubstr(": millrace: there is no flag -m"),
+                  HasSubstr(": millrace: there is no flag --bogus"),
                   HasSubstr(": exit code 64: millrace: there is no flag --bogus")));
 }
 
 TEST_F(PageTest, NamesWrongSpans) {
   EXPECT_THAT(mistakes("`millrace trains` and `millrace checkpoint list --bogus`\nand "
                        "`millrace checkpoint show` and `./bazelw test //tests/nowhere:all`\n"),
-              ElementsAre("16: millrace trains: there is no command trains",
-                          "16: millrace checkpoint list --bogus: millrace checkpoint list has no "
+              ElementsAre("13: millrace trains: there is no command trains",
+                          "13: millrace checkpoint list --bogus: millrace checkpoint list has no "
                           "flag --bogus",
-                          "17: ./bazelw test //tests/nowhere:all: there is no "
+                          "14: ./bazelw test //tests/nowhere:all: there is no "
                           "tests/nowhere/BUILD.bazel for //tests/nowhere:all"));
 }
 
@@ -132,15 +132,15 @@ TEST_F(PageTest, NamesWrongTargets) {
                "./bazelw run //tools:millrace -- train x --bogus\n"
                "./bazelw run //examples/own_job -- train --bogus\n"
                "./bazelw query //...\n./bazelw build\nbazel-bin/tools/milrace train\n```\n"),
-      ElementsAre("17: ./bazelw build //tools:milrace: tools/BUILD.bazel has no target milrace",
-                  "18: ./bazelw test //nowhere/...: there is no folder nowhere for //nowhere/...",
-                  "19: ./bazelw test --bogus //...: the table has no flag --bogus",
-                  "20: ./bazelw build --config=slow //...: .bazelrc has no configuration slow",
-                  HasSubstr("21: ./bazelw run //tools:millrace -- train x --bogus: exit code 64"),
+      ElementsAre("14: ./bazelw build //tools:milrace: tools/BUILD.bazel has no target milrace",
+                  "15: ./bazelw test //nowhere/...: there is no folder nowhere for //nowhere/...",
+                  "16: ./bazelw test --bogus //...: the table has no flag --bogus",
+                  "17: ./bazelw build --config=slow //...: .bazelrc has no configuration slow",
+                  HasSubstr("18: ./bazelw run //tools:millrace -- train x --bogus: exit code 64"),
                   HasSubstr(": millrace train has no flag --bogus"),
-                  "23: ./bazelw query //...: ./bazelw has no command query",
-                  "24: ./bazelw build: no target",
-                  "25: bazel-bin/tools/milrace train: tools/BUILD.bazel has no target milrace"));
+                  "20: ./bazelw query //...: ./bazelw has no command query",
+                  "21: ./bazelw build: no target",
+                  "22: bazel-bin/tools/milrace train: tools/BUILD.bazel has no target milrace"));
 }
 
 TEST_F(PageTest, NamesWrongProgramsAndFlags) {
@@ -150,8 +150,8 @@ TEST_F(PageTest, NamesWrongProgramsAndFlags) {
           "T=\"torchrun --no-python\"\nfor I in 0 1; do $T millrace list --bogus & done; wait\n"
           "#SBATCH --tasks 8\nkubectl apply --bogus\nkubectl frob x\nsrun\n"
           "docker run millrace train x --bogus\necho 'x\nREADME.md\ntools/README\n```\n"),
-      ElementsAre(HasSubstr("17: frobnicate out: unknown program frobnicate; add it to"),
-                  HasSubstr("18: ls out | frobnicate: unknown program frobnicate"),
+      ElementsAre(HasSubstr("14: frobnicate out: unknown program frobnicate; add it to"),
+                  HasSubstr("15: ls out | frobnicate: unknown program frobnicate"),
                   HasSubstr(": the table has no flag --ranks"),
                   HasSubstr(": millrace: there is no flag --bogus"),
                   HasSubstr(": the table has no flag --tasks"),
@@ -165,7 +165,7 @@ TEST_F(PageTest, NamesWrongProgramsAndFlags) {
 
 TEST_F(PageTest, OutputBehindPromptsIsNoCommandLine) {
   EXPECT_THAT(mistakes("```\n$ millrace hooks describe nothing\nfrobnicate out\n```\n"),
-              ElementsAre(StartsWith("17: millrace hooks describe nothing: exit code 64: ")));
+              ElementsAre(StartsWith("14: millrace hooks describe nothing: exit code 64: ")));
 }
 
 }  // namespace
