@@ -9,10 +9,10 @@ begin as one. A line is one of KINDS:
              Exit code 0 or 66, a missing input, means that flags and configuration are right.
              Benchmarks and `generate` would do their work: they get one flag more that nothing
              knows, and must fail because of that flag alone, which is the last check of a command
-             line. Of `launch` both are done: the flag, and the command behind "--". A command line
-             with a configuration of the repository is also given to `config check`.
+             line. Of `launch` both are done: the flag, and the command behind "--". A configuration
+             of the repository is given to `config check` with the flags that change it.
   span       `millrace COMMAND` within a sentence, which may be incomplete: the command and its flags
-             exist, by `--help`.
+             exist.
   bazelw     ./bazelw COMMAND TARGET...: flags and targets exist; what is behind "--" is checked as
              a command of the program, or as a span for programs of other jobs.
   built      bazel-bin/PATH: the target exists.
@@ -86,9 +86,11 @@ class Program:
     elif words[:1] and words[0] in WORKING:
       self._check_flags(words, [])
     else:
-      self._check_run(words)
-      if words[:1] and words[0] in READ_CONFIG:
-        self._check_config(words)
+      config = os.path.join(self._root, words[1]) if len(words) > 1 else ""
+      if words[:1] and words[0] in READ_CONFIG and os.path.isfile(config):
+        self._check_config(config, words)
+      else:
+        self._check_run(words)
 
   def _check_flags(self, words, rest):
     _, message = self.run(*words, UNKNOWN, *rest)
@@ -100,41 +102,47 @@ class Program:
     if code not in (0, MISSING_INPUT):
       raise Mistake(f"exit code {code}: {message}")
 
-  # A configuration of the repository is there only by its full name.
-  def _check_config(self, words):
-    config = os.path.join(self._root, words[1]) if len(words) > 1 else ""
-    if os.path.isfile(config):
-      overrides = [word for at, word in enumerate(words)
-                   if word in CONFIG_FLAGS or words[at - 1] in CONFIG_FLAGS]
-      self._check_run(["config", "check", config] + overrides)
+  def _check_config(self, config, words):
+    options = [word for at, word in enumerate(words)
+               if word in CONFIG_FLAGS or words[at - 1] in CONFIG_FLAGS]
+    self._check_run(["config", "check", config] + options)
+    # The program runs elsewhere, where the configuration is missing.
+    if len(options) < len(words[2:]):
+      self._check_run(words)
 
   def check_span(self, text):
     """Checks the names in a command line that may be incomplete."""
-    words = PLACEHOLDER.sub("", text).split()
-    path = []
-    flags, commands = self._help(())
-    for word in words:
+    path = ()
+    for word in PLACEHOLDER.sub("", text).split():
       name = word.partition("=")[0]
       if word == "--":
-        path = []
-        flags, commands = self._help(())
-      elif word in commands:
-        path.append(word)
-        flags, commands = self._help(tuple(path))
-      elif name.startswith("-") and name not in flags:
-        raise Mistake(f"millrace {' '.join(path)} has no flag {name}")
-      elif commands and not name.startswith("-") and not word.isupper() and path != ["launch"]:
-        raise Mistake(f"there is no command {' '.join(path + [word])}")
+        path = ()
+      elif path + (word,) in self._names:
+        path += (word,)
+      elif name.startswith("-"):
+        if not self._has_flag(path, name):
+          raise Mistake(f"{' '.join(('millrace',) + path)} has no flag {name}")
+      elif self._needs_command(path) and not word.isupper():
+        raise Mistake(f"there is no command {' '.join(path + (word,))}")
 
-  @functools.lru_cache(maxsize=None)
-  def _help(self, path):
-    code, text = self.run(*path, "--help")
-    if code:
-      raise Mistake(text)
-    options, _, commands = text.partition("Subcommands:")
-    flags = re.findall(r"^  (-[\w-]+)(?:,(--[\w-]+))?", options, re.MULTILINE)
-    return ({name for pair in flags for name in pair if name},
-            set(re.findall(r"^  ([\w-]+)", commands, re.MULTILINE)))
+  def _needs_command(self, path):
+    return any(not name.startswith("-") for name in self._names[path])
+
+  @functools.cached_property
+  def _names(self):
+    """The commands and long flags behind each command, from the completion for bash: one start of
+    the program in place of one for each command."""
+    code, text = self.run("completion", "bash")
+    entries = re.findall(r'^ *"([\w ]*)"\) words="([^"]*)"', text, re.MULTILINE)
+    if code or not entries:
+      raise Mistake(f"completion bash does not list commands: {text}")
+    return {tuple(path.split()): set(words.split()) for path, words in entries}
+
+  def _has_flag(self, path, name):
+    if name.startswith("--"):
+      return name in self._names[path]
+    _, text = self.run(*path, "--help")
+    return re.search(rf"^  {re.escape(name)}\b", text, re.MULTILINE)
 
 
 class Checker:
@@ -250,7 +258,8 @@ class Checker:
     if name != "all" and not any(self._defines(text, name) for text in texts):
       raise Mistake(f"{folder}/BUILD.bazel has no target {name}")
 
-  def _defines(self, text, name):
+  @staticmethod
+  def _defines(text, name):
     plugin, suffix = os.path.splitext(name)
     if suffix == ".so" and re.search(rf'millrace_hook_plugin\(\s*name = "{plugin}"', text):
       return True

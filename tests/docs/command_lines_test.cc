@@ -49,7 +49,7 @@ ProgramResult check(std::vector<std::string> pages) {
                                         fs::absolute("tests/docs/check_command_lines.py").string(),
                                         this_repository(), millrace_path()};
   arguments.insert(arguments.end(), pages.begin(), pages.end());
-  // About 60 starts of the program; 25 s on two idle cores.
+  // About 50 starts of the program for all pages; 20 s on two cores.
   return run_program(arguments, {.timeout = std::chrono::seconds(280)});
 }
 
