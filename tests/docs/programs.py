@@ -43,6 +43,7 @@ PROGRAMS = {
     "sbatch": "--ntasks= -n= --nodes= -N= --ntasks-per-node= --cpus-per-task= -c= --partition= "
               "-p= --time= -t= --kill-on-bad-exit= --signal= --requeue --job-name= -J= --output= "
               "-o= --array= --open-mode=",
+    "scontrol requeue": "",
     "scontrol show": "",
     "tensorboard": "--logdir= --host= --port= --bind_all --reload_interval=",
 }
