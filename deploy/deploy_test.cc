@@ -18,7 +18,7 @@ TEST(DeployTest, ManifestsAndScripts) {
   }
   const ProgramResult result =
       run_program({python, "-B", std::filesystem::absolute("deploy/deploy_test.py")},
-                  {.timeout = std::chrono::seconds(55)});
+                  {.timeout = std::chrono::seconds(120)});
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
 }
 

@@ -62,7 +62,7 @@ SBATCH_OPTIONS = {
     "mem": r"\d+[KMGT]?",
     "partition": r"\S+",
     "time": r"(\d+-)?\d+(:\d\d(:\d\d)?)?",
-    "signal": r"(R|B|RB)?:?(TERM|INT|HUP|USR1|USR2|XCPU|\d+)(@\d+)?",
+    "signal": r"([RB]:)?(TERM|INT|HUP|USR1|USR2|XCPU|\d+)(@\d+)?",
     "requeue": None,
     "no-requeue": None,
     "open-mode": r"append|truncate",
