@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "tests/e2e/program_test.h"
 
@@ -14,6 +17,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 class LaunchTest : public ProgramTest {
@@ -87,11 +91,77 @@ TEST_F(LaunchTest, WrongUse) {
   EXPECT_THAT(refused({"-n", "2", "--", "export", "job"}), HasSubstr("export runs in one process"));
 }
 
+// Sets variables of the environment, and removes them at the end.
+class Variables {
+ public:
+  explicit Variables(std::map<std::string, std::string> values) : values_(std::move(values)) {
+    for (const auto& [name, value] : values_) ::setenv(name.c_str(), value.c_str(), 1);
+  }
+  ~Variables() {
+    for (const auto& [name, value] : values_) ::unsetenv(name.c_str());
+  }
+
+ private:
+  const std::map<std::string, std::string> values_;
+};
+
+std::map<std::string, std::string> pod(int nodes, int node, const std::string& ranks) {
+  return {{"PET_NNODES", absl::StrCat(nodes)},
+          {"PET_NODE_RANK", absl::StrCat(node)},
+          {"PET_NPROC_PER_NODE", ranks},
+          {"PET_MASTER_ADDR", "127.0.0.1"},
+          {"PET_MASTER_PORT", "29500"}};
+}
+
+TEST_F(LaunchTest, APodStartsItsRanks) {
+  write("job.textproto", kJob);
+  const Variables variables(pod(3, 2, "2"));
+  const std::string out = millrace_ok({"launch", "--", "config", "check", "job.textproto"}).out;
+  EXPECT_THAT(out, HasSubstr("[4] "));
+  EXPECT_THAT(out, HasSubstr("[5] "));
+  EXPECT_THAT(out, Not(HasSubstr("[6] ")));
+  EXPECT_THAT(out, Not(HasSubstr("[3] ")));
+}
+
+TEST_F(LaunchTest, WrongUseInAPod) {
+  {
+    const Variables variables(pod(2, 1, "2"));
+    EXPECT_THAT(refused({"--max_restarts", "1", "--", "train", "job"}),
+                HasSubstr("--max_restarts 1: other nodes have ranks, too (PET_NNODES)"));
+    EXPECT_THAT(refused({"--", "hooks"}), HasSubstr("hooks runs in one process"));
+    EXPECT_THAT(refused({"-n", "1024", "--", "train", "job"}),
+                HasSubstr("make 2048 ranks; a job has at most 1024"));
+  }
+  {
+    const Variables variables(pod(2, 1, "auto"));
+    EXPECT_THAT(refused({"--", "train", "job"}), HasSubstr("PET_NPROC_PER_NODE is \"auto\""));
+  }
+  {
+    const Variables variables(pod(2, 2, "2"));
+    EXPECT_THAT(refused({"--", "train", "job"}), HasSubstr("PET_NODE_RANK is \"2\""));
+  }
+}
+
 TEST_F(LaunchTest, InsideALauncher) {
   ::setenv("RANK", "1", 1);
   const std::string line = refused({"-n", "2", "--", "train", "job"});
   ::unsetenv("RANK");
   EXPECT_THAT(line, HasSubstr("RANK is set to 1"));
+  std::map<std::string, std::string> torchrun = pod(2, 1, "2");
+  torchrun["RANK"] = "1";
+  torchrun["LOCAL_RANK"] = "0";
+  const Variables variables(torchrun);
+  EXPECT_THAT(refused({"--", "train", "job"}), HasSubstr("RANK is set to 1"));
+}
+
+TEST_F(LaunchTest, APodOfAPyTorchJob) {
+  write("job.textproto", kJob);
+  std::map<std::string, std::string> variables = pod(2, 1, "2");
+  variables["RANK"] = "1";
+  variables["WORLD_SIZE"] = "4";
+  const Variables set(variables);
+  EXPECT_THAT(millrace_ok({"launch", "--", "config", "check", "job.textproto"}).out,
+              HasSubstr("[3] "));
 }
 
 }  // namespace

@@ -54,6 +54,52 @@ TEST_F(RanksTest, EqualRunsAreEqual) {
   EXPECT_EQ(content_of("a"), content_of("b"));
 }
 
+// The command with the variables that Kubeflow Trainer sets in a pod.
+std::vector<std::string> in_pod(int nodes, int node, int ranks, int port,
+                                const std::vector<std::string>& command) {
+  std::vector<std::string> arguments = {"/usr/bin/env",
+                                        absl::StrCat("PET_NNODES=", nodes),
+                                        absl::StrCat("PET_NODE_RANK=", node),
+                                        absl::StrCat("PET_NPROC_PER_NODE=", ranks),
+                                        "PET_MASTER_ADDR=localhost",
+                                        absl::StrCat("PET_MASTER_PORT=", port)};
+  arguments.insert(arguments.end(), command.begin(), command.end());
+  return arguments;
+}
+
+TEST_F(RanksTest, TwoPodsOfTwoRanksAreFourRanks) {
+  ASSERT_OK_AND_ASSIGN(const ReservedPort port, reserve_port());
+  const std::vector<std::string> command = {millrace_path(), "launch", "--", "train",
+                                            "job.textproto"};
+  RunningProgram second(in_pod(2, 1, 2, port.number, command), {.directory = path("")});
+  const ProgramResult first =
+      run_program(in_pod(2, 0, 2, port.number, command), {.directory = path("")});
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_EQ(second.finish().exit_code, 0);
+  EXPECT_EQ(read_json("out/summary.json")["world_size"], 4);
+  ASSERT_EQ(launch(4, {"--output_dir", "launched"}).finish().exit_code, 0);
+  EXPECT_EQ(content_of("out"), content_of("launched"));
+}
+
+TEST_F(RanksTest, TwoPodsOfOneProcessAreTwoRanks) {
+  ASSERT_OK_AND_ASSIGN(const ReservedPort port, reserve_port());
+  const std::vector<std::string> command = {millrace_path(), "train", "job.textproto"};
+  RunningProgram second(in_pod(2, 1, 1, port.number, command), {.directory = path("")});
+  const ProgramResult first =
+      run_program(in_pod(2, 0, 1, port.number, command), {.directory = path("")});
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_EQ(second.finish().exit_code, 0);
+  EXPECT_EQ(read_json("out/summary.json")["world_size"], 2);
+}
+
+TEST_F(RanksTest, OneProcessOfAPodWithTwoRanksIsRefused) {
+  const ProgramResult result = run_program(
+      in_pod(2, 0, 2, 29500, {millrace_path(), "train", "job.textproto"}), {.directory = path("")});
+  EXPECT_EQ(result.exit_code, kUsage);
+  EXPECT_THAT(result.last_error(),
+              AllOf(HasSubstr("PET_NPROC_PER_NODE is \"2\""), HasSubstr("`millrace launch --")));
+}
+
 TEST_F(RanksTest, EvaluationOverRanksIsThatOfOne) {
   millrace_ok({"train", "job.textproto"});
   const ProgramResult one = millrace_ok({"evaluate", "job.textproto", "--checkpoint", "out"});
