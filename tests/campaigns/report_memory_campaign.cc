@@ -12,6 +12,7 @@
 #include "framework/hook.h"
 #include "framework/trainer.h"
 #include "job/job.h"
+#include "job/job_checkpoints.h"
 #include "proto/config_reader.h"
 
 namespace millrace {
@@ -84,6 +85,7 @@ absl::Status train(JobConfig config, int64_t max_steps, const ReportMemoryOption
   resources.log = &console;
   ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, build_trainer(config, resources));
   RETURN_IF_ERROR(trainer->add_hook(std::make_unique<SampleHook>(options, sample)));
+  RETURN_IF_ERROR(resume_training(config, FileSystem::local(), *trainer, /*print=*/false).status());
   return trainer->train().status();
 }
 
