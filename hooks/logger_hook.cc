@@ -82,8 +82,9 @@ absl::string_view label_of(absl::string_view name) {
 
 // Returns true for "METRIC" and "LABEL/METRIC".
 bool is_metric(absl::string_view name, absl::string_view metric) {
-  return name == metric ||
-         (absl::ConsumeSuffix(&name, metric) && !label_of(absl::StrCat(name, metric)).empty());
+  if (name == metric) return true;
+  const absl::string_view label = label_of(name);
+  return !label.empty() && name.substr(label.size() + 1) == metric;
 }
 
 void add_rows(const std::map<std::string, TableReport>& tables, ConsoleLine& line) {
