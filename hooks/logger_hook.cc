@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/strip.h"
 #include "base/log.h"
 #include "base/utf8/characters.h"
 #include "hooks/console/metric_text.h"
