@@ -4,38 +4,22 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <map>
 #include <string>
 
 #include "base/status_matchers.h"
+#include "distributed/environment/variables_testing.h"
 
 namespace millrace {
 namespace {
 
 using ::testing::HasSubstr;
 
-using Variables = std::map<std::string, std::string>;
-
 absl::StatusOr<RankEnvironment> read(const Variables& variables) {
-  return read_rank_environment([&](const char* name) -> std::optional<std::string> {
-    auto found = variables.find(name);
-    if (found == variables.end()) return std::nullopt;
-    return found->second;
-  });
+  return read_rank_environment(getter(variables));
 }
 
 Variables two_ranks() {
   return {{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "node7"}, {"MASTER_PORT", "29500"}};
-}
-
-Variables with(Variables variables, const std::string& name, const std::string& value) {
-  variables[name] = value;
-  return variables;
-}
-
-Variables without(Variables variables, const std::string& name) {
-  variables.erase(name);
-  return variables;
 }
 
 TEST(RankEnvironmentTest, NothingSetIsOneRank) {
@@ -96,12 +80,9 @@ TEST(RankEnvironmentTest, UsualVariablesGoBeforeSlurms) {
   EXPECT_EQ(environment.local_rank, 0);
 }
 
+// The only process of node 2.
 Variables pod() {
-  return {{"PET_NNODES", "4"},
-          {"PET_NPROC_PER_NODE", "1"},
-          {"PET_NODE_RANK", "2"},
-          {"PET_MASTER_ADDR", "train-node-0-0.train"},
-          {"PET_MASTER_PORT", "29500"}};
+  return with(with(train_job_pod(), "PET_NPROC_PER_NODE", "1"), "PET_NODE_RANK", "2");
 }
 
 TEST(RankEnvironmentTest, ANodeWithOneProcessIsARank) {
@@ -152,14 +133,7 @@ TEST(RankEnvironmentTest, LaunchersStore) {
   EXPECT_FALSE(environment.agent_store);
 }
 
-// Each bad value, with what the message must say.
-struct BadCase {
-  const char* what;
-  Variables variables;
-  std::string message;
-};
-
-class BadRankEnvironmentTest : public testing::TestWithParam<BadCase> {};
+class BadRankEnvironmentTest : public testing::TestWithParam<BadVariables> {};
 
 TEST_P(BadRankEnvironmentTest, IsNamed) {
   EXPECT_THAT(read(GetParam().variables),
@@ -169,52 +143,54 @@ TEST_P(BadRankEnvironmentTest, IsNamed) {
 INSTANTIATE_TEST_SUITE_P(
     Each, BadRankEnvironmentTest,
     testing::Values(
-        BadCase{"RankMissing", without(two_ranks(), "RANK"), "RANK is not set, but WORLD_SIZE is"},
-        BadCase{"WorldMissing", without(two_ranks(), "WORLD_SIZE"),
-                "WORLD_SIZE is not set, but RANK is"},
-        BadCase{"RankNoNumber", with(two_ranks(), "RANK", "one"),
-                "RANK is \"one\"; expected is a whole number"},
-        BadCase{"RankEmpty", with(two_ranks(), "RANK", ""),
-                "RANK is \"\"; expected is a whole number"},
-        BadCase{"RankNegative", with(two_ranks(), "RANK", "-1"),
-                "RANK is \"-1\"; expected is a number from 0 to 1"},
-        BadCase{"RankTooLarge", with(two_ranks(), "RANK", "2"),
-                "RANK is \"2\"; expected is a number from 0 to 1"},
-        BadCase{"WorldNoNumber", with(two_ranks(), "WORLD_SIZE", "2x"),
-                "WORLD_SIZE is \"2x\"; expected is a whole number"},
-        BadCase{"WorldZero", with(two_ranks(), "WORLD_SIZE", "0"),
-                "WORLD_SIZE is \"0\"; expected is a number of at least 1"},
-        BadCase{"WorldBeyondInt", with(two_ranks(), "WORLD_SIZE", "99999999999"),
-                "WORLD_SIZE is \"99999999999\"; expected is a whole number"},
-        BadCase{"SlurmNoNumber",
-                {{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4(x2)"}, {"MASTER_ADDR", "a"}},
-                "SLURM_NTASKS is \"4(x2)\"; expected is a whole number"},
-        BadCase{"SeveralRanksOfANode", with(pod(), "PET_NPROC_PER_NODE", "2"),
-                "PET_NPROC_PER_NODE is \"2\", but this is one process; start the ranks of this "
-                "node with `millrace launch"},
-        BadCase{"NodeTooLarge", with(pod(), "PET_NODE_RANK", "4"),
-                "PET_NODE_RANK is \"4\"; expected is a number from 0 to 3"},
-        BadCase{"NodeWithoutAddress", without(pod(), "PET_MASTER_ADDR"),
-                "PET_MASTER_ADDR is not set, but there is more than one rank"},
-        BadCase{"LocalRankNegative", with(two_ranks(), "LOCAL_RANK", "-2"),
-                "LOCAL_RANK is \"-2\"; expected is a number of at least 0"},
-        BadCase{"LocalWorldZero", with(two_ranks(), "LOCAL_WORLD_SIZE", "0"),
-                "LOCAL_WORLD_SIZE is \"0\"; expected is a number of at least 1"},
-        BadCase{"RestartsNegative", with(two_ranks(), "TORCHELASTIC_RESTART_COUNT", "-1"),
-                "TORCHELASTIC_RESTART_COUNT is \"-1\"; expected is a number of at least 0"},
-        BadCase{"NoAddress", without(two_ranks(), "MASTER_ADDR"),
-                "MASTER_ADDR is not set, but there is more than one rank"},
-        BadCase{"EmptyAddress", with(two_ranks(), "MASTER_ADDR", " "),
-                "MASTER_ADDR is \" \"; expected is the address of the machine of rank 0"},
-        BadCase{"NoPort", without(two_ranks(), "MASTER_PORT"),
-                "MASTER_PORT is not set, but there is more than one rank"},
-        BadCase{"PortNoNumber", with(two_ranks(), "MASTER_PORT", "http"),
-                "MASTER_PORT is \"http\"; expected is a whole number"},
-        BadCase{"PortZero", with(two_ranks(), "MASTER_PORT", "0"),
-                "MASTER_PORT is \"0\"; expected is a number from 1 to 65535"},
-        BadCase{"PortTooLarge", with(two_ranks(), "MASTER_PORT", "65536"),
-                "MASTER_PORT is \"65536\"; expected is a number from 1 to 65535"}),
-    [](const testing::TestParamInfo<BadCase>& info) { return info.param.what; });
+        BadVariables{"RankMissing", without(two_ranks(), "RANK"),
+                     "RANK is not set, but WORLD_SIZE is"},
+        BadVariables{"WorldMissing", without(two_ranks(), "WORLD_SIZE"),
+                     "WORLD_SIZE is not set, but RANK is"},
+        BadVariables{"RankNoNumber", with(two_ranks(), "RANK", "one"),
+                     "RANK is \"one\"; expected is a whole number"},
+        BadVariables{"RankEmpty", with(two_ranks(), "RANK", ""),
+                     "RANK is \"\"; expected is a whole number"},
+        BadVariables{"RankNegative", with(two_ranks(), "RANK", "-1"),
+                     "RANK is \"-1\"; expected is a number from 0 to 1"},
+        BadVariables{"RankTooLarge", with(two_ranks(), "RANK", "2"),
+                     "RANK is \"2\"; expected is a number from 0 to 1"},
+        BadVariables{"WorldNoNumber", with(two_ranks(), "WORLD_SIZE", "2x"),
+                     "WORLD_SIZE is \"2x\"; expected is a whole number"},
+        BadVariables{"WorldZero", with(two_ranks(), "WORLD_SIZE", "0"),
+                     "WORLD_SIZE is \"0\"; expected is a number of at least 1"},
+        BadVariables{"WorldBeyondInt", with(two_ranks(), "WORLD_SIZE", "99999999999"),
+                     "WORLD_SIZE is \"99999999999\"; expected is a whole number"},
+        BadVariables{"SlurmNoNumber",
+                     {{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4(x2)"}, {"MASTER_ADDR", "a"}},
+                     "SLURM_NTASKS is \"4(x2)\"; expected is a whole number"},
+        BadVariables{
+            "SeveralRanksOfANode", with(pod(), "PET_NPROC_PER_NODE", "2"),
+            "PET_NPROC_PER_NODE is \"2\", but this is one process; start the ranks of this "
+            "node with `millrace launch"},
+        BadVariables{"NodeTooLarge", with(pod(), "PET_NODE_RANK", "4"),
+                     "PET_NODE_RANK is \"4\"; expected is a number from 0 to 3"},
+        BadVariables{"NodeWithoutAddress", without(pod(), "PET_MASTER_ADDR"),
+                     "PET_MASTER_ADDR is not set, but there is more than one rank"},
+        BadVariables{"LocalRankNegative", with(two_ranks(), "LOCAL_RANK", "-2"),
+                     "LOCAL_RANK is \"-2\"; expected is a number of at least 0"},
+        BadVariables{"LocalWorldZero", with(two_ranks(), "LOCAL_WORLD_SIZE", "0"),
+                     "LOCAL_WORLD_SIZE is \"0\"; expected is a number of at least 1"},
+        BadVariables{"RestartsNegative", with(two_ranks(), "TORCHELASTIC_RESTART_COUNT", "-1"),
+                     "TORCHELASTIC_RESTART_COUNT is \"-1\"; expected is a number of at least 0"},
+        BadVariables{"NoAddress", without(two_ranks(), "MASTER_ADDR"),
+                     "MASTER_ADDR is not set, but there is more than one rank"},
+        BadVariables{"EmptyAddress", with(two_ranks(), "MASTER_ADDR", " "),
+                     "MASTER_ADDR is \" \"; expected is the address of the machine of rank 0"},
+        BadVariables{"NoPort", without(two_ranks(), "MASTER_PORT"),
+                     "MASTER_PORT is not set, but there is more than one rank"},
+        BadVariables{"PortNoNumber", with(two_ranks(), "MASTER_PORT", "http"),
+                     "MASTER_PORT is \"http\"; expected is a whole number"},
+        BadVariables{"PortZero", with(two_ranks(), "MASTER_PORT", "0"),
+                     "MASTER_PORT is \"0\"; expected is a number from 1 to 65535"},
+        BadVariables{"PortTooLarge", with(two_ranks(), "MASTER_PORT", "65536"),
+                     "MASTER_PORT is \"65536\"; expected is a number from 1 to 65535"}),
+    [](const testing::TestParamInfo<BadVariables>& info) { return info.param.test; });
 
 TEST(RankEnvironmentTest, ReadsTheProcessesOwn) {
   setenv("RANK", "4", 1);

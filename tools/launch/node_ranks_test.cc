@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
 #include <string>
 
 #include "base/status_matchers.h"
+#include "distributed/environment/variables_testing.h"
 
 namespace millrace {
 namespace {
@@ -14,19 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-GetVariable getter(const std::map<std::string, std::string>& variables) {
-  return [variables](const char* name) -> std::optional<std::string> {
-    auto found = variables.find(name);
-    if (found == variables.end()) return std::nullopt;
-    return found->second;
-  };
-}
-
-const std::map<std::string, std::string> kPod = {{"PET_NNODES", "3"},
-                                                 {"PET_NPROC_PER_NODE", "2"},
-                                                 {"PET_NODE_RANK", "2"},
-                                                 {"PET_MASTER_ADDR", "train-node-0-0.train"},
-                                                 {"PET_MASTER_PORT", "29500"}};
+const Variables kPod = with(with(train_job_pod(), "PET_NNODES", "3"), "PET_NODE_RANK", "2");
 
 TEST(NodeRanksTest, WithoutVariablesTheFlagsSayAll) {
   ASSERT_OK_AND_ASSIGN(NodeRanks ranks,
@@ -57,7 +45,7 @@ TEST(NodeRanksTest, ANodeOfSeveral) {
 }
 
 TEST(NodeRanksTest, OneNodeMeetsOnItsMachine) {
-  std::map<std::string, std::string> variables = kPod;
+  Variables variables = kPod;
   variables["PET_NNODES"] = "1";
   variables["PET_NODE_RANK"] = "0";
   ASSERT_OK_AND_ASSIGN(NodeRanks ranks, read_node_ranks(getter(variables), {}));
@@ -68,7 +56,7 @@ TEST(NodeRanksTest, OneNodeMeetsOnItsMachine) {
 }
 
 TEST(NodeRanksTest, BadVariablesAreNamed) {
-  std::map<std::string, std::string> variables = kPod;
+  Variables variables = kPod;
   variables.erase("PET_NODE_RANK");
   EXPECT_THAT(read_node_ranks(getter(variables), {}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("PET_NODE_RANK is not set")));
