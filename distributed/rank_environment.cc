@@ -2,7 +2,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "distributed/environment/environment_variables.h"
 #include "distributed/environment/node_environment.h"
 
 namespace millrace {

@@ -2,11 +2,10 @@
 #ifndef MILLRACE_DISTRIBUTED_RANK_ENVIRONMENT_H_
 #define MILLRACE_DISTRIBUTED_RANK_ENVIRONMENT_H_
 
-#include <functional>
-#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "distributed/environment/environment_variables.h"
 
 namespace millrace {
 
@@ -26,7 +25,7 @@ struct RankEnvironment {
   int restart_count = 0;
 };
 
-// Reads the variables through `get` (std::getenv's behaviour: none where it is not set).
+// Reads the variables through `get`.
 //
 // WORLD_SIZE and RANK come first. If neither is set and PET_* are
 // (distributed/environment/node_environment.h), the process is the only one of its node, and its
@@ -34,12 +33,11 @@ struct RankEnvironment {
 // single program started inside an allocation stays one rank. Without any of these there is one
 // rank.
 //
-// Errors: InvalidArgument naming the variable, what it holds and what is expected: a number
-// missing, not a number, a rank outside [0, world size), a port outside [1, 65535], an empty
-// address; a local world size below 1; a restart count below 0; those of read_node_environment();
-// PET_NPROC_PER_NODE above 1.
-absl::StatusOr<RankEnvironment> read_rank_environment(
-    const std::function<std::optional<std::string>(const char*)>& get);
+// Errors: InvalidArgument naming the variable, its value and the expected one, if a number is
+// missing or is none, a rank is outside [0, world size), a port is outside [1, 65535], an address
+// is empty, a local world size is below 1, a restart count is below 0, or PET_NPROC_PER_NODE is
+// above 1; also the errors of read_node_environment().
+absl::StatusOr<RankEnvironment> read_rank_environment(const GetVariable& get);
 absl::StatusOr<RankEnvironment> read_rank_environment();  // the process's own
 
 }  // namespace millrace

@@ -3,12 +3,6 @@
 #include <algorithm>
 
 namespace millrace {
-namespace {
-
-// All bytes of a character but the first have this form.
-bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
-
-}  // namespace
 
 size_t count_characters(absl::string_view text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(),

@@ -8,9 +8,14 @@
 
 namespace millrace {
 
-// Returns the number of characters (code points) of `text`, which a terminal shows in as many
-// columns for Latin, Greek and Cyrillic letters. Bytes that are not UTF-8 count one by one, except
-// those of 0x80 to 0xbf.
+// Returns true for a byte of a character other than its first: 0x80 to 0xbf.
+inline bool continues_character(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xc0) == 0x80;
+}
+
+// Returns the number of characters (code points) of `text`. A terminal needs one column for a
+// Latin, Greek or Cyrillic letter. In bytes that are not UTF-8, each one counts for which
+// continues_character() is false.
 size_t count_characters(absl::string_view text);
 
 // Returns the first `count` characters of `text`, or all.

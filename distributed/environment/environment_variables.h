@@ -38,11 +38,11 @@ absl::Status require_range(const VariableNumber& number, int low, int high);
 absl::Status require_at_least(const VariableNumber& number, int low);
 
 // Reads a number of at least `low` into `value`, which keeps its value if neither variable is set.
-// Errors: those of read_number() and require_at_least().
+// Errors: InvalidArgument naming the variable, if it holds no whole number or a smaller one.
 absl::Status read_optional_number(const GetVariable& get, const char* variable, const char* second,
                                   int low, int* value);
 
-// Where rank 0 serves the rendezvous.
+// The address at which rank 0 serves the rendezvous.
 struct MasterAddress {
   std::string host;
   int port = 0;

@@ -20,7 +20,7 @@ struct NodeEnvironment {
   MasterAddress master;  // PET_MASTER_ADDR and PET_MASTER_PORT; empty if there is one rank
 };
 
-// Values that go before those of the variables, as flags do with torchrun.
+// Values of flags, which replace those of the variables.
 struct NodeFlags {
   std::optional<int> ranks_per_node = std::nullopt;
   std::optional<int> master_port = std::nullopt;

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/utf8/characters.h"
 #include "tools/text_table.h"
 
 namespace millrace {
@@ -23,7 +24,7 @@ constexpr size_t kMaxFiles = 50;
 std::string cut(const std::string& text, size_t limit) {
   if (text.size() <= limit) return text;
   size_t end = limit - 1;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  while (end > 0 && continues_character(text[end])) --end;
   return text.substr(0, end) + "~";
 }
 
@@ -31,7 +32,7 @@ std::string cut(const std::string& text, size_t limit) {
 std::string cut_front(const std::string& text, size_t limit) {
   if (text.size() <= limit) return text;
   size_t begin = text.size() - limit + 1;
-  while (begin < text.size() && (static_cast<unsigned char>(text[begin]) & 0xc0) == 0x80) ++begin;
+  while (begin < text.size() && continues_character(text[begin])) ++begin;
   return "~" + text.substr(begin);
 }
 
