@@ -3,8 +3,6 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 
-#include <vector>
-
 #include "absl/strings/str_cat.h"
 #include "proto/custom.pb.h"
 #include "proto/field_check.h"
@@ -17,10 +15,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
 void check_extensions(const std::string& where, const CustomConfig& config, FieldErrors* errors) {
-  std::vector<const FieldDescriptor*> fields;
-  config.GetReflection()->ListFields(config, &fields);
-  for (const FieldDescriptor* field : fields) {
-    if (!field->is_extension() || field->name() == config.name()) continue;
+  for (const FieldDescriptor* field : extensions_of_others(config, config.name())) {
     errors->add(wrong(where, absl::StrCat("[", field->full_name(), "] is not the message of \"",
                                           config.name(), "\", whose extension has its name")));
   }
@@ -48,6 +43,16 @@ void check(const std::string& where, const Message& message, FieldErrors* errors
 }
 
 }  // namespace
+
+std::vector<const FieldDescriptor*> extensions_of_others(const Message& message,
+                                                         absl::string_view name) {
+  std::vector<const FieldDescriptor*> fields;
+  message.GetReflection()->ListFields(message, &fields);
+  std::erase_if(fields, [&](const FieldDescriptor* field) {
+    return !field->is_extension() || field->name() == name;
+  });
+  return fields;
+}
 
 absl::Status check_custom_messages(const std::string& where, const Message& message) {
   FieldErrors errors;

@@ -3,14 +3,22 @@
 #define MILLRACE_CONFIG_CUSTOM_CHECK_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 
 namespace google::protobuf {
+class FieldDescriptor;
 class Message;
-}
+}  // namespace google::protobuf
 
 namespace millrace {
+
+// Returns the extensions that are set in `message`, the configuration of a part, and do not have
+// the name of the part.
+std::vector<const google::protobuf::FieldDescriptor*> extensions_of_others(
+    const google::protobuf::Message& message, absl::string_view name);
 
 // Checks every CustomConfig within `message`, whose place in the configuration is `where`: an
 // extension that is set must have the name of the part, so that no part gets the message of

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "base/log.h"
 #include "base/utf8/characters.h"
+#include "framework/report/span_metrics.h"
 #include "hooks/console/metric_text.h"
 
 namespace millrace {
@@ -74,9 +75,7 @@ absl::string_view label_of(absl::string_view name) {
   if (end == name.npos) return "";
   const absl::string_view label = name.substr(0, end);
   if (label.find_first_of("/=") != label.npos) return "";
-  const bool is_span =
-      label == "moving" || label == "epoch" || label == "window" || label == "total";
-  return is_span ? "" : label;
+  return is_span_name(label) ? "" : label;
 }
 
 // Returns true for "METRIC" and "LABEL/METRIC".

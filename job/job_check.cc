@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/parts/part_family.h"
 #include "base/status_macros.h"
+#include "config/custom_check.h"
 #include "config/step_size.h"
 #include "io/feature_schema_check.h"
 #include "job/best_check.h"
@@ -42,10 +43,7 @@ absl::Status check_not_linked(const std::string& name) {
 // other names.
 absl::Status check_messages(const HookConfig& hook) {
   FieldErrors errors;
-  std::vector<const google::protobuf::FieldDescriptor*> fields;
-  hook.GetReflection()->ListFields(hook, &fields);
-  for (const auto* field : fields) {
-    if (!field->is_extension() || field->name() == hook.name()) continue;
+  for (const auto* field : extensions_of_others(hook, hook.name())) {
     if (!PartFamily::check("hook", field->name()).ok()) continue;
     errors.add(absl::InvalidArgumentError(absl::StrCat("[", field->full_name(),
                                                        "] is the message of hook \"", field->name(),

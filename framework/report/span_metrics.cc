@@ -15,6 +15,11 @@ std::string span_name(ReportConfig::Span span) {
   return absl::AsciiStrToLower(ReportConfig::Span_Name(span));
 }
 
+bool is_span_name(absl::string_view name) {
+  ReportConfig::Span span;
+  return ReportConfig::Span_Parse(absl::AsciiStrToUpper(name), &span) && span_name(span) == name;
+}
+
 absl::StatusOr<SpanMetrics> SpanMetrics::create(const SpanOptions& options,
                                                 const std::vector<std::string>& metrics,
                                                 const std::vector<std::string>& tasks,

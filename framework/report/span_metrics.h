@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "framework/report/metric_set.h"
 #include "proto/checkpoint_state.pb.h"
@@ -29,6 +30,8 @@ struct SpanOptions {
 
 // Returns "window", "epoch", "total" or "moving".
 std::string span_name(ReportConfig::Span span);
+// Returns true for a name that span_name() returns.
+bool is_span_name(absl::string_view name);
 
 // The loss and the metrics of training over spans that are longer than a report: the current window
 // or epoch, the whole job, or the last reports. Metrics that keep every example are part of MOVING

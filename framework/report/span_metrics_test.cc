@@ -34,6 +34,12 @@ Values compute(const SpanMetrics& spans) {
   return values;
 }
 
+TEST(SpanMetricsTest, Names) {
+  EXPECT_EQ(span_name(ReportConfig::MOVING), "moving");
+  for (const char* name : {"window", "epoch", "total", "moving"}) EXPECT_TRUE(is_span_name(name));
+  for (const char* name : {"", "Epoch", "EPOCH", "click"}) EXPECT_FALSE(is_span_name(name));
+}
+
 TEST(SpanMetricsTest, EachSpanHasItsReports) {
   SpanMetrics spans = make({.spans = {ReportConfig::WINDOW, ReportConfig::EPOCH,
                                       ReportConfig::TOTAL, ReportConfig::MOVING},
