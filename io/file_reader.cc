@@ -104,6 +104,12 @@ bool register_file_format(absl::string_view name, absl::string_view description,
   return true;
 }
 
+std::optional<DataConfig::Format> format_of_extension(const std::string& path) {
+  const std::vector<const KnownFormat*> found = find_formats(path, DataConfig());
+  if (found.size() != 1) return std::nullopt;
+  return found[0]->format.format;
+}
+
 absl::StatusOr<std::unique_ptr<FileReader>> open_file(FileSystem& files, const std::string& path,
                                                       const DataConfig& config,
                                                       std::shared_ptr<const FileLayout> layout) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <source_location>
 #include <string>
 #include <vector>
@@ -98,6 +99,10 @@ struct FileFormat {
 // never changes afterwards.
 bool register_file_format(absl::string_view name, absl::string_view description, FileFormat format,
                           std::source_location place = std::source_location::current());
+
+// Returns the format that a file has by its extension, AUTO for a format from outside; none if the
+// extension belongs to no format or to several.
+std::optional<DataConfig::Format> format_of_extension(const std::string& path);
 
 // Opens a file by config.custom_format, config.format or, where that is AUTO, by its extension.
 // Errors: NotFound; InvalidArgument for a directory, an unknown extension or a format that is

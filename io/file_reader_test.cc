@@ -188,6 +188,14 @@ TEST(OpenFileTest, AnExtensionOfTwoFormatsNamesBoth) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("file format \"two\"")));
 }
 
+TEST(OpenFileTest, FormatOfAnExtension) {
+  EXPECT_EQ(format_of_extension("a/b.PQ"), DataConfig::PARQUET);
+  EXPECT_EQ(format_of_extension("b.tfrecord.gz"), DataConfig::TFRECORD);
+  EXPECT_EQ(format_of_extension("b.zone"), DataConfig::AUTO) << "a format from outside";
+  EXPECT_EQ(format_of_extension("b.zboth"), std::nullopt) << "of two formats";
+  EXPECT_EQ(format_of_extension("b.txt"), std::nullopt);
+}
+
 TEST(OpenFileTest, FormatByExtensionOrByName) {
   const std::string path = fresh_test_dir() + "/data.txt";
   ASSERT_OK(write_data_file(mixed_table(3), DataConfig::CSV, 0, path));

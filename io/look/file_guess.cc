@@ -1,6 +1,7 @@
 #include "io/look/file_guess.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
@@ -11,29 +12,13 @@
 #include "absl/strings/str_split.h"
 #include "base/path/rereadable.h"
 #include "base/status_macros.h"
+#include "io/file_reader.h"
 
 namespace millrace {
 namespace {
 
 constexpr int64_t kHeadBytes = 1 << 20;
 constexpr int64_t kMaxHeadBytes = 16 << 20;  // of a longest line
-
-// Returns the format of an extension; AUTO if it is unknown.
-DataConfig::Format format_of_extension(const std::string& path) {
-  const std::string name = absl::AsciiStrToLower(path);
-  const auto ends_in = [&](std::initializer_list<absl::string_view> extensions) {
-    return std::any_of(extensions.begin(), extensions.end(),
-                       [&](absl::string_view e) { return absl::EndsWith(name, e); });
-  };
-  if (ends_in({".orc"})) return DataConfig::ORC;
-  if (ends_in({".parquet", ".pq"})) return DataConfig::PARQUET;
-  if (ends_in({".csv", ".tsv"})) return DataConfig::CSV;
-  if (ends_in({".tfrecord", ".tfrecords", ".tfrecord.gz", ".tfrecords.gz"})) {
-    return DataConfig::TFRECORD;
-  }
-  if (ends_in({".libsvm", ".svm", ".libfm", ".libffm", ".ffm"})) return DataConfig::LIBSVM;
-  return DataConfig::AUTO;
-}
 
 bool is_text(absl::string_view head) {
   return std::none_of(head.begin(), head.end(), [](char c) {
@@ -143,8 +128,8 @@ absl::StatusOr<DataConfig> guess_file(FileSystem& files, const std::string& path
   ASSIGN_OR_RETURN(std::string head, read_head(*file, kHeadBytes));
   if (head.empty()) return absl::DataLossError(absl::StrCat(path, " is empty"));
   DataConfig config;
-  DataConfig::Format format = format_of_extension(path);
-  if (format == DataConfig::AUTO) {
+  std::optional<DataConfig::Format> format = format_of_extension(path);
+  if (!format) {
     format = format_of_content(head);
     if (format == DataConfig::AUTO) {
       return absl::InvalidArgumentError(
@@ -152,7 +137,7 @@ absl::StatusOr<DataConfig> guess_file(FileSystem& files, const std::string& path
                        ", neither by its extension nor by its content; known: .orc .parquet .csv "
                        ".tsv .tfrecord .libsvm, and delimited text of any name"));
     }
-    config.set_format(format);
+    config.set_format(*format);
   }
   if (format == DataConfig::LIBSVM) {
     const int64_t fields = count_fields(head);
@@ -169,8 +154,9 @@ absl::StatusOr<DataConfig> guess_file(FileSystem& files, const std::string& path
 }
 
 std::string format_name(const DataConfig& config, const std::string& path) {
-  const DataConfig::Format format =
-      config.format() == DataConfig::AUTO ? format_of_extension(path) : config.format();
+  const DataConfig::Format format = config.format() == DataConfig::AUTO
+                                        ? format_of_extension(path).value_or(DataConfig::AUTO)
+                                        : config.format();
   switch (format) {
     case DataConfig::ORC: return "ORC";
     case DataConfig::PARQUET: return "Parquet";
