@@ -32,8 +32,7 @@ struct MetricInput {
 };
 
 // Accumulates over batches. Sums run in double, example after example, so the result is equal to
-// the last bit however the examples were cut into batches. Not thread-safe, but compute() of
-// different metrics is called by several threads at once.
+// the last bit however the examples were cut into batches. Not thread-safe.
 //
 //   ASSIGN_OR_RETURN(std::unique_ptr<Metric> auc, create_metric("auc"));
 //   auc->update({predictions, labels, weights});   // once per batch

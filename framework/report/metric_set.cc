@@ -12,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/byte_stream.h"
 #include "base/status_macros.h"
-#include "framework/report/named_metrics.h"
 
 namespace millrace {
 namespace {
@@ -208,13 +207,11 @@ std::map<std::string, ThresholdWeights> MetricSet::threshold_weights() const {
 std::map<std::string, double> MetricSet::compute() const {
   std::map<std::string, double> values;
   compute_loss(values);
-  std::vector<NamedMetric> metrics;
   for (const Task& task : tasks_) {
     for (const std::unique_ptr<Metric>& metric : task.metrics) {
-      metrics.push_back({absl::StrCat(task.prefix, metric->name()), metric.get()});
+      values[absl::StrCat(task.prefix, metric->name())] = metric->compute();
     }
   }
-  compute_metrics(metrics, values);
   std::vector<std::string> prefixes;
   for (const Task& task : tasks_) prefixes.push_back(task.prefix);
   for (const SliceMetrics& slice : slices_) slice.compute(prefixes, values);

@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "framework/report/named_metrics.h"
 
 namespace millrace {
 namespace {
@@ -107,17 +106,15 @@ std::vector<std::pair<std::string, const SliceMetrics::Slice*>> SliceMetrics::na
 
 void SliceMetrics::compute(absl::Span<const std::string> prefixes,
                            std::map<std::string, double>& values) const {
-  std::vector<NamedMetric> metrics;
   for (const auto& [name, slice] : named_slices()) {
     if (slice->examples == 0) continue;
     values[absl::StrCat(name, "/examples")] = static_cast<double>(slice->examples);
     for (size_t task = 0; task < tasks_; ++task) {
       for (const std::unique_ptr<Metric>& metric : slice->tasks[task]) {
-        metrics.push_back({absl::StrCat(name, "/", prefixes[task], metric->name()), metric.get()});
+        values[absl::StrCat(name, "/", prefixes[task], metric->name())] = metric->compute();
       }
     }
   }
-  compute_metrics(metrics, values);
 }
 
 void SliceMetrics::merge(const Slice& from, Slice& into) {
