@@ -126,16 +126,18 @@ absl::Status MetricSet::update(const StepResult& step) {
   if (step.examples == 0) return absl::OkStatus();
   add_loss(step);
   if (!step.predictions.defined()) return absl::OkStatus();
+  std::vector<FirstIds> slices;  // on the CPU
   for (size_t i = 0; i < slices_.size(); ++i) {
-    const at::Tensor ids = step.slices[i].ids.to(at::kCPU);
-    const at::Tensor present = step.slices[i].present.to(at::kCPU);
-    slices_[i].add_ids({as_span<int64_t>(ids), as_span<bool>(present)});
+    const FirstIds& first = step.slices[i];
+    slices.push_back({first.ids.to(at::kCPU), first.present.to(at::kCPU)});
+    slices_[i].add_ids({as_span<int64_t>(slices[i].ids), as_span<bool>(slices[i].present)});
   }
-  for (size_t i = 0; i < tasks_.size(); ++i) update_task(i, step);
+  for (size_t i = 0; i < tasks_.size(); ++i) update_task(i, step, slices);
   return absl::OkStatus();
 }
 
-void MetricSet::update_task(size_t task, const StepResult& step) {
+void MetricSet::update_task(size_t task, const StepResult& step,
+                            absl::Span<const FirstIds> slices) {
   const int64_t column = static_cast<int64_t>(task);
   at::Tensor predictions = plain_column(step.predictions, column);
   at::Tensor labels = plain_column(step.labels, column);
@@ -154,8 +156,8 @@ void MetricSet::update_task(size_t task, const StepResult& step) {
                           as_span<int64_t>(groups)};
   for (const std::unique_ptr<Metric>& metric : tasks_[task].metrics) metric->update(input);
   for (size_t i = 0; i < slices_.size(); ++i) {
-    const at::Tensor ids = with_label(step.slices[i].ids.to(at::kCPU));
-    const at::Tensor present = with_label(step.slices[i].present.to(at::kCPU));
+    const at::Tensor ids = with_label(slices[i].ids);
+    const at::Tensor present = with_label(slices[i].present);
     slices_[i].update(task, input, {as_span<int64_t>(ids), as_span<bool>(present)});
   }
 }
