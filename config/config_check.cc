@@ -195,6 +195,13 @@ absl::Status check_features(const TrainConfig& train) {
 absl::Status check_tables(const TrainConfig& train) {
   FieldErrors errors;
   std::set<std::string> names;
+  // expand_names() has removed it where it is right.
+  if (train.default_table().has_name()) {
+    errors.add(wrong("train.default_table", "name is given, but each table has its feature's"));
+  } else if (train.has_default_table()) {
+    errors.add(wrong("train.default_table",
+                     "no table is made from it: every sparse feature has an entry in train.table"));
+  }
   for (int i = 0; i < train.table_size(); ++i) {
     const TableConfig& table = train.table(i);
     const std::string where = entry("train.table", i, table.name());

@@ -5,7 +5,10 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <memory>
+#include <vector>
 
+#include "io/column.h"
 #include "io/cursor.h"
 
 namespace millrace {
@@ -29,6 +32,9 @@ struct Batch {
   at::Tensor weights;      // float32 [batch], or undefined: all 1
   at::Tensor example_ids;  // int64 [batch]; default: file ordinal << 40 | row in the file
   at::Tensor group_ids;    // int64 [batch], or undefined; for grouped metrics
+  // Columns of the files as they are, in the order of FeatureSchema::kept_columns(), with `size`
+  // rows each; null: none are kept.
+  std::shared_ptr<const std::vector<Column>> kept;
   Cursor cursor;           // the position in the data just after this batch
   // Examples left out as bad data (DataConfig.bad_data) between the last one of the batch before
   // and the last one of this, or with the last batch of an epoch, its end.

@@ -98,6 +98,21 @@ void expand_strings(google::protobuf::RepeatedPtrField<std::string>* names) {
   for (const FeatureConfig& entry : entries) *names->Add() = entry.name();
 }
 
+// Adds the tables of sparse features that neither name one nor have an entry of their name.
+void add_default_tables(TrainConfig* config) {
+  std::set<std::string> names;
+  for (const TableConfig& table : config->table()) names.insert(table.name());
+  TableConfig table = config->default_table();
+  if (table.has_name()) return;  // validate refuses it
+  for (const FeatureConfig& feature : config->feature()) {
+    if (feature.kind() != FeatureConfig::SPARSE || !feature.table().empty()) continue;
+    if (!names.insert(feature.name()).second) continue;
+    table.set_name(feature.name());
+    *config->add_table() = table;
+    config->clear_default_table();
+  }
+}
+
 void expand_columns(DataConfig* data) {
   if (data->has_csv()) {
     expand_strings(data->mutable_csv()->mutable_column());
@@ -167,6 +182,7 @@ bool absence_has_meaning(const FieldDescriptor& field) {
       "millrace.EvaluationConfig.best",
       "millrace.TrainConfig.generated_data",
       "millrace.TrainConfig.clipping",
+      "millrace.TrainConfig.default_table",
       "millrace.TableConfig.eviction",
       "millrace.EvictionConfig.custom",
       "millrace.CountAdmission.sketch",
@@ -218,6 +234,7 @@ void expand_names(TrainConfig* config) {
   for (EvaluationSetConfig& set : *config->mutable_eval_data()) {
     if (set.has_data()) expand_columns(set.mutable_data());
   }
+  add_default_tables(config);
   for (FeatureConfig& feature : *config->mutable_feature()) {
     if (feature.column().empty()) feature.set_column(feature.name());
     if (feature.kind() == FeatureConfig::SPARSE && feature.table().empty()) {

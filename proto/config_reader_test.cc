@@ -80,6 +80,33 @@ TEST(ExpandNamesTest, RangesBecomeOneEntryForEachNumber) {
   EXPECT_EQ(config.table(1).dim(), 4);
 }
 
+TEST(ExpandNamesTest, FeaturesWithoutATableGetOneOfTheirName) {
+  const TrainConfig config = expanded(R"(
+      feature { name: "user" }
+      feature { name: "c{1..2}" }
+      feature { name: "shared" table: "user" }
+      feature { name: "label" kind: LABEL }
+      table { name: "user" dim: 32 }
+      default_table { dim: 8 })");
+  ASSERT_EQ(config.table_size(), 3);
+  EXPECT_EQ(config.table(0).dim(), 32);
+  EXPECT_EQ(config.table(1).name(), "c1");
+  EXPECT_EQ(config.table(2).name(), "c2");
+  EXPECT_EQ(config.table(2).dim(), 8);
+  EXPECT_FALSE(config.has_default_table());
+}
+
+TEST(ExpandNamesTest, NoTableIsMadeForANameThatAFeatureGives) {
+  const TrainConfig config = expanded(R"(feature { name: "a" table: "misspelt" })");
+  EXPECT_EQ(config.table_size(), 0);
+}
+
+TEST(ExpandNamesTest, ADefaultTableThatIsWrongStays) {
+  EXPECT_TRUE(expanded("feature { name: 'a' } default_table { name: 'b' }").has_default_table());
+  EXPECT_TRUE(expanded("feature { name: 'a' } table { name: 'a' } default_table { dim: 2 }")
+                  .has_default_table());
+}
+
 TEST(ExpandNamesTest, ColumnAndTableDefaultToTheName) {
   const TrainConfig config = expanded(R"(
       feature { name: "c{1..2}" }

@@ -147,7 +147,9 @@ TEST_F(ConfiguredSinksTest, AFullDiskSwitchesOffOneSink) {
     // The version, the beginning, the configuration, three reports and an evaluation.
     const bool tensorboard_is_whole = events == 7;
     EXPECT_TRUE(csv_is_whole || tensorboard_is_whole) << "call " << failed;
-    if (!more) EXPECT_TRUE(csv_is_whole && tensorboard_is_whole) << events;
+    if (!more) {
+      EXPECT_TRUE(csv_is_whole && tensorboard_is_whole) << events;
+    }
   }
   EXPECT_GT(failed, 10);
 }
