@@ -3,23 +3,13 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 
 namespace millrace {
 
-double auc_of_sorted(absl::Span<const ScoredExample> sorted, ClassWeights* sums) {
-  double area = 0, positives = 0, negatives = 0;
-  while (!sorted.empty()) {
-    const absl::Span<const ScoredExample> tie = lowest_tie(sorted);
-    const ClassWeights tied = sum_classes(tie);
-    area += tied.positives * (negatives + tied.negatives / 2);
-    positives += tied.positives;
-    negatives += tied.negatives;
-    sorted.remove_prefix(tie.size());
-  }
-  if (sums != nullptr) *sums = {positives, negatives};
-  if (positives == 0 || negatives == 0) return std::numeric_limits<double>::quiet_NaN();
-  return area / (positives * negatives);
+double AucMetric::compute_sorted(absl::Span<const ScoredExample> sorted) const {
+  ClassWeights sums;
+  return auc_of_sorted(
+      sorted, [](const ScoredExample& example) { return example.signed_weight; }, &sums);
 }
 
 std::optional<ThresholdWeights> AucMetric::threshold_weights() const {

@@ -2,6 +2,9 @@
 #ifndef MILLRACE_METRICS_AUC_H_
 #define MILLRACE_METRICS_AUC_H_
 
+#include <algorithm>
+#include <cstddef>
+#include <limits>
 #include <optional>
 
 #include "absl/types/span.h"
@@ -10,10 +13,29 @@
 
 namespace millrace {
 
-// Returns the area for examples that are sorted by sort_examples(), by the formula of AucMetric.
-// Returns not-a-number without a positive or without a negative. Sets `sums`, if given, to the
-// weights of both classes.
-double auc_of_sorted(absl::Span<const ScoredExample> sorted, ClassWeights* sums = nullptr);
+// Returns the area for examples that are sorted as by sort_examples(), by the formula of AucMetric.
+// An example has a `prediction`; `signed_weight` returns what ScoredExample::signed_weight is.
+// Returns not-a-number without a positive or without a negative. Sets `sums` to the weights of both
+// classes.
+template <typename Example, typename SignedWeight>
+double auc_of_sorted(absl::Span<const Example> sorted, const SignedWeight& signed_weight,
+                     ClassWeights* sums) {
+  double area = 0, positives = 0, negatives = 0;
+  for (size_t begin = 0, end = 0; begin < sorted.size(); begin = end) {
+    ClassWeights tied;
+    for (; end < sorted.size() && sorted[end].prediction == sorted[begin].prediction; ++end) {
+      const double weight = signed_weight(sorted[end]);
+      tied.positives += std::max(weight, 0.0);
+      tied.negatives += std::max(-weight, 0.0);
+    }
+    area += tied.positives * (negatives + tied.negatives / 2);
+    positives += tied.positives;
+    negatives += tied.negatives;
+  }
+  *sums = {positives, negatives};
+  if (positives == 0 || negatives == 0) return std::numeric_limits<double>::quiet_NaN();
+  return area / (positives * negatives);
+}
 
 // The probability that a positive example is predicted above a negative one, both drawn by weight:
 //
@@ -28,9 +50,7 @@ class AucMetric : public SortedExamplesMetric {
   std::optional<ThresholdWeights> threshold_weights() const override;
 
  private:
-  double compute_sorted(absl::Span<const ScoredExample> sorted) const override {
-    return auc_of_sorted(sorted);
-  }
+  double compute_sorted(absl::Span<const ScoredExample> sorted) const override;
 };
 
 }  // namespace millrace

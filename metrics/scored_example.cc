@@ -1,15 +1,22 @@
 #include "metrics/scored_example.h"
 
+#include <tuple>
+
 #include "base/sort/radix_sort.h"
 
 namespace millrace {
 
+// The bits of predictions that are sorted by digits, in two passes.
+constexpr int kSortedBits = 22;
+
 void sort_examples(std::vector<ScoredExample>* examples) {
-  const auto prediction = [](const ScoredExample& example) { return example.prediction; };
-  radix_sort(examples,
-             [&](const ScoredExample& example) { return ordered_bits(prediction(example)); });
-  sort_ties(absl::MakeSpan(*examples), prediction,
-            [](const ScoredExample& example) { return example.signed_weight; });
+  const auto bits = [](const ScoredExample& example) { return ordered_bits(example.prediction); };
+  const int shift = shift_to_leading_bits(absl::MakeConstSpan(*examples), kSortedBits, bits);
+  const auto leading_bits = [&](const ScoredExample& example) { return bits(example) >> shift; };
+  radix_sort(examples, narrow_key<kSortedBits>(leading_bits));
+  sort_ties(absl::MakeSpan(*examples), leading_bits, [&](const ScoredExample& example) {
+    return std::tuple(bits(example), example.signed_weight);
+  });
 }
 
 absl::Span<const ScoredExample> lowest_tie(absl::Span<const ScoredExample> sorted) {

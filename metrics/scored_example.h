@@ -31,7 +31,9 @@ struct ClassWeights {
 inline ScoredExample scored_example(const MetricInput& input, size_t example) {
   const float label = input.labels[example];
   const float weight = static_cast<float>(input.weight(example));
-  return {input.predictions[example], std::isnan(label) ? label : label > 0.5f ? weight : -weight};
+  // Without branches: which class an example has is not predictable.
+  const float sign = label > 0.5f ? 1.0f : -1.0f;
+  return {input.predictions[example], std::isnan(label) ? label : sign * weight};
 }
 
 // Returns true if neither the prediction nor the weight is not-a-number. sort_examples() relies

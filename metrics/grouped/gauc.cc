@@ -1,6 +1,6 @@
 #include "metrics/grouped/gauc.h"
 
-#include <vector>
+#include <algorithm>
 
 #include "metrics/auc.h"
 #include "metrics/metric_registry.h"
@@ -22,19 +22,21 @@ absl::StatusOr<std::unique_ptr<Metric>> GaucMetric::create(const CustomConfig& c
   return std::make_unique<GaucMetric>(positives ? GroupWeight::kPositives : GroupWeight::kExamples);
 }
 
-float GaucMetric::value_of(const MetricInput& input, size_t example) const {
-  return scored_example(input, example).signed_weight;
+void GaucMetric::set_values(const MetricInput& input, absl::Span<float> values) const {
+  for (size_t i = 0; i < values.size(); ++i) values[i] = scored_example(input, i).signed_weight;
 }
 
 std::optional<GroupedMetric::GroupResult> GaucMetric::compute_group(
     absl::Span<const GroupedExample> examples) const {
-  std::vector<ScoredExample> group;
-  group.reserve(examples.size());
-  for (const GroupedExample& example : examples) {
-    group.push_back({example.prediction, example.value});
+  const auto is_positive = [](const GroupedExample& example) { return example.value > 0; };
+  const bool first = is_positive(examples[0]);
+  if (std::all_of(examples.begin(), examples.end(),
+                  [&](const auto& example) { return is_positive(example) == first; })) {
+    return std::nullopt;
   }
   ClassWeights sums;
-  const double auc = auc_of_sorted(group, &sums);
+  const double auc = auc_of_sorted(
+      examples, [](const GroupedExample& example) { return example.value; }, &sums);
   if (sums.positives == 0 || sums.negatives == 0) return std::nullopt;
   const bool positives = weight_ == GroupWeight::kPositives;
   return GroupResult{auc, positives ? sums.positives : sums.positives + sums.negatives};

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "metrics/grouped/grouped_metric.h"
 
 namespace millrace {
@@ -34,7 +35,7 @@ class GaucMetric : public GroupedMetric {
   absl::string_view name() const override { return "gauc"; }
 
  protected:
-  float value_of(const MetricInput& input, size_t example) const override;
+  void set_values(const MetricInput& input, absl::Span<float> values) const override;
   bool is_kept(float value) const override { return value != 0; }
   std::optional<GroupResult> compute_group(
       absl::Span<const GroupedExample> examples) const override;

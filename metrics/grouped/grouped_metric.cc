@@ -13,15 +13,23 @@ namespace {
 
 constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
-// Returns a hash of 22 bits, which radix_sort() sorts in two passes: the upper bits of the product
-// with 2^64 / the golden ratio (Knuth, "The Art of Computer Programming", volume 3, 6.4).
+// The bits of groups, and those of predictions, that are sorted by digits, in two passes each.
+constexpr int kSortedBits = 22;
+
+// Returns a hash of kSortedBits: the upper bits of the product with 2^64 / the golden ratio (Knuth,
+// "The Art of Computer Programming", volume 3, 6.4).
 uint32_t hash_of_group(int64_t group) {
-  return static_cast<uint32_t>(static_cast<uint64_t>(group) * 0x9e3779b97f4a7c15 >> 42);
+  const uint64_t product = static_cast<uint64_t>(group) * 0x9e3779b97f4a7c15;
+  return static_cast<uint32_t>(product >> (64 - kSortedBits));
+}
+
+uint32_t bits_of_prediction(const GroupedExample& example) {
+  return ordered_bits(example.prediction);
 }
 
 // Sorts the examples of one hash by group, then by prediction, then by value. They are sorted by
-// prediction.
-void sort_examples_of_hash(absl::Span<GroupedExample> examples) {
+// the bits of the prediction that a shift by `shift` leaves.
+void sort_examples_of_hash(absl::Span<GroupedExample> examples, int shift) {
   const auto in_group = [&](const GroupedExample& example) {
     return example.group == examples[0].group;
   };
@@ -34,20 +42,27 @@ void sort_examples_of_hash(absl::Span<GroupedExample> examples) {
     return;
   }
   sort_ties(
-      examples, [](const GroupedExample& example) { return example.prediction; },
-      [](const GroupedExample& example) { return example.value; });
+      examples, [&](const GroupedExample& example) { return bits_of_prediction(example) >> shift; },
+      [](const GroupedExample& example) {
+        return std::tuple(bits_of_prediction(example), example.value);
+      });
 }
 
 // Sorts by the hash of the group, then by group, then by prediction, then by value.
 void sort_examples(std::vector<GroupedExample>* examples) {
-  radix_sort(
-      examples, [](const GroupedExample& example) { return hash_of_group(example.group); },
-      [](const GroupedExample& example) { return ordered_bits(example.prediction); });
+  const int shift =
+      shift_to_leading_bits(absl::MakeConstSpan(*examples), kSortedBits, bits_of_prediction);
+  radix_sort(examples, narrow_key<kSortedBits>([](const GroupedExample& example) {
+               return hash_of_group(example.group);
+             }),
+             narrow_key<kSortedBits>([&](const GroupedExample& example) {
+               return bits_of_prediction(example) >> shift;
+             }));
   const absl::Span<GroupedExample> sorted = absl::MakeSpan(*examples);
   for (size_t begin = 0, end = 0; begin < sorted.size(); begin = end) {
     const uint32_t hash = hash_of_group(sorted[begin].group);
     while (end < sorted.size() && hash_of_group(sorted[end].group) == hash) ++end;
-    sort_examples_of_hash(sorted.subspan(begin, end - begin));
+    sort_examples_of_hash(sorted.subspan(begin, end - begin), shift);
   }
 }
 
@@ -68,9 +83,11 @@ bool read_example(ByteReader* reader, GroupedExample* example) {
 
 bool GroupedMetric::keep(const MetricInput& input, std::vector<GroupedExample>* kept) const {
   bool are_numbers = true;
+  values_.resize(input.predictions.size());
+  set_values(input, absl::MakeSpan(values_));
   for (size_t i = 0; i < input.predictions.size(); ++i) {
     if (input.weight(i) == 0) continue;
-    const float prediction = input.predictions[i], value = value_of(input, i);
+    const float prediction = input.predictions[i], value = values_[i];
     if (input.groups.empty() || std::isnan(prediction) || std::isnan(value)) {
       are_numbers = false;
     } else {

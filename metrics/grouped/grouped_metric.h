@@ -47,9 +47,9 @@ class GroupedMetric : public KeptExamplesMetric<GroupedExample> {
     double weight = 1;  // above 0
   };
 
-  // Returns what is kept of an example besides its prediction.
-  virtual float value_of(const MetricInput& input, size_t example) const = 0;
-  // Returns false for a value that value_of() never returns. The default accepts all numbers.
+  // Writes what is kept of each example of a batch besides its prediction.
+  virtual void set_values(const MetricInput& input, absl::Span<float> values) const = 0;
+  // Returns false for a value that set_values() never writes. The default accepts all numbers.
   virtual bool is_kept(float value) const { return true; }
   // Returns the value of a group, or none if the group is left out. `examples` are all of the
   // group, by prediction from the lowest to the highest, equal ones by value.
@@ -59,6 +59,8 @@ class GroupedMetric : public KeptExamplesMetric<GroupedExample> {
  private:
   bool keep(const MetricInput& input, std::vector<GroupedExample>* kept) const override;
   bool may_keep(const GroupedExample& example) const override { return is_kept(example.value); }
+
+  mutable std::vector<float> values_;  // of the batch in keep(); its memory is kept
 };
 
 }  // namespace millrace

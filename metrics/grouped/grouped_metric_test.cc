@@ -27,8 +27,8 @@ class Highest : public GroupedMetric {
   mutable std::vector<std::vector<GroupedExample>> met;
 
  protected:
-  float value_of(const MetricInput& input, size_t example) const override {
-    return input.labels[example] + 10;
+  void set_values(const MetricInput& input, absl::Span<float> values) const override {
+    for (size_t i = 0; i < values.size(); ++i) values[i] = input.labels[i] + 10;
   }
   bool is_kept(float value) const override { return value >= 10; }
   std::optional<GroupResult> compute_group(
@@ -121,7 +121,7 @@ TEST(GroupedMetricTest, BytesThatNoExampleHasAreRefused) {
     GroupedExample read;
     EXPECT_FALSE(read_example(&reader, &read));
   }
-  // A value below 10 is one that value_of() never returns for these labels.
+  // A value below 10 is one that set_values() never writes for these labels.
   Highest from, into;
   from.update(MetricExamples{{0.5f}, {-1}, {}, {1}}.all());
   EXPECT_THAT(into.merge_saved(from.save()), StatusIs(absl::StatusCode::kDataLoss));

@@ -11,7 +11,7 @@ MILLRACE_REGISTER_METRIC(hit_rate_at, "share of groups with a relevant example a
 
 // Within a tie of n examples, r of them relevant, the first m hold none with the probability
 // C(n - r, m) / C(n, m), which is a product over m factors.
-double HitRateAtMetric::compute_ranking(absl::Span<const Tie> ties, size_t) const {
+double HitRateAtMetric::compute_ranking(absl::Span<const Tie> ties, const Group&) const {
   double none = 1;
   for (const Tie& tie : ties) {
     const size_t others = tie.count() - tie.positives;

@@ -17,7 +17,7 @@ class HitRateAtMetric : public RankingMetric {
   explicit HitRateAtMetric(std::string name) : RankingMetric(std::move(name)) {}
 
  protected:
-  double compute_ranking(absl::Span<const Tie> ties, size_t positives) const override;
+  double compute_ranking(absl::Span<const Tie> ties, const Group& group) const override;
 };
 
 }  // namespace millrace

@@ -13,7 +13,7 @@ MILLRACE_REGISTER_METRIC(map_at, "mean average precision of the first K of each 
 
 // In a tie of n examples, r of them relevant, the example at each place is relevant with the
 // probability r / n; those before it in the tie then are with the probability (r - 1) / (n - 1).
-double MapAtMetric::compute_ranking(absl::Span<const Tie> ties, size_t positives) const {
+double MapAtMetric::compute_ranking(absl::Span<const Tie> ties, const Group& group) const {
   double sum = 0;
   size_t found = 0;  // relevant examples of the ties before
   for (const Tie& tie : ties) {
@@ -25,7 +25,7 @@ double MapAtMetric::compute_ranking(absl::Span<const Tie> ties, size_t positives
     }
     found += tie.positives;
   }
-  return sum / static_cast<double>(std::min(cutoff(), positives));
+  return sum / static_cast<double>(std::min(cutoff(), group.positives));
 }
 
 }  // namespace millrace

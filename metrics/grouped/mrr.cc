@@ -11,7 +11,7 @@ MILLRACE_REGISTER_METRIC(mrr, "mean of 1 / rank of the first relevant example of
 
 // The first tie with a relevant example decides. Of its n examples r are relevant; the first of
 // them is at place j with the probability C(n - j, r - 1) / C(n, r).
-double MrrMetric::compute_ranking(absl::Span<const Tie> ties, size_t) const {
+double MrrMetric::compute_ranking(absl::Span<const Tie> ties, const Group&) const {
   for (const Tie& tie : ties) {
     if (tie.positives == 0) continue;
     const double n = static_cast<double>(tie.count()), r = static_cast<double>(tie.positives);

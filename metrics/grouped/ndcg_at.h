@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "metrics/grouped/ranking_metric.h"
@@ -33,10 +34,11 @@ class NdcgAtMetric : public RankingMetric {
       : RankingMetric(std::move(name)), gain_(gain) {}
 
  protected:
-  double compute_ranking(absl::Span<const Tie> ties, size_t positives) const override;
+  double compute_ranking(absl::Span<const Tie> ties, const Group& group) const override;
 
  private:
   const Gain gain_;
+  mutable std::vector<double> gains_;  // above 0, in compute_ranking(); its memory is kept
 };
 
 }  // namespace millrace

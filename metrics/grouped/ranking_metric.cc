@@ -15,8 +15,8 @@ RankingMetric::RankingMetric(std::string name)
     : name_(std::move(name)),
       cutoff_(static_cast<size_t>(split_cutoff(name_).cutoff.value_or(kNoCutoff))) {}
 
-float RankingMetric::value_of(const MetricInput& input, size_t example) const {
-  return input.labels[example];
+void RankingMetric::set_values(const MetricInput& input, absl::Span<float> values) const {
+  std::copy(input.labels.begin(), input.labels.end(), values.begin());
 }
 
 MetricTraits ranking_traits(MetricCutoff cutoff) {
@@ -29,18 +29,19 @@ MetricTraits ranking_traits(MetricCutoff cutoff) {
 
 std::optional<GroupedMetric::GroupResult> RankingMetric::compute_group(
     absl::Span<const GroupedExample> examples) const {
-  std::vector<Tie> ties;
   size_t positives = 0;
-  for (size_t end = examples.size(), begin = end; end > 0; end = begin) {
-    while (begin > 0 && examples[begin - 1].prediction == examples[end - 1].prediction) --begin;
-    Tie tie{.first_rank = examples.size() - end + 1,
-            .examples = examples.subspan(begin, end - begin)};
-    for (const GroupedExample& example : tie.examples) tie.positives += example.value > 0.5f;
-    positives += tie.positives;
-    ties.push_back(tie);
-  }
+  for (const GroupedExample& example : examples) positives += example.value > 0.5f;
   if (positives == 0) return std::nullopt;
-  return GroupResult{compute_ranking(ties, positives)};
+  ties_.clear();
+  for (size_t end = examples.size(), begin = end; end > 0 && examples.size() - end < cutoff_;
+       end = begin) {
+    while (begin > 0 && examples[begin - 1].prediction == examples[end - 1].prediction) --begin;
+    Tie& tie = ties_.emplace_back();
+    tie.first_rank = examples.size() - end + 1;
+    tie.examples = examples.subspan(begin, end - begin);
+    for (const GroupedExample& example : tie.examples) tie.positives += example.value > 0.5f;
+  }
+  return GroupResult{compute_ranking(ties_, {examples, positives})};
 }
 
 }  // namespace millrace

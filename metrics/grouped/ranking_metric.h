@@ -45,17 +45,23 @@ class RankingMetric : public GroupedMetric {
   // `name`: with the cutoff, such as "ndcg@10", or without one.
   explicit RankingMetric(std::string name);
 
-  // Returns the value of a group that has relevant examples. `ties`: by rank.
-  virtual double compute_ranking(absl::Span<const Tie> ties, size_t positives) const = 0;
+  struct Group {
+    absl::Span<const GroupedExample> examples;  // as for compute_group()
+    size_t positives = 0;                       // relevant examples, at least 1
+  };
+
+  // Returns the value of a group. `ties`: by rank, all whose first rank is at most the cutoff.
+  virtual double compute_ranking(absl::Span<const Tie> ties, const Group& group) const = 0;
   size_t cutoff() const { return cutoff_; }
 
-  float value_of(const MetricInput& input, size_t example) const override;
+  void set_values(const MetricInput& input, absl::Span<float> values) const override;
   std::optional<GroupResult> compute_group(
       absl::Span<const GroupedExample> examples) const override;
 
  private:
   const std::string name_;
   const size_t cutoff_;
+  mutable std::vector<Tie> ties_;  // of the group in compute_group(); its memory is kept
 };
 
 // Returns the traits of a metric of rankings.

@@ -20,7 +20,7 @@ class RecallAtMetric : public RankingMetric {
   explicit RecallAtMetric(std::string name) : RankingMetric(std::move(name)) {}
 
  protected:
-  double compute_ranking(absl::Span<const Tie> ties, size_t positives) const override;
+  double compute_ranking(absl::Span<const Tie> ties, const Group& group) const override;
 };
 
 }  // namespace millrace
