@@ -1,22 +1,26 @@
 #!/usr/bin/env bash
 # Tries a package of Millrace in a fresh root of Debian, as a user without rights; docs/packages.md.
 #
-#   debian_root.sh SUITE PACKAGE FOLDER
+#   debian_root.sh SUITE PACKAGE FOLDER [DATA LABEL]
 #
 #   SUITE     bookworm, trixie or another suite that debootstrap knows
 #   PACKAGE   millrace-*.whl or millrace-*.tar.gz
 #   FOLDER    keeps the root and what was downloaded for later runs; removing it removes all
+#   DATA      a file of data, and LABEL its label for `millrace config init`
 #
 # The root has Debian's smallest variant, which is without Python, and for the wheel python3-venv.
-# In it the user installs the package, trains half of the quick start, and resumes it. Prints each
-# command with its seconds. Fails if a command fails, if training does not resume, or if all take
-# LIMIT seconds [120] or more; the wheels are downloaded before. Needs root, debootstrap, a mirror
-# of Debian and, for the wheel, a package index for pip.
+# In it the user installs the package, and then either trains half of the quick start and resumes
+# it, or with DATA drafts a job from the file, trains it and evaluates it. Prints each command with
+# its seconds. Fails if a command fails, if training does not resume, if the evaluation has no AUC
+# above 0.5, or if all take LIMIT seconds [120] or more; the wheels are downloaded before. Needs
+# root, debootstrap, a mirror of Debian and, for the wheel, a package index for pip.
 set -euo pipefail
 
 die() { printf 'debian_root: %s\n' "$*" >&2; exit 1; }
 
-[[ $# == 3 ]] || die "usage: debian_root.sh SUITE PACKAGE FOLDER"
+[[ $# == 3 || $# == 5 ]] || die "usage: debian_root.sh SUITE PACKAGE FOLDER [DATA LABEL]"
+data=${4:-} label=${5:-}
+[[ -z $data || -f $data ]] || die "$data: there is no such file"
 suite=$1 package=$(readlink -e "$2") || die "$2: there is no such file"
 [[ $EUID == 0 ]] || die "needs root, for debootstrap and chroot"
 command -v debootstrap > /dev/null || die "needs debootstrap: apt-get install debootstrap"
@@ -43,6 +47,7 @@ fi
 rm -rf "${root:?}$home"
 mkdir -p "$root$home"
 cp "$package" "$root$home"
+[[ -z $data ]] || cp "$data" "$root$home"
 chown -R "$user:$user" "$root$home"
 
 # in_root COMMAND: runs a line of sh in the root as the user, with an empty environment and /proc.
@@ -86,8 +91,16 @@ case $package in
     examples=${name%.tar.gz}/examples
     ;;
 esac
-timed "$program train $examples/quickstart.textproto --max_steps 200"
-timed "$program train $examples/quickstart.textproto"
-grep -q "resum" "$folder/output" || { cat "$folder/output" >&2; die "training began anew"; }
+if [[ -z $data ]]; then
+  timed "$program train $examples/quickstart.textproto --max_steps 200"
+  timed "$program train $examples/quickstart.textproto"
+  grep -q "resum" "$folder/output" || { cat "$folder/output" >&2; die "training began anew"; }
+else
+  timed "$program config init ${data##*/} --label '$label' --output job.textproto"
+  timed "$program train job.textproto"
+  timed "$program evaluate --checkpoint out/job"
+  grep -Eq "auc 0\.[5-9]" "$folder/output" || { cat "$folder/output" >&2; die "AUC is too low"; }
+  grep -E "auc" "$folder/output"
+fi
 printf '%6s s  in all\n' "$total"
 [[ $(awk "BEGIN { print ($total < $limit) }") == 1 ]] || die "took $total s of $limit s"
