@@ -69,7 +69,8 @@ absl::Status check(const LaunchFlags& flags, const NodeRanks& ranks) {
         absl::StrCat("launch: PET_NNODES and PET_NPROC_PER_NODE or -n make ", ranks.world_size,
                      " ranks; a job has at most ", kMostRanks));
   }
-  for (const char* single : {"checkpoint", "explain", "export", "generate", "hooks"}) {
+  for (const char* single : {"checkpoint", "completion", "data", "doctor", "explain", "export",
+                             "generate", "hooks", "list", "plugin"}) {
     if (flags.command[0] == single && ranks.world_size > 1) {
       return absl::InvalidArgumentError(absl::StrCat("launch: ", single,
                                                      " runs in one process, and ", ranks.world_size,

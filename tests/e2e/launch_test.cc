@@ -88,7 +88,11 @@ TEST_F(LaunchTest, WrongUse) {
   EXPECT_THAT(refused({"-n", "2", "train", "job", "--set", "a=1"}),
               AllOf(HasSubstr("there is no flag --set"),
                     HasSubstr("flags of the ranks' command go behind --")));
-  EXPECT_THAT(refused({"-n", "2", "--", "export", "job"}), HasSubstr("export runs in one process"));
+  for (const std::string single : {"checkpoint", "completion", "data", "doctor", "explain",
+                                   "export", "generate", "hooks", "list", "plugin"}) {
+    EXPECT_THAT(refused({"-n", "2", "--", single, "job"}),
+                HasSubstr(single + " runs in one process, and 2 would do the same"));
+  }
 }
 
 // Sets variables of the environment, and removes them at the end.
