@@ -1,6 +1,7 @@
 #include "tools/config_flags.h"
 
 #include <CLI/CLI.hpp>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -130,12 +131,12 @@ absl::Status check_config_file(FileSystem& files, const std::string& path, int w
 
 namespace {
 
-absl::StatusOr<JobConfig> read_config(FileSystem& files, const ConfigFlags& flags) {
-  ASSIGN_OR_RETURN(JobConfig config, read_job_config(files, flags.config));
-  RETURN_IF_ERROR(apply_flags(flags, &config));
-  expand_names(config.mutable_train());
-  use_generated_data(config.mutable_train());
-  return config;
+// Applies the flags and expands names.
+absl::Status change_config(const ConfigFlags& flags, JobConfig* config) {
+  RETURN_IF_ERROR(apply_flags(flags, config));
+  expand_names(config->mutable_train());
+  use_generated_data(config->mutable_train());
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -147,16 +148,22 @@ absl::Status name_file(const absl::Status& status, absl::string_view path) {
                                           {{"\n", absl::StrCat("\n  ", path, ": ")}}));
 }
 
-absl::StatusOr<JobConfig> load_config(FileSystem& files, const ConfigFlags& flags) {
-  ASSIGN_OR_RETURN(JobConfig config, read_config(files, flags));
-  RETURN_IF_ERROR(
-      name_file(all_errors({validate(config), check_metrics(config.train())}), flags.config));
-  RETURN_IF_ERROR(check_input_paths(files, config.train()), flags.config);
+absl::StatusOr<JobConfig> complete_config(FileSystem& files, const ConfigFlags& flags,
+                                          JobConfig config, absl::string_view name) {
+  RETURN_IF_ERROR(change_config(flags, &config));
+  RETURN_IF_ERROR(name_file(all_errors({validate(config), check_metrics(config.train())}), name));
+  RETURN_IF_ERROR(check_input_paths(files, config.train()), name);
   return config;
 }
 
+absl::StatusOr<JobConfig> load_config(FileSystem& files, const ConfigFlags& flags) {
+  ASSIGN_OR_RETURN(JobConfig config, read_job_config(files, flags.config));
+  return complete_config(files, flags, std::move(config), flags.config);
+}
+
 absl::StatusOr<JobConfig> load_job(FileSystem& files, const ConfigFlags& flags, int64_t ranks) {
-  ASSIGN_OR_RETURN(JobConfig config, read_config(files, flags));
+  ASSIGN_OR_RETURN(JobConfig config, read_job_config(files, flags.config));
+  RETURN_IF_ERROR(change_config(flags, &config));
   RETURN_IF_ERROR(name_file(all_errors({validate(config), check_metrics(config.train()),
                                         check_job(config, ranks), resolve_plugins(config)}),
                             flags.config));

@@ -59,8 +59,12 @@ absl::Status name_file(const absl::Status& status, absl::string_view path);
 // metric.
 absl::StatusOr<JobConfig> load_config(FileSystem& files, const ConfigFlags& flags);
 
-// Does the same for a job that is to be trained on `ranks` ranks. Errors: also the mistakes that
-// check_job() finds, all in one message.
+// Does the same with a configuration that was read before. `name` says in errors which one it is.
+absl::StatusOr<JobConfig> complete_config(FileSystem& files, const ConfigFlags& flags,
+                                          JobConfig config, absl::string_view name);
+
+// Does the same as load_config for a job that is to be trained on `ranks` ranks. Errors: also the
+// mistakes that check_job() finds, all in one message.
 absl::StatusOr<JobConfig> load_job(FileSystem& files, const ConfigFlags& flags, int64_t ranks);
 
 }  // namespace millrace

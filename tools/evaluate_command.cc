@@ -13,7 +13,6 @@
 #include "job/job.h"
 #include "tools/command_end.h"
 #include "tools/commands.h"
-#include "tools/config_flags.h"
 #include "tools/model_evaluator.h"
 #include "tools/model_flags.h"
 #include "tools/output/run_inputs.h"
@@ -43,8 +42,7 @@ class EvaluateCommand {
 
   absl::Status evaluate(SummaryFile& summary_file) {
     RETURN_IF_ERROR(summary_file.check());
-    RETURN_IF_ERROR(check_config_file(files_, flags_.config, ranks_.world_size));
-    ASSIGN_OR_RETURN(config_, load_config(files_, flags_));
+    ASSIGN_OR_RETURN(config_, load_model_config(files_, flags_, ranks_.world_size));
     RETURN_IF_ERROR(summary_file.check_inputs(
         [&] { return run_inputs(files_, flags_.config, config_.train()); }));
     JobResources resources;

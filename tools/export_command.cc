@@ -12,7 +12,6 @@
 #include "job/job_checkpoints.h"
 #include "job/ranks.h"
 #include "tools/commands.h"
-#include "tools/config_flags.h"
 #include "tools/model_flags.h"
 #include "tools/output/output_file.h"
 #include "tools/output/output_kinds.h"
@@ -41,7 +40,7 @@ absl::Status export_model(const ExportFlags& flags, FileSystem& files, SummaryFi
                           Summary* summary) {
   RETURN_IF_ERROR(check_one_rank("export"));
   RETURN_IF_ERROR(summary_file.check());
-  ASSIGN_OR_RETURN(const JobConfig config, load_config(files, flags));
+  ASSIGN_OR_RETURN(const JobConfig config, load_model_config(files, flags, /*world_size=*/1));
   RETURN_IF_ERROR(check_outputs(flags, config, files, summary_file));
   const TrainConfig& train = config.train();
   ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, build_loader(config, {}));

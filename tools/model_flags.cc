@@ -1,19 +1,69 @@
 #include "tools/model_flags.h"
 
 #include <CLI/CLI.hpp>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "checkpoint/folder/checkpoint_path.h"
+#include "proto/config_reader.h"
 #include "tools/weights_flag.h"
 
 namespace millrace {
+namespace {
+
+// Returns the path of the checkpoint that gives the configuration, and reads that into `train`.
+absl::StatusOr<std::string> read_train_config(FileSystem& files, const std::string& checkpoint,
+                                              TrainConfig* train) {
+  std::string text;
+  const UseChain take_text = [&](CheckpointChain chain) {
+    text = chain.back()->manifest().config();
+    return absl::OkStatus();
+  };
+  ASSIGN_OR_RETURN(const NewestCheckpoint found, open_checkpoint(files, checkpoint, take_text));
+  const std::string& path = found.chain.back()->directory();
+  if (text.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " holds no configuration; give CONFIG, that of its job"));
+  }
+  const absl::Status parsed = parse_text(text, "config", train);
+  if (parsed.ok()) return path;
+  return absl::InvalidArgumentError(absl::StrCat("this program cannot read the configuration in ",
+                                                 path, "; give CONFIG: ", parsed.message()));
+}
+
+}  // namespace
 
 void add_model_flags(CLI::App& command, ModelFlags& flags) {
   add_config_flags(command, flags);
+  command.get_option("config")
+      ->required(false)
+      ->check(check_not_empty)
+      ->description(
+          "configuration file (JobConfig in text format); default: the configuration that the "
+          "checkpoint holds");
   command
       .add_option("--checkpoint", flags.checkpoint,
                   "checkpoint, folder of them, or output directory of a training run; DIR/best: "
                   "the best of such a folder or directory")
       ->required();
   add_weights_flag(command, flags.weights);
+}
+
+absl::StatusOr<JobConfig> load_model_config(FileSystem& files, const ModelFlags& flags,
+                                            int world_size) {
+  if (!flags.config.empty()) {
+    RETURN_IF_ERROR(check_config_file(files, flags.config, world_size));
+    return load_config(files, flags);
+  }
+  JobConfig config;
+  ASSIGN_OR_RETURN(const std::string path,
+                   read_train_config(files, flags.checkpoint, config.mutable_train()),
+                   "--checkpoint");
+  ASSIGN_OR_RETURN(config, complete_config(files, flags, std::move(config),
+                                           absl::StrCat("the configuration in ", path)));
+  if (flags.eval_data.has_value()) config.mutable_train()->clear_generated_data();
+  return config;
 }
 
 }  // namespace millrace

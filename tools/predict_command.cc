@@ -16,7 +16,6 @@
 #include "job/job.h"
 #include "tools/command_end.h"
 #include "tools/commands.h"
-#include "tools/config_flags.h"
 #include "tools/model_evaluator.h"
 #include "tools/model_flags.h"
 #include "tools/output/output_file.h"
@@ -68,7 +67,6 @@ class PredictCommand {
   absl::Status predict(SummaryFile& summary_file) {
     RETURN_IF_ERROR(summary_file.check());
     ASSIGN_OR_RETURN(format_, prediction_format(flags_.output), "--output");
-    RETURN_IF_ERROR(check_config_file(files_, flags_.config, ranks_.world_size));
     RETURN_IF_ERROR(read_config());
     RETURN_IF_ERROR(check_outputs(summary_file));
     JobResources resources;
@@ -86,7 +84,7 @@ class PredictCommand {
 
   // The whole of each set in the order of its files.
   absl::Status read_config() {
-    ConfigFlags flags = flags_;
+    ModelFlags flags = flags_;
     if (flags_.data.has_value()) {
       if (flags_.eval_data.has_value()) {
         return absl::InvalidArgumentError("--data and --eval_data both say what to predict");
@@ -95,7 +93,7 @@ class PredictCommand {
       // None is read here; a configuration may leave its paths to the command line.
       if (!flags.train_data.has_value()) flags.train_data = flags_.data;
     }
-    ASSIGN_OR_RETURN(config_, load_config(files_, flags));
+    ASSIGN_OR_RETURN(config_, load_model_config(files_, flags, ranks_.world_size));
     TrainConfig& train = *config_.mutable_train();
     train.set_max_evaluation_steps(0);
     train.clear_metric();

@@ -659,6 +659,8 @@ CLASSES = {
         "config_flags_test": "proto",
         "weights_flag": "tensor",
         "weights_flag_test": "tensor",
+        "model_flags": "tensor",
+        "model_flags_test": "proto",
     },
     "tools/checkpoint": {
         "checkpoint_export_test": "proto",

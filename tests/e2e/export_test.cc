@@ -155,6 +155,18 @@ TEST_F(ExportTest, AScriptAndTheRowsOfACheckpointPredictWhatPredictDoes) {
   EXPECT_LT((scripted.squeeze(1) - at::tensor(expected)).abs().max().item<float>(), 1e-5);
 }
 
+TEST_F(ExportTest, TheCheckpointHasTheConfiguration) {
+  const ProgramResult expected = millrace_ok(
+      {"export", "job.textproto", "--checkpoint", "out", "--output", "model.pt", "--overwrite"});
+  const std::string script = read("model.pt");
+  std::filesystem::remove(path("job.textproto"));
+  std::filesystem::remove(path("data.parquet"));
+  const ProgramResult result =
+      millrace_ok({"export", "--checkpoint", "out", "--output", "model.pt", "--overwrite"});
+  EXPECT_EQ(result.out, expected.out);
+  EXPECT_TRUE(read("model.pt") == script);
+}
+
 TEST_F(ExportTest, Refusals) {
   refused({"--checkpoint", "out"}, kUsage, "--output");
   refused({"--checkpoint", "out", "--output", "missing/m.pt"}, kCannotWrite, "missing/m.pt");

@@ -209,6 +209,31 @@ TEST_F(PredictTest, ConfigurationsThatLeavePathsToTheCommandLine) {
   EXPECT_EQ(predict("p.parquet", {"--data", "data.parquet"}).predictions, expected.predictions);
 }
 
+TEST_F(PredictTest, TheCheckpointHasTheConfiguration) {
+  const Predictions expected = predict("expected.parquet", {"--data", "data.parquet"});
+  millrace_ok({"evaluate", "job.textproto", "--checkpoint", checkpoint_, "--summary", "e.json"});
+  // No data of training is left.
+  std::filesystem::remove(path("job.textproto"));
+  std::filesystem::remove(path("data.parquet"));
+  const std::string data = write_table("new", DataConfig::PARQUET);
+  millrace_ok({"predict", "--checkpoint", checkpoint_, "--data", data, "--output", "p.parquet"});
+  const Predictions predicted = read_predictions("p.parquet");
+  EXPECT_EQ(predicted.ids, expected.ids);
+  EXPECT_EQ(predicted.predictions, expected.predictions);
+  millrace_ok({"evaluate", "--checkpoint", checkpoint_ + "/checkpoints", "--eval_data", data,
+               "--summary", "f.json"});
+  EXPECT_EQ(read_json("f.json")["eval"], read_json("e.json")["eval"]);
+
+  const ProgramResult missing = millrace({"evaluate", "--checkpoint", checkpoint_});
+  EXPECT_EQ(missing.exit_code, kNoInput) << "its paths are relative to the directory";
+  EXPECT_THAT(missing.last_error(), HasSubstr("data.parquet"));
+  const ProgramResult other = millrace({"evaluate", "--checkpoint", checkpoint_, "--eval_data",
+                                        data, "--set", "train.table[0].dim=0"});
+  EXPECT_EQ(other.exit_code, kUsage);
+  EXPECT_THAT(other.last_error(),
+              HasSubstr("the configuration in " + checkpoint_ + "/checkpoints/step-00000020"));
+}
+
 TEST_F(PredictTest, Refusals) {
   refused({"--output", "p.orc"}, kUsage, "p.orc: the extension says what is written");
   refused({}, kUsage, "--output");

@@ -109,6 +109,9 @@ TEST_F(RanksTest, EvaluationOverRanksIsThatOfOne) {
   EXPECT_EQ(two.out, "[0] " + one.out);
   EXPECT_EQ(read_json("evaluated.json")["outcome"], "completed");
   EXPECT_EQ(read_json("evaluated.json")["world_size"], 2);
+  const ProgramResult without_config =
+      millrace_ok({"launch", "-n", "2", "--", "evaluate", "--checkpoint", "out", "--threads", "1"});
+  EXPECT_EQ(without_config.out, two.out) << "the configuration is that of the checkpoint";
 }
 
 TEST_F(RanksTest, AllRanksLoadTheSameWeights) {

@@ -74,7 +74,8 @@ std::vector<std::string> expand(FileSystem& files, const std::string& path) {
 
 std::vector<RunInput> run_inputs(FileSystem& files, const std::string& config_path,
                                  const TrainConfig& config) {
-  std::vector<RunInput> inputs = {{"the configuration", config_path}};
+  std::vector<RunInput> inputs;
+  if (!config_path.empty()) inputs.push_back({"the configuration", config_path});
   for (const RunInput& named : named_inputs(config)) {
     if (named.path.empty() || is_uri(named.path)) continue;
     for (std::string& path : expand(files, named.path)) {

@@ -12,9 +12,10 @@
 
 namespace millrace {
 
-// Returns the files that a job reads, patterns expanded: its configuration `config_path`, data,
-// vocabularies and other files of transforms, sources of its model bank, and what is in directories
-// in which windows appear, as far as they take it. Omits URIs, and patterns that cannot be read.
+// Returns the files that a job reads, patterns expanded: its configuration `config_path` (""
+// if it is no file), data, vocabularies and other files of transforms, sources of its model bank,
+// and what is in directories in which windows appear, as far as they take it. Omits URIs, and
+// patterns that cannot be read.
 std::vector<RunInput> run_inputs(FileSystem& files, const std::string& config_path,
                                  const TrainConfig& config);
 
