@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "io/column_rows.h"
+
 namespace millrace {
 namespace {
 
@@ -73,6 +75,7 @@ void put_in_order(Block* block) {
   gather(rows, &block->weights);
   gather(rows, &block->example_ids);
   gather(rows, &block->group_ids);
+  for (Column& column : block->kept) column = gather_rows(column, rows);
 }
 
 bool is_in_order(absl::Span<const BlockRow> rows) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "io/column.h"
 
 namespace millrace {
 
@@ -37,6 +38,7 @@ struct Block {
   std::vector<float> weights;  // empty: the schema has none
   std::vector<int64_t> example_ids;
   std::vector<int64_t> group_ids;  // empty: the schema has none
+  std::vector<Column> kept;        // one for each of FeatureSchema::kept_columns()
   std::vector<BlockRow> order;
   std::vector<int64_t> bad_positions;  // of rows left out as bad data, ascending
   std::string bad_row;                 // what is wrong with the first one in the files

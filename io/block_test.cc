@@ -43,6 +43,18 @@ TEST(BlockTest, RowsThatNobodyReadsAreTakenOut) {
   EXPECT_EQ(block.order[1].position, 9) << "places in the epoch stay";
 }
 
+TEST(BlockTest, KeptColumnsFollow) {
+  Block block = four_rows();
+  Column column;
+  column.rows = 4;
+  column.int64s = {5, 6, 7};
+  column.offsets = {0, 1, 2, 2, 3};
+  block.kept = {column};
+  put_in_order(&block);
+  EXPECT_EQ(block.kept[0].rows, 3);
+  EXPECT_THAT(block.kept[0].int64s, ElementsAre(7, 5, 6));
+}
+
 TEST(BlockTest, NothingMayBeLeft) {
   Block block = four_rows();
   block.order.clear();

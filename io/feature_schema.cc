@@ -9,9 +9,11 @@
 
 namespace millrace {
 
-absl::StatusOr<FeatureSchema> FeatureSchema::create(const TrainConfig& config) {
+absl::StatusOr<FeatureSchema> FeatureSchema::create(const TrainConfig& config,
+                                                    std::vector<std::string> kept_columns) {
   RETURN_IF_ERROR(check_feature_schema("train", config));
   FeatureSchema schema;
+  schema.kept_columns_ = std::move(kept_columns);
   for (const FeatureConfig& feature : config.feature()) {
     schema.features_.push_back(feature);
     switch (feature.kind()) {

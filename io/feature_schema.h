@@ -23,14 +23,18 @@ struct SparseFeature {
 // features and columns in every Batch. Immutable.
 class FeatureSchema {
  public:
+  // `kept_columns`: names of columns of the files, each once, that batches hold unchanged.
   // REQUIRES: names in `config` are expanded (expand_names).
   // Errors: those of check_feature_schema.
-  static absl::StatusOr<FeatureSchema> create(const TrainConfig& config);
+  static absl::StatusOr<FeatureSchema> create(const TrainConfig& config,
+                                              std::vector<std::string> kept_columns = {});
 
   const std::vector<FeatureConfig>& features() const { return features_; }  // all, as configured
   const std::vector<SparseFeature>& sparse() const { return sparse_; }
   const std::vector<std::string>& dense() const { return dense_; }    // columns of Batch::dense
   const std::vector<std::string>& labels() const { return labels_; }  // columns of Batch::labels
+
+  const std::vector<std::string>& kept_columns() const { return kept_columns_; }  // of Batch::kept
 
   // The place of a sparse feature in sparse(). Errors: NotFound naming the nearest.
   absl::StatusOr<int64_t> sparse_index(absl::string_view name) const;
@@ -40,6 +44,7 @@ class FeatureSchema {
   std::vector<SparseFeature> sparse_;
   std::vector<std::string> dense_;
   std::vector<std::string> labels_;
+  std::vector<std::string> kept_columns_;
 };
 
 }  // namespace millrace

@@ -11,6 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 absl::StatusOr<FeatureSchema> make(const std::string& text) {
   TrainConfig config;
@@ -35,6 +36,16 @@ TEST(FeatureSchemaTest, KeepsTheOrderOfTheConfiguration) {
   EXPECT_EQ(schema.sparse()[1].table, "a");
   EXPECT_THAT(schema.sparse_index("a"), IsOkAndHolds(1));
   EXPECT_THAT(schema.sparse_index("d"), StatusIs(absl::StatusCode::kNotFound, HasSubstr("\"d\"")));
+}
+
+TEST(FeatureSchemaTest, KeptColumnsStayInTheOrderGiven) {
+  TrainConfig config;
+  FeatureConfig* label = config.add_feature();
+  label->set_name("y");
+  label->set_kind(FeatureConfig::LABEL);
+  EXPECT_THAT(FeatureSchema::create(config)->kept_columns(), IsEmpty());
+  EXPECT_THAT(FeatureSchema::create(config, {"user", "day"})->kept_columns(),
+              ElementsAre("user", "day"));
 }
 
 TEST(FeatureSchemaTest, RefusesWhatItsCheckDoes) {

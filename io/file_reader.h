@@ -30,7 +30,8 @@ struct FileColumn {
 
 struct ColumnRequest {
   int64_t column = 0;  // index into columns()
-  // The column's type, or what delimited text is to become.
+  // The column's type, or what delimited text is to become; kText: whole cells as kString, whatever
+  // CsvConfig.list_delimiter says.
   ValueType as = ValueType::kInt64;
   friend bool operator==(const ColumnRequest&, const ColumnRequest&) = default;
 };

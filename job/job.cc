@@ -134,7 +134,7 @@ class JobBuilder {
   }
 
   absl::Status make_schema() {
-    ASSIGN_OR_RETURN(schema_, FeatureSchema::create(config_.train()));
+    ASSIGN_OR_RETURN(schema_, FeatureSchema::create(config_.train(), resources_.kept_columns));
     ASSIGN_OR_RETURN(label_ranges_, label_ranges(config_.train()));
     return absl::OkStatus();
   }

@@ -5,6 +5,8 @@
 #include <functional>
 #include <memory>
 #include <ostream>
+#include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
@@ -29,7 +31,8 @@ struct JobResources {
   int local_world_size = 1;  // ranks that share this machine's cores
   // See DatasetOptions.
   bool labels_may_miss = false;
-  DataReport* data = nullptr;  // gets what the data is; must outlive the trainer
+  std::vector<std::string> kept_columns = {};  // see FeatureSchema
+  DataReport* data = nullptr;                  // gets what the data is; must outlive the trainer
 };
 
 // A trainer for `train`: opens all data, makes model, optimizers and hooks. Hooks are called in

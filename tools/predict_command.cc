@@ -9,6 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "distributed/agreed_result.h"
 #include "io/feature_schema.h"
@@ -21,6 +23,7 @@
 #include "tools/output/output_file.h"
 #include "tools/output/output_kinds.h"
 #include "tools/output/prediction_hook.h"
+#include "tools/output/prediction_writer.h"
 #include "tools/output/run_inputs.h"
 #include "tools/output/summary_file.h"
 
@@ -29,8 +32,42 @@ namespace {
 
 struct PredictFlags : ModelFlags {
   std::optional<std::string> data;  // comma-separated globs
+  std::vector<std::string> keep;    // each one comma-separated names
   std::string output;
 };
+
+// Returns the columns of --keep. Errors: InvalidArgument for an empty name and one that comes
+// twice.
+absl::StatusOr<std::vector<std::string>> kept_columns(const std::vector<std::string>& lists) {
+  std::vector<std::string> columns;
+  for (const std::string& list : lists) {
+    for (absl::string_view name : absl::StrSplit(list, ',')) {
+      if (name.empty()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("\"", list, "\" has an empty name; give COLUMN[,COLUMN...]"));
+      }
+      if (std::find(columns.begin(), columns.end(), name) != columns.end()) {
+        return absl::InvalidArgumentError(absl::StrCat("column \"", name, "\" comes twice"));
+      }
+      columns.push_back(std::string(name));
+    }
+  }
+  return columns;
+}
+
+// Returns all columns that a file of predictions may have.
+PredictionColumns possible_columns(const FeatureSchema& schema, bool with_set,
+                                   const std::vector<std::string>& kept) {
+  PredictionColumns columns;
+  columns.tasks = schema.labels();
+  columns.with_label.assign(columns.tasks.size(), true);
+  columns.with_set = with_set;
+  for (const FeatureConfig& feature : schema.features()) {
+    if (feature.kind() == FeatureConfig::GROUP_ID) columns.with_group_ids = true;
+  }
+  for (const std::string& name : kept) columns.kept.push_back({.name = name});
+  return columns;
+}
 
 // Returns the file of one rank: with several, "NAME-RRRRR-of-WWWWW.EXTENSION".
 std::string file_of_rank(const std::string& output, int rank, int world_size) {
@@ -68,9 +105,11 @@ class PredictCommand {
     RETURN_IF_ERROR(summary_file.check());
     ASSIGN_OR_RETURN(format_, prediction_format(flags_.output), "--output");
     RETURN_IF_ERROR(read_config());
+    RETURN_IF_ERROR(check_keep(), "--keep");
     RETURN_IF_ERROR(check_outputs(summary_file));
     JobResources resources;
     resources.labels_may_miss = true;
+    resources.kept_columns = kept_columns_;
     resources.data = &data_;
     ASSIGN_OR_RETURN(Collectives* const others,
                      make_model_evaluator(flags_, config_, ranks_, listener_, files_, resources,
@@ -110,6 +149,21 @@ class PredictCommand {
     return absl::OkStatus();
   }
 
+  absl::Status check_keep() {
+    if (flags_.keep.empty()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(kept_columns_, kept_columns(flags_.keep));
+    ASSIGN_OR_RETURN(const FeatureSchema schema, FeatureSchema::create(config_.train()));
+    return check_kept_names(possible_columns(schema, with_set(), kept_columns_));
+  }
+
+  // Returns whether rows name their set.
+  bool with_set() const {
+    const auto& sets = config_.train().eval_data();
+    return std::count_if(sets.begin(), sets.end(), [](const EvaluationSetConfig& set) {
+             return !set.data().has_windows();
+           }) > 1;
+  }
+
   // What would otherwise show when all is done, or replace what is being read.
   absl::Status check_outputs(SummaryFile& summary_file) {
     std::vector<RunInput> taken = run_inputs(files_, flags_.config, config_.train());
@@ -124,17 +178,13 @@ class PredictCommand {
 
   absl::Status write_predictions(WritableFile& file, Collectives& others) {
     ASSIGN_OR_RETURN(const FeatureSchema schema, FeatureSchema::create(config_.train()));
-    const auto& sets = config_.train().eval_data();
-    const auto fixed = std::count_if(sets.begin(), sets.end(), [](const EvaluationSetConfig& set) {
-      return !set.data().has_windows();
-    });
     std::vector<bool> masked;
     for (const FeatureConfig& feature : schema.features()) {
       if (feature.kind() != FeatureConfig::LABEL) continue;
       masked.push_back(feature.missing() == FeatureConfig::MASK);
     }
-    auto owned =
-        std::make_unique<PredictionHook>(file, format_, schema.labels(), fixed > 1, masked);
+    auto owned = std::make_unique<PredictionHook>(file, format_, schema.labels(), with_set(),
+                                                  masked, kept_columns_);
     PredictionHook& hook = *owned;
     RETURN_IF_ERROR(trainer_->add_hook(std::move(owned)));
     absl::Status status = predict_sets(hook);
@@ -175,7 +225,8 @@ class PredictCommand {
   const RankListener& listener_;
   FileSystem& files_ = UriFileSystem::process();
   RankEnvironment ranks_;
-  std::string output_;    // of this rank
+  std::string output_;  // of this rank
+  std::vector<std::string> kept_columns_;
   int64_t examples_ = 0;  // of all ranks
   PredictionFormat format_ = PredictionFormat::kParquet;
   JobConfig config_;
@@ -192,6 +243,10 @@ Command add_predict_command(CLI::App& program, const RankListener& listener) {
   add_model_flags(*command, *flags);
   command->add_option("--data", flags->data,
                       "comma-separated globs to predict; default: the evaluation sets");
+  command
+      ->add_option("--keep", flags->keep,
+                   "columns of the data files to write unchanged, such as user_id,day; repeatable")
+      ->allow_extra_args(false);
   command
       ->add_option("--output", flags->output,
                    "file to write: .parquet, .pq or .csv; on several ranks a file for each")

@@ -316,6 +316,7 @@ CLASSES = {
         "epoch_reader": "tensor",
         "epoch_source": "proto",
         "epoch_source_test": "tensor",
+        "kept_columns_test": "tensor",
         "sampling_test": "tensor",
     },
     "io/feature": {
@@ -359,6 +360,7 @@ CLASSES = {
         "tfrecord_reader_test": "proto",
     },
     "io/mix": {
+        "kept_columns_test": "tensor",
         "mix_batcher": "tensor",
         "mix_check": "proto",
         "mix_check_test": "proto",
@@ -657,10 +659,10 @@ CLASSES = {
         "command_end_test": "tensor",
         "config_flags": "proto",
         "config_flags_test": "proto",
-        "weights_flag": "tensor",
-        "weights_flag_test": "tensor",
         "model_flags": "tensor",
         "model_flags_test": "proto",
+        "weights_flag": "tensor",
+        "weights_flag_test": "tensor",
     },
     "tools/checkpoint": {
         "checkpoint_export_test": "proto",

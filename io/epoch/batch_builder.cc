@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/log.h"
+#include "io/column_rows.h"
 
 namespace millrace {
 namespace {
@@ -146,6 +148,18 @@ at::Tensor gather_weights(const Pieces& pieces, int64_t size) {
   return weights;
 }
 
+std::shared_ptr<const std::vector<Column>> gather_kept(const Pieces& pieces) {
+  const size_t count = pieces.front().block->kept.size();
+  if (count == 0) return nullptr;
+  auto kept = std::make_shared<std::vector<Column>>(count);  // shared by copies of the batch
+  for (const Piece& piece : pieces) {
+    for (size_t c = 0; c < count; ++c) {
+      append_rows(piece.block->kept[c], piece.first, piece.end(), (*kept)[c]);
+    }
+  }
+  return kept;
+}
+
 }  // namespace
 
 Batch build_batch(absl::Span<const BatchPiece> parts) {
@@ -167,6 +181,7 @@ Batch build_batch(absl::Span<const BatchPiece> parts) {
         pieces, [](const Block& block) -> const auto& { return block.group_ids; }, 1,
         int64_data(batch.group_ids));
   }
+  batch.kept = gather_kept(pieces);
   return batch;
 }
 

@@ -17,7 +17,8 @@ struct BatchPiece {
 // Puts the rows of the pieces, one piece after the other, column by column, into one tensor each.
 // The batch's cursor is left empty.
 // REQUIRES: at least one row; the rows of a piece lie side by side (put_in_order); all blocks have
-// the same features, but some may lack weights: their examples weigh 1 then.
+// the same features and kept columns of the same types, but some may lack weights: their examples
+// weigh 1 then.
 Batch build_batch(absl::Span<const BatchPiece> parts);
 
 }  // namespace millrace

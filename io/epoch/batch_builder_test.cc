@@ -72,6 +72,27 @@ TEST(BuildBatchTest, WeightsAndGroupsWhereTheSchemaHasThem) {
   EXPECT_THAT(values<int64_t>(batch.group_ids), ElementsAre(8, 7));
 }
 
+TEST(BuildBatchTest, KeptColumnsGoWithTheirRows) {
+  Block a = block_a(), b = block_b();
+  EXPECT_EQ(batch_of({a, b}).kept, nullptr);
+  Column numbers, texts;
+  numbers.rows = texts.rows = 2;
+  numbers.int64s = {5, 6};
+  texts.type = ValueType::kString;
+  texts.strings.push_back("x");
+  texts.offsets = {0, 0, 1};  // the first is missing
+  a.kept = {numbers, texts};
+  b.kept = {numbers, texts};
+  const Batch batch = batch_of({a, b});
+  ASSERT_EQ(batch.kept->size(), 2u);
+  const Column& first = (*batch.kept)[0];
+  EXPECT_EQ(first.rows, 3);
+  EXPECT_THAT(first.int64s, ElementsAre(6, 5, 5)) << "the order of the examples";
+  const Column& second = (*batch.kept)[1];
+  EXPECT_THAT(second.offsets, ElementsAre(0, 1, 1, 1));
+  EXPECT_EQ(second.strings[0], "x");
+}
+
 TEST(BuildBatchTest, ExamplesOfABlockWithoutWeightsWeighOne) {
   const Block a = block_a();
   Block b = block_b();

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "io/column_rows.h"
 #include "io/feature/feature_check.h"
 
 namespace millrace {
@@ -17,7 +18,7 @@ namespace {
 
 constexpr size_t kOpenFiles = 8;  // of each reader
 
-// The columns that features and split are made of, each once.
+// The columns that are kept and those that features and split are made of, each once.
 std::vector<std::string> needed_columns(const DataConfig& config, const FeatureSchema& schema,
                                         const std::set<std::string>& missing) {
   std::vector<std::string> columns;
@@ -30,6 +31,7 @@ std::vector<std::string> needed_columns(const DataConfig& config, const FeatureS
     if (feature.has_weight_column()) add(feature.weight_column());
   }
   if (!config.split().column().empty()) add(config.split().column());
+  for (const std::string& name : schema.kept_columns()) add(name);
   return columns;
 }
 
@@ -74,6 +76,9 @@ absl::StatusOr<std::set<std::string>> missing_features(FileSystem& files, const 
 int64_t index_of(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) - names.begin();
 }
+
+// The type of a column that was requested so.
+ValueType read_type(ValueType as) { return as == ValueType::kText ? ValueType::kString : as; }
 
 // Leaves of units that lie end to end what is within `rows`.
 void clip_units(RowInterval rows, std::vector<Unit>* units) {
@@ -133,11 +138,26 @@ absl::StatusOr<std::unique_ptr<BlockSource>> BlockSource::open(const DatasetOpti
     }
     RETURN_IF_ERROR(source->add_feature(feature, options), source->files_.paths().front());
   }
+  for (const std::string& name : schema.kept_columns()) source->add_kept_column(name, config.csv());
   source->find_last_uses();
   if (!split_column.empty() && !source->split_.takes_all()) {
     source->split_request_ = source->add_request({column, source->split_.reads_as()});
   }
   return source;
+}
+
+void BlockSource::add_kept_column(const std::string& name, const CsvConfig& csv) {
+  const int64_t column = index_of(files_.columns(), name);
+  ValueType as = files_.column_types()[column];
+  // Features may read the same text.
+  if (as == ValueType::kText && csv.list_delimiter().empty()) as = ValueType::kString;
+  kept_requests_.push_back(add_request({column, as}));
+}
+
+std::vector<ValueType> BlockSource::kept_types() const {
+  std::vector<ValueType> types;
+  for (const int64_t request : kept_requests_) types.push_back(read_type(requests_[request].as));
+  return types;
 }
 
 absl::Status BlockSource::add_feature(const FeatureConfig& config, const DatasetOptions& options) {
@@ -172,7 +192,7 @@ absl::Status BlockSource::add_feature(const FeatureConfig& config, const Dataset
 }
 
 void BlockSource::find_last_uses() {
-  std::set<int64_t> used_later;
+  std::set<int64_t> used_later(kept_requests_.begin(), kept_requests_.end());
   for (auto feature = features_.rbegin(); feature != features_.rend(); ++feature) {
     if (!feature->transform.has_value()) continue;
     used_later.insert(feature->weight_request);
@@ -201,6 +221,7 @@ absl::StatusOr<Block> BlockReader::read(const EpochPlan& plan, int64_t index, Ro
     if (feature.kind == FeatureConfig::DENSE) block.dense.emplace_back();
     if (feature.kind == FeatureConfig::LABEL) block.labels.emplace_back();
   }
+  block.kept.resize(source_.kept_requests_.size());
   std::vector<uint8_t> keep;  // empty: all
   std::vector<uint8_t> bad;   // likewise: none
   for (const Unit& unit : plan.units(index)) {
@@ -262,7 +283,7 @@ std::vector<Column> BlockReader::no_columns(int64_t rows) const {
   std::vector<Column> columns;
   for (const BlockSource::Request& request : source_.requests_) {
     Column column;
-    column.type = request.as;
+    column.type = read_type(request.as);
     column.rows = rows;
     column.offsets.assign(rows + 1, 0);
     columns.push_back(std::move(column));
@@ -293,6 +314,7 @@ absl::Status BlockReader::append_unit(const Unit& unit, int64_t epoch, BadRows& 
                                           place, bad, keep));
   }
   RETURN_IF_ERROR(append_features(absl::MakeSpan(*columns), unit.count, place, bad, block));
+  RETURN_IF_ERROR(append_kept(*columns, unit.count, place, bad, block));
   if (block->example_ids.size() == before) {  // no feature is the example id
     for (const int64_t number : numbers) {
       block->example_ids.push_back((source_.first_file_ << 40) + number);
@@ -363,6 +385,25 @@ absl::Status BlockReader::append_features(absl::Span<Column> columns, int64_t ro
         RETURN_IF_ERROR(transform.append_single_ids(input, &block->group_ids));
         break;
     }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BlockReader::append_kept(absl::Span<const Column> columns, int64_t rows,
+                                      ColumnPlace place, const BadRows& bad, Block* block) const {
+  for (size_t i = 0; i < source_.kept_requests_.size(); ++i) {
+    const int64_t request = source_.kept_requests_[i];
+    const Column& column = columns[request];
+    // Whether a column holds lists, not all formats tell before its values are read.
+    for (int64_t row = 0; row < rows && !column.offsets.empty(); ++row) {
+      const int64_t count = column.end(row) - column.begin(row);
+      if (count <= 1 || bad.contains(row)) continue;
+      place.column = source_.files_.columns()[source_.requests_[request].column];
+      return absl::InvalidArgumentError(
+          place.error(row, absl::StrCat(count, " values; a column that is kept has at most one"))
+              .message());
+    }
+    append_rows(column, 0, rows, block->kept[i]);
   }
   return absl::OkStatus();
 }

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "io/bad_rows.h"
 #include "io/block.h"
+#include "io/column.h"
 #include "io/cursor.h"
 #include "io/epoch/dataset_options.h"
 #include "io/epoch/epoch_plan.h"
@@ -35,6 +36,8 @@ class BlockSource {
   const FileSet& files() const { return files_; }
   const std::vector<Unit>& units() const { return units_; }
   int64_t rows() const { return rows_; }  // of all units
+  // What Batch::kept holds: for each of FeatureSchema::kept_columns() the type of its values.
+  std::vector<ValueType> kept_types() const;
   // Paths of the files that readers are opening or reading now, for NamesFiles.
   std::string files_being_read() const;
 
@@ -59,6 +62,7 @@ class BlockSource {
 
   BlockSource(FileSet files, SplitFilter split, SampleFilter sample)
       : files_(std::move(files)), split_(std::move(split)), sample_(std::move(sample)) {}
+  void add_kept_column(const std::string& name, const CsvConfig& csv);
   absl::Status add_feature(const FeatureConfig& config, const DatasetOptions& options);
   int64_t add_request(Request request);
   void find_last_uses();
@@ -74,7 +78,8 @@ class BlockSource {
   int64_t rows_ = 0;
   std::vector<Feature> features_;
   std::vector<Request> requests_;
-  mutable FilesInUse in_use_;  // by readers
+  std::vector<int64_t> kept_requests_;  // for each of FeatureSchema::kept_columns()
+  mutable FilesInUse in_use_;           // by readers
 };
 
 // Reads blocks of a source; one for each thread. Keeps a few files open.
@@ -86,7 +91,8 @@ class BlockReader {
   // Reads a block of a plan made of source.units(); its order holds the rows at the positions
   // of `range`, those outside split and sample and, with DataConfig::SKIP, bad ones left out.
   // REQUIRES: `range` is within the block.
-  // Errors: DataLoss and others, naming file and place; Cancelled once `cancelled` is true.
+  // Errors: DataLoss and others, naming file and place; InvalidArgument for a row of a kept column
+  // with several values; Cancelled once `cancelled` is true.
   absl::StatusOr<Block> read(const EpochPlan& plan, int64_t block, RowInterval range,
                              const std::atomic<bool>& cancelled);
 
@@ -105,6 +111,8 @@ class BlockReader {
                       BadRows& bad, Block* block, std::vector<uint8_t>* keep) const;
   absl::Status append_features(absl::Span<Column> columns, int64_t rows, ColumnPlace place,
                                BadRows& bad, Block* block);
+  absl::Status append_kept(absl::Span<const Column> columns, int64_t rows, ColumnPlace place,
+                           const BadRows& bad, Block* block) const;
 
   const BlockSource& source_;
   std::vector<CachedFile> open_files_;  // the last used comes last

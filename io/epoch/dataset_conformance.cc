@@ -136,6 +136,10 @@ void expect_form(const FeatureSchema& schema, const Batch& batch) {
     expect_tensor(batch.group_ids, at::kLong, {batch.size}, "group_ids");
   }
   EXPECT_GE(batch.bad_examples, 0);
+  if (schema.kept_columns().empty()) return;
+  ASSERT_NE(batch.kept, nullptr) << "the columns that the schema keeps are missing";
+  ASSERT_EQ(batch.kept->size(), schema.kept_columns().size());
+  for (const Column& column : *batch.kept) EXPECT_EQ(column.rows, batch.size);
 }
 
 void check_form(const DatasetConformance& c) {

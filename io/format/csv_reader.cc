@@ -149,7 +149,10 @@ class CsvReader : public FileReader {
     RETURN_IF_ERROR(buffer_.read(*file_, group, static_cast<int64_t>(columns_.size())), path_);
     std::vector<CellParser> parsers;
     for (const ColumnRequest& request : requests) {
-      parsers.emplace_back(request.as, formats_[request.column], range.count);
+      CellFormat format = formats_[request.column];
+      const bool is_whole = request.as == ValueType::kText;
+      if (is_whole) format.list_delimiter = 0;
+      parsers.emplace_back(is_whole ? ValueType::kString : request.as, format, range.count);
     }
     RETURN_IF_ERROR(parse(group, range, requests, parsers, bad));
     std::vector<Column> columns;

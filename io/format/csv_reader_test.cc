@@ -201,6 +201,19 @@ TEST(CsvReaderTest, NamedColumnsAndOtherDelimiters) {
   EXPECT_THAT(column.offsets, ElementsAre(0, 3, 3, 4));
 }
 
+TEST(CsvReaderTest, WholeCellsOfLists) {
+  CsvConfig config = named({"a", "b"});
+  config.set_list_delimiter("|");
+  const std::string text = "1|2,|x||y\n,z\n";
+  ASSERT_OK_AND_ASSIGN(const Column whole, read(text, {1, ValueType::kText}, config));
+  EXPECT_EQ(whole.type, ValueType::kString);
+  ASSERT_EQ(whole.values(), 2);
+  EXPECT_EQ(whole.strings[0], "|x||y");
+  EXPECT_EQ(whole.strings[1], "z");
+  ASSERT_OK_AND_ASSIGN(const Column missing, read(text, {0, ValueType::kText}, config));
+  EXPECT_THAT(missing.offsets, ElementsAre(0, 1, 1));
+}
+
 CsvConfig typed() {
   CsvConfig config;
   config.set_delimiter("\t");

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/random/philox.h"
 #include "base/status_macros.h"
+#include "io/column.h"
 #include "io/data_identity.h"
 #include "io/epoch/batch_queue.h"
 #include "io/mix/mix_batcher.h"
@@ -50,6 +51,20 @@ MixOptions mix_options(const DatasetOptions& options) {
   mix.rank = options.rank;
   mix.world_size = options.world_size;
   return mix;
+}
+
+// Checks that batches can hold the kept columns of both. Errors: InvalidArgument.
+absl::Status check_kept_types(const EpochSource& first, const EpochSource& other) {
+  const std::vector<std::string>& names = first.options().schema.kept_columns();
+  const std::vector<ValueType> types = first.blocks().kept_types();
+  const std::vector<ValueType> others = other.blocks().kept_types();
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (types[i] == others[i]) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "column \"", names[i], "\" holds ", describe(others[i]), " in ", other.files().front(),
+        ", but ", describe(types[i]), " in ", first.files().front()));
+  }
+  return absl::OkStatus();
 }
 
 // True if the cursor has a position in each source, false if nothing of the epoch is left.
@@ -133,6 +148,10 @@ absl::StatusOr<std::unique_ptr<MixedDataset>> open_mixed_dataset(const DatasetOp
                      entry("mix.source", part.source, config.name()));
     files += static_cast<int64_t>(opened->files().size());
     if (opened->rows() == 0) continue;
+    if (!sources.empty()) {
+      RETURN_IF_ERROR(check_kept_types(*sources.front(), *opened),
+                      entry("mix.source", part.source, config.name()));
+    }
     sources.push_back(std::move(opened));
     *kept.data.mutable_mix()->add_source() = config;
     kept.mix_parts.push_back(part);

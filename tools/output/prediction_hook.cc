@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -25,16 +26,19 @@ at::Tensor as_floats(const at::Tensor& tensor) {
 
 PredictionHook::PredictionHook(WritableFile& file, PredictionFormat format,
                                std::vector<std::string> tasks, bool with_set,
-                               std::vector<bool> masked)
+                               std::vector<bool> masked,
+                               const std::vector<std::string>& kept_columns)
     : file_(file), format_(format), masked_(std::move(masked)) {
   columns_.tasks = std::move(tasks);
   columns_.with_set = with_set;
+  for (const std::string& name : kept_columns) columns_.kept.push_back({.name = name});
 }
 
 absl::Status PredictionHook::after_data(HookContext& context, const Batch& batch, int64_t) {
   if (context.phase() != Phase::kEvaluate) return absl::OkStatus();
   example_ids_ = batch.example_ids.to(at::kCPU, at::kLong).contiguous();
   group_ids_ = at::Tensor();
+  kept_ = batch.kept;
   if (batch.group_ids.defined()) group_ids_ = batch.group_ids.to(at::kCPU, at::kLong).contiguous();
   return absl::OkStatus();
 }
@@ -45,7 +49,9 @@ absl::Status PredictionHook::after_step(HookContext& context, const StepResult& 
   }
   const at::Tensor predictions = as_floats(result.predictions);
   const at::Tensor labels = as_floats(result.labels);
+  RETURN_IF_ERROR(check_kept());
   if (writer_ == nullptr) {
+    take_kept_types();
     columns_.with_label = known_labels(labels);
     columns_.with_group_ids = group_ids_.defined();
     RETURN_IF_ERROR(open_writer());
@@ -57,6 +63,7 @@ absl::Status PredictionHook::after_step(HookContext& context, const StepResult& 
   rows.group_ids = as_span<int64_t>(group_ids_);
   rows.predictions = as_span<float>(predictions);
   rows.labels = as_span<float>(labels);
+  if (!columns_.kept.empty()) rows.kept = *kept_;
   RETURN_IF_ERROR(writer_->append(rows));
   examples_ += static_cast<int64_t>(rows.example_ids.size());
   return absl::OkStatus();
@@ -72,6 +79,32 @@ std::vector<bool> PredictionHook::known_labels(const at::Tensor& labels) const {
     known.push_back(masked || !std::isnan(values[task]));
   }
   return known;
+}
+
+// Checks that the batch has what is kept, of the types that the file has.
+absl::Status PredictionHook::check_kept() const {
+  if (columns_.kept.empty()) return absl::OkStatus();
+  const size_t rows = static_cast<size_t>(example_ids_.numel());
+  const auto fits = [rows](const Column& column) {
+    return static_cast<size_t>(column.rows) == rows;
+  };
+  if (kept_ == nullptr || kept_->size() != columns_.kept.size() ||
+      !std::all_of(kept_->begin(), kept_->end(), fits)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the dataset of set \"", set_, "\" does not give columns of its files unchanged"));
+  }
+  for (size_t i = 0; i < kept_->size() && writer_ != nullptr; ++i) {
+    const ValueType type = (*kept_)[i].type;
+    if (type == columns_.kept[i].type) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "column \"", columns_.kept[i].name, "\" holds ", describe(type), " in set \"", set_,
+        "\", but ", describe(columns_.kept[i].type), " in a set before it; predict them apart"));
+  }
+  return absl::OkStatus();
+}
+
+void PredictionHook::take_kept_types() {
+  for (size_t i = 0; i < columns_.kept.size(); ++i) columns_.kept[i].type = (*kept_)[i].type;
 }
 
 absl::Status PredictionHook::open_writer() {
@@ -94,6 +127,9 @@ std::string PredictionHook::columns() const {
   if (writer_ == nullptr) return "";
   std::string text = columns_.with_group_ids ? "g" : "-";
   for (const bool with_label : columns_.with_label) text.push_back(with_label ? 'l' : '-');
+  for (const KeptColumn& kept : columns_.kept) {
+    text.push_back(static_cast<char>('0' + static_cast<int>(kept.type)));
+  }
   return text;
 }
 
@@ -101,15 +137,19 @@ absl::Status PredictionHook::finish(absl::string_view columns_of_others) {
   if (writer_ == nullptr) {
     if (columns_of_others.empty()) return absl::OkStatus();
     columns_.with_group_ids = columns_of_others[0] == 'g';
+    const size_t tasks = columns_.tasks.size();
     columns_.with_label.clear();
-    for (const char label : columns_of_others.substr(1)) {
+    for (const char label : columns_of_others.substr(1, tasks)) {
       columns_.with_label.push_back(label == 'l');
+    }
+    for (size_t i = 0; i < columns_.kept.size(); ++i) {
+      columns_.kept[i].type = static_cast<ValueType>(columns_of_others[1 + tasks + i] - '0');
     }
     RETURN_IF_ERROR(open_writer());
   } else if (!columns_of_others.empty() && columns_of_others != columns()) {
     return absl::InvalidArgumentError(
-        "the data of two ranks differs in its columns of labels or groups; predict files with and "
-        "without such a column apart");
+        "the data of two ranks differs in its columns of labels or groups, or in the types of kept "
+        "columns; predict files with and without such a column apart");
   }
   const absl::Status status = writer_->finish();
   writer_.reset();

@@ -11,6 +11,7 @@
 
 #include "base/file_system.h"
 #include "framework/hook.h"
+#include "io/column.h"
 #include "tools/output/prediction_writer.h"
 
 namespace millrace {
@@ -18,25 +19,30 @@ namespace millrace {
 // Writes every evaluated example, in the order of the data. Labels and group ids are written if
 // the data has them: a label column that it lacks holds not-a-number
 // (DatasetOptions::labels_may_miss). A label that examples may lack (FeatureConfig.MASK) is written
-// always, as null where it is missing. Predictions of training are left alone.
+// always, as null where it is missing. Columns that batches keep (Batch::kept) come last.
+// Predictions of training are left alone.
 class PredictionHook : public Hook {
  public:
   // Borrows `file` until finish() or abandon(). `with_set`: whether to name the set in each row.
-  // `masked`: for each task whether examples may lack its label; empty: none.
+  // `masked`: for each task whether examples may lack its label; empty: none. `kept_columns`: the
+  // names of FeatureSchema::kept_columns().
   PredictionHook(WritableFile& file, PredictionFormat format, std::vector<std::string> tasks,
-                 bool with_set, std::vector<bool> masked = {});
+                 bool with_set, std::vector<bool> masked = {},
+                 const std::vector<std::string>& kept_columns = {});
 
   absl::string_view name() const override { return "predictions"; }
   absl::Status after_data(HookContext& context, const Batch& batch, int64_t micro_batch) override;
   // Errors: those of writing; InvalidArgument if data without some labels follows data with them,
-  // or the reverse.
+  // or the reverse, if a kept column has another type than in the data before, and if the data has
+  // no kept columns.
   absl::Status after_step(HookContext& context, const StepResult& result) override;
 
   // The set whose examples come next.
   void begin_set(absl::string_view name) { set_ = std::string(name); }
   int64_t examples() const { return examples_; }
 
-  // Returns which optional columns the file has, in a text of the hook's own; "" without examples.
+  // Returns which optional columns the file has, and the types of those that are kept, in a text of
+  // the hook's own; "" without examples.
   std::string columns() const;
   // Writes what is left. `columns_of_others`: what columns() returns on another rank, for a file
   // without examples; "": nothing is written then. Errors: those of writing; InvalidArgument if the
@@ -49,6 +55,8 @@ class PredictionHook : public Hook {
   std::vector<bool> known_labels(const at::Tensor& labels) const;
   absl::Status open_writer();
   absl::Status check_columns(const at::Tensor& labels) const;
+  absl::Status check_kept() const;
+  void take_kept_types();
 
   WritableFile& file_;
   const PredictionFormat format_;
@@ -59,6 +67,7 @@ class PredictionHook : public Hook {
   std::string set_;
   at::Tensor example_ids_;  // of the batch under way
   at::Tensor group_ids_;
+  std::shared_ptr<const std::vector<Column>> kept_;  // likewise; shared with the batch
   int64_t examples_ = 0;
 };
 

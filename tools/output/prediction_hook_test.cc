@@ -4,6 +4,10 @@
 
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/status_matchers.h"
 #include "tests/conformance/hook_conformance.h"
@@ -37,8 +41,10 @@ class PredictionHookTest : public testing::Test {
 
   // Fires the events of one batch.
   absl::Status batch(PredictionHook& hook, std::vector<int64_t> ids, const at::Tensor& predictions,
-                     const at::Tensor& labels, const at::Tensor& group_ids = {}) {
+                     const at::Tensor& labels, const at::Tensor& group_ids = {},
+                     const std::vector<Column>& kept = {}) {
     Batch batch;
+    if (!kept.empty()) batch.kept = std::make_shared<std::vector<Column>>(kept);
     batch.size = static_cast<int64_t>(ids.size());
     batch.example_ids = at::tensor(ids, at::kLong);
     batch.group_ids = group_ids;
@@ -128,6 +134,67 @@ TEST_F(PredictionHookTest, SetsWithDifferentLabels) {
   EXPECT_THAT(batch(hook, {1}, at::zeros({1, 1}), at::full({1, 1}, kNan)),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("\"bare\" lacks the label \"click\""))));
+}
+
+Column text_column(const std::vector<std::string>& texts) {
+  Column column;
+  column.type = ValueType::kString;
+  column.rows = static_cast<int64_t>(texts.size());
+  for (const std::string& text : texts) column.strings.push_back(text);
+  return column;
+}
+
+Column integer_column(std::vector<int64_t> values) {
+  Column column;
+  column.rows = static_cast<int64_t>(values.size());
+  column.int64s = std::move(values);
+  return column;
+}
+
+TEST_F(PredictionHookTest, KeptColumnsOfSeveralSets) {
+  PredictionHook hook(file_, PredictionFormat::kCsv, {"click"}, /*with_set=*/true, {},
+                      {"key", "day"});
+  hook.begin_set("a");
+  ASSERT_OK(batch(hook, {1, 2}, at::zeros({2, 1}), at::ones({2, 1}), {},
+                  {text_column({"x", "y,z"}), integer_column({3, 4})}));
+  hook.begin_set("b");
+  ASSERT_OK(batch(hook, {9}, at::zeros({1, 1}), at::ones({1, 1}), {},
+                  {text_column({"w"}), integer_column({5})}));
+  EXPECT_THAT(batch(hook, {1}, at::zeros({1, 1}), at::ones({1, 1}), {},
+                    {text_column({"v"}), text_column({"Monday"})}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("column \"day\" holds text in set \"b\", but integers in a set "
+                                 "before it; predict them apart")));
+  ASSERT_OK(hook.finish());
+  EXPECT_EQ(file_.content,
+            "set,example_id,click_prediction,click,key,day\n"
+            "a,1,0,1,x,3\na,2,0,1,\"y,z\",4\nb,9,0,1,w,5\n");
+}
+
+TEST_F(PredictionHookTest, AFileWithoutExamplesHasTheKeptColumnsOfOtherRanks) {
+  MemoryFile other;
+  const std::vector<std::string> kept = {"key", "day"};
+  PredictionHook with(other, PredictionFormat::kCsv, {"click"}, /*with_set=*/false, {}, kept);
+  PredictionHook without(file_, PredictionFormat::kCsv, {"click"}, /*with_set=*/false, {}, kept);
+  ASSERT_OK(batch(with, {1}, at::zeros({1, 1}), at::ones({1, 1}), {},
+                  {text_column({"x"}), integer_column({3})}));
+  ASSERT_OK(without.finish(with.columns()));
+  EXPECT_EQ(file_.content, "example_id,click_prediction,click,key,day\n");
+  std::string other_types = with.columns();
+  std::swap(other_types[other_types.size() - 2], other_types[other_types.size() - 1]);
+  EXPECT_THAT(with.finish(other_types),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("types of kept columns")));
+  ASSERT_OK(with.finish(with.columns()));
+}
+
+TEST_F(PredictionHookTest, DatasetsThatKeepNothing) {
+  PredictionHook hook(file_, PredictionFormat::kCsv, {"click"}, /*with_set=*/false, {}, {"key"});
+  hook.begin_set("own");
+  const auto refused = StatusIs(absl::StatusCode::kInvalidArgument,
+                                HasSubstr("dataset of set \"own\" does not give columns"));
+  EXPECT_THAT(batch(hook, {1}, at::zeros({1, 1}), at::ones({1, 1})), refused);
+  EXPECT_THAT(batch(hook, {1}, at::zeros({1, 1}), at::ones({1, 1}), {}, {text_column({"a", "b"})}),
+              refused);
 }
 
 TEST_F(PredictionHookTest, TrainingIsLeftAlone) {

@@ -2,25 +2,39 @@
 
 #include <arrow/array/builder_binary.h>
 #include <arrow/array/builder_primitive.h>
-#include <arrow/csv/writer.h>
-#include <arrow/ipc/writer.h>
 #include <arrow/record_batch.h>
 #include <arrow/table.h>
+#include <arrow/util/utf8.h>
 #include <parquet/arrow/writer.h>
 
 #include <cmath>
 #include <set>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "io/format/arrow_output.h"
+#include "tools/output/csv_rows.h"
 
 namespace millrace {
 namespace {
 
 constexpr int64_t kGroupRows = 65536;
+constexpr int64_t kGroupTextBytes = int64_t{64} << 20;
+
+std::shared_ptr<arrow::DataType> type_of(ValueType type) {
+  switch (type) {
+    case ValueType::kInt64: return arrow::int64();
+    case ValueType::kUint64: return arrow::uint64();
+    case ValueType::kDouble: return arrow::float64();
+    case ValueType::kString:
+    case ValueType::kText: break;
+  }
+  return arrow::utf8();
+}
 
 arrow::FieldVector make_fields(const PredictionColumns& columns) {
   arrow::FieldVector fields;
@@ -32,6 +46,9 @@ arrow::FieldVector make_fields(const PredictionColumns& columns) {
   }
   for (size_t i = 0; i < columns.tasks.size(); ++i) {
     if (columns.with_label[i]) fields.push_back(arrow::field(columns.tasks[i], arrow::float32()));
+  }
+  for (const KeptColumn& kept : columns.kept) {
+    fields.push_back(arrow::field(kept.name, type_of(kept.type)));
   }
   return fields;
 }
@@ -47,15 +64,51 @@ absl::Status check_names(const arrow::FieldVector& fields) {
   return absl::OkStatus();
 }
 
-// Quotes only where a name needs them.
-arrow::csv::QuotingStyle header_quotes(const arrow::FieldVector& fields) {
-  for (const auto& field : fields) {
-    if (field->name().find_first_of(",\"\r\n") != std::string::npos) {
-      return arrow::csv::QuotingStyle::Needed;
+// Collects the values of a kept column.
+class KeptValues {
+ public:
+  explicit KeptValues(const KeptColumn& column) : column_(column) {}
+
+  // Appends a row that has at most one value.
+  arrow::Status append(const Column& from, int64_t row) {
+    const int64_t value = from.begin(row);
+    const bool missing = value == from.end(row);
+    switch (column_.type) {
+      case ValueType::kInt64:
+        return missing ? int64s_.AppendNull() : int64s_.Append(from.int64s[value]);
+      case ValueType::kUint64:
+        return missing ? uint64s_.AppendNull()
+                       : uint64s_.Append(static_cast<uint64_t>(from.int64s[value]));
+      case ValueType::kDouble:
+        return missing ? doubles_.AppendNull() : doubles_.Append(from.doubles[value]);
+      case ValueType::kString:
+      case ValueType::kText: break;
     }
+    if (missing) return texts_.AppendNull();
+    const absl::string_view text = from.strings[value];
+    return texts_.Append(text.data(), static_cast<int32_t>(text.size()));
   }
-  return arrow::csv::QuotingStyle::None;
-}
+
+  int64_t text_bytes() const { return texts_.value_data_length(); }
+  arrow::ArrayBuilder& builder() {
+    switch (column_.type) {
+      case ValueType::kInt64: return int64s_;
+      case ValueType::kUint64: return uint64s_;
+      case ValueType::kDouble: return doubles_;
+      case ValueType::kString:
+      case ValueType::kText: break;
+    }
+    return texts_;
+  }
+
+ private:
+  const KeptColumn column_;
+  // One of them, by type.
+  arrow::Int64Builder int64s_;
+  arrow::UInt64Builder uint64s_;
+  arrow::DoubleBuilder doubles_;
+  arrow::StringBuilder texts_;
+};
 
 class ArrowPredictionWriter : public PredictionWriter {
  public:
@@ -64,7 +117,11 @@ class ArrowPredictionWriter : public PredictionWriter {
         columns_(std::move(columns)),
         output_(std::make_shared<ArrowOutput>(file)),
         predictions_(columns_.tasks.size()),
-        labels_(columns_.tasks.size()) {}
+        labels_(columns_.tasks.size()) {
+    for (const KeptColumn& column : columns_.kept) {
+      kept_.push_back(std::make_unique<KeptValues>(column));
+    }
+  }
 
   // Arrow's writers write when they go.
   ~ArrowPredictionWriter() override { output_->detach(); }
@@ -72,15 +129,12 @@ class ArrowPredictionWriter : public PredictionWriter {
   absl::Status open() {
     arrow::FieldVector fields = make_fields(columns_);
     RETURN_IF_ERROR(check_names(fields));
-    const arrow::csv::QuotingStyle quotes = header_quotes(fields);
     schema_ = arrow::schema(std::move(fields));
     return guard_arrow(*output_, [&]() -> arrow::Status {
       if (format_ == PredictionFormat::kCsv) {
-        arrow::csv::WriteOptions options = arrow::csv::WriteOptions::Defaults();
-        options.quoting_header = quotes;
-        // The only texts are names of evaluation sets, which hold nothing that needs quotes.
-        options.quoting_style = arrow::csv::QuotingStyle::None;
-        return arrow::csv::MakeCSVWriter(output_, schema_, options).Value(&csv_);
+        std::string header;
+        append_csv_header(*schema_, header);
+        return output_->Write(header.data(), static_cast<int64_t>(header.size()));
       }
       return parquet::arrow::FileWriter::Open(*schema_, arrow::default_memory_pool(), output_)
           .Value(&parquet_);
@@ -88,6 +142,7 @@ class ArrowPredictionWriter : public PredictionWriter {
   }
 
   absl::Status append(const PredictionRows& rows) override {
+    RETURN_IF_ERROR(check_texts(rows));
     const size_t tasks = columns_.tasks.size();
     for (size_t row = 0; row < rows.example_ids.size(); ++row) {
       const absl::Status status = guard_arrow(*output_, [&]() -> arrow::Status {
@@ -104,21 +159,50 @@ class ArrowPredictionWriter : public PredictionWriter {
           ARROW_RETURN_NOT_OK(std::isnan(label) ? labels_[task].AppendNull()
                                                 : labels_[task].Append(label));
         }
+        for (size_t i = 0; i < kept_.size(); ++i) {
+          ARROW_RETURN_NOT_OK(kept_[i]->append(rows.kept[i], static_cast<int64_t>(row)));
+        }
         return arrow::Status::OK();
       });
       RETURN_IF_ERROR(status);
-      if (example_ids_.length() >= kGroupRows) RETURN_IF_ERROR(flush());
+      if (is_full()) RETURN_IF_ERROR(flush());
     }
     return absl::OkStatus();
   }
 
   absl::Status finish() override {
     if (example_ids_.length() > 0) RETURN_IF_ERROR(flush());
-    return guard_arrow(*output_,
-                       [&] { return csv_ != nullptr ? csv_->Close() : parquet_->Close(); });
+    if (parquet_ == nullptr) return absl::OkStatus();
+    return guard_arrow(*output_, [&] { return parquet_->Close(); });
   }
 
  private:
+  // Parquet has no text in another encoding.
+  absl::Status check_texts(const PredictionRows& rows) const {
+    if (format_ != PredictionFormat::kParquet) return absl::OkStatus();
+    for (size_t i = 0; i < rows.kept.size(); ++i) {
+      const Column& column = rows.kept[i];
+      if (column.strings.size() == 0) continue;
+      for (size_t row = 0; row < rows.example_ids.size(); ++row) {
+        const int64_t value = column.begin(static_cast<int64_t>(row));
+        if (value == column.end(static_cast<int64_t>(row))) continue;
+        const absl::string_view text = column.strings[value];
+        if (arrow::util::ValidateUTF8(std::string_view(text.data(), text.size()))) continue;
+        return absl::InvalidArgumentError(absl::StrCat(
+            "column \"", columns_.kept[i].name, "\" of example ", rows.example_ids[row],
+            " is not UTF-8, which text in Parquet must be; "
+            "write .csv, or leave the column out"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  bool is_full() const {
+    int64_t text_bytes = 0;
+    for (const auto& kept : kept_) text_bytes += kept->text_bytes();
+    return example_ids_.length() >= kGroupRows || text_bytes >= kGroupTextBytes;
+  }
+
   // Writes what was collected: in Parquet, a row group.
   absl::Status flush() {
     return guard_arrow(*output_, [&]() -> arrow::Status {
@@ -134,8 +218,13 @@ class ArrowPredictionWriter : public PredictionWriter {
       for (size_t task = 0; task < labels_.size(); ++task) {
         if (columns_.with_label[task]) ARROW_RETURN_NOT_OK(take(labels_[task]));
       }
+      for (const auto& kept : kept_) ARROW_RETURN_NOT_OK(take(kept->builder()));
       const auto batch = arrow::RecordBatch::Make(schema_, rows, std::move(arrays));
-      if (csv_ != nullptr) return csv_->WriteRecordBatch(*batch);
+      if (parquet_ == nullptr) {
+        std::string text;
+        ARROW_RETURN_NOT_OK(append_csv_rows(*batch, text));
+        return output_->Write(text.data(), static_cast<int64_t>(text.size()));
+      }
       ARROW_ASSIGN_OR_RAISE(const auto table, arrow::Table::FromRecordBatches(schema_, {batch}));
       return parquet_->WriteTable(*table, rows);
     });
@@ -145,16 +234,30 @@ class ArrowPredictionWriter : public PredictionWriter {
   const PredictionColumns columns_;
   const std::shared_ptr<ArrowOutput> output_;  // shared with Arrow's writer
   std::shared_ptr<arrow::Schema> schema_;
-  std::shared_ptr<arrow::ipc::RecordBatchWriter> csv_;  // one of the two; shared as Arrow gives it
-  std::unique_ptr<parquet::arrow::FileWriter> parquet_;
+  std::unique_ptr<parquet::arrow::FileWriter> parquet_;  // null: CSV
   arrow::StringBuilder sets_;
   arrow::Int64Builder example_ids_;
   arrow::Int64Builder group_ids_;
   std::vector<arrow::FloatBuilder> predictions_;
   std::vector<arrow::FloatBuilder> labels_;
+  std::vector<std::unique_ptr<KeptValues>> kept_;
 };
 
 }  // namespace
+
+absl::Status check_kept_names(const PredictionColumns& columns) {
+  std::set<std::string> taken;
+  PredictionColumns others = columns;
+  others.kept.clear();
+  for (const auto& field : make_fields(others)) taken.insert(field->name());
+  for (const KeptColumn& kept : columns.kept) {
+    if (taken.count(kept.name) == 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("a column of the predictions is named \"", kept.name,
+                     "\" already, so that of the data cannot be kept"));
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<PredictionFormat> prediction_format(absl::string_view path) {
   if (absl::EndsWith(path, ".parquet") || absl::EndsWith(path, ".pq")) {
@@ -167,6 +270,8 @@ absl::StatusOr<PredictionFormat> prediction_format(absl::string_view path) {
 
 absl::StatusOr<std::unique_ptr<PredictionWriter>> PredictionWriter::open(
     WritableFile& file, PredictionFormat format, const PredictionColumns& columns) {
+  RETURN_IF_ERROR(check_kept_names(columns));
+  arrow::util::InitializeUTF8();
   auto writer = std::make_unique<ArrowPredictionWriter>(file, format, columns);
   RETURN_IF_ERROR(writer->open());
   return writer;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "absl/strings/str_cat.h"
 #include "base/fault_file_system_testing.h"
 #include "base/status_matchers.h"
 #include "io/file_reader.h"
@@ -119,6 +120,92 @@ TEST(PredictionWriterTest, ManyRowsInGroups) {
     }
     EXPECT_EQ(next, kRows);
   }
+}
+
+// Of one row each: text, missing text, an unsigned number above int64's, a number.
+std::vector<Column> kept_values(absl::string_view key) {
+  std::vector<Column> columns(4);
+  columns[0].type = columns[1].type = ValueType::kString;
+  columns[2].type = ValueType::kUint64;
+  columns[3].type = ValueType::kDouble;
+  for (Column& column : columns) column.rows = 1;
+  columns[0].strings.push_back(key);
+  columns[1].offsets = {0, 0};
+  columns[2].int64s = {-1};
+  columns[3].doubles = {0.1};
+  return columns;
+}
+
+const PredictionColumns kWithKept = {.tasks = {"click"},
+                                     .with_label = {true},
+                                     .kept = {{"key", ValueType::kString},
+                                              {"none", ValueType::kString},
+                                              {"code", ValueType::kUint64},
+                                              {"price", ValueType::kDouble}}};
+
+absl::Status append_kept(PredictionWriter& writer, absl::string_view key) {
+  const int64_t ids[] = {7};
+  const float predictions[] = {0.5f}, labels[] = {1};
+  const std::vector<Column> kept = kept_values(key);
+  return writer.append({"", ids, {}, predictions, labels, kept});
+}
+
+TEST(PredictionWriterTest, KeptColumnsComeLast) {
+  const auto write = [](PredictionWriter& writer) { return append_kept(writer, "a,\"b\""); };
+  const std::string text = file_name(PredictionFormat::kCsv);
+  ASSERT_OK(written(FileSystem::local(), text, kWithKept, write));
+  EXPECT_THAT(read_file(FileSystem::local(), text),
+              IsOkAndHolds("example_id,click_prediction,click,key,none,code,price\n"
+                           "7,0.5,1,\"a,\"\"b\"\"\",,18446744073709551615,0.1\n"));
+  const std::string path = file_name(PredictionFormat::kParquet);
+  ASSERT_OK(written(FileSystem::local(), path, kWithKept, write));
+  ASSERT_OK_AND_ASSIGN(const auto reader, open_file(FileSystem::local(), path, DataConfig()));
+  EXPECT_THAT(column_names(*reader), ElementsAre("example_id", "click_prediction", "click", "key",
+                                                 "none", "code", "price"));
+  std::vector<ColumnRequest> requests;
+  for (int64_t i = 3; i < 7; ++i) {
+    requests.push_back({i, reader->columns()[i].type});
+    EXPECT_EQ(requests.back().as, kWithKept.kept[i - 3].type);
+  }
+  ASSERT_OK_AND_ASSIGN(const auto columns, reader->read({0, 0, 1}, requests));
+  EXPECT_EQ(columns[0].strings[0], "a,\"b\"");
+  EXPECT_EQ(columns[1].begin(0), columns[1].end(0)) << "missing";
+  EXPECT_THAT(columns[2].int64s, ElementsAre(-1));
+  EXPECT_THAT(columns[3].doubles, ElementsAre(0.1));
+}
+
+TEST(PredictionWriterTest, LongTextsMakeSmallGroups) {
+  const std::string path = file_name(PredictionFormat::kParquet);
+  const std::string long_text(40 << 20, 'x');
+  ASSERT_OK(written(FileSystem::local(), path, kWithKept, [&](PredictionWriter& writer) {
+    for (int i = 0; i < 3; ++i) RETURN_IF_ERROR(append_kept(writer, long_text));
+    return absl::OkStatus();
+  }));
+  ASSERT_OK_AND_ASSIGN(const auto reader, open_file(FileSystem::local(), path, DataConfig()));
+  EXPECT_THAT(reader->group_rows(), ElementsAre(2, 1));
+}
+
+TEST(PredictionWriterTest, BytesThatAreNoTextAreKeptInCsvAlone) {
+  const auto write = [](PredictionWriter& writer) { return append_kept(writer, "\xff\x01"); };
+  EXPECT_THAT(
+      written(FileSystem::local(), file_name(PredictionFormat::kParquet), kWithKept, write),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("column \"key\" of example 7 is not UTF-8"), HasSubstr(".csv"))));
+  const std::string text = file_name(PredictionFormat::kCsv);
+  ASSERT_OK(written(FileSystem::local(), text, kWithKept, write));
+  EXPECT_THAT(read_file(FileSystem::local(), text), IsOkAndHolds(HasSubstr(",\xff\x01,")));
+}
+
+TEST(PredictionWriterTest, KeptNamesThatClash) {
+  PredictionColumns columns = kAll;
+  for (const std::string name : {"set", "example_id", "group_id", "buy_prediction", "click"}) {
+    columns.kept = {{.name = "fine"}, {.name = name}};
+    EXPECT_THAT(check_kept_names(columns), StatusIs(absl::StatusCode::kInvalidArgument,
+                                                    HasSubstr(absl::StrCat("\"", name, "\""))));
+  }
+  columns = kFew;
+  columns.kept = {{.name = "set"}, {.name = "group_id"}, {.name = "click"}};
+  EXPECT_OK(check_kept_names(columns)) << "no other column has these names";
 }
 
 TEST(PredictionWriterTest, NamesThatClash) {

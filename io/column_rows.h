@@ -1,0 +1,21 @@
+// Rows of one column put into another.
+#ifndef MILLRACE_IO_COLUMN_ROWS_H_
+#define MILLRACE_IO_COLUMN_ROWS_H_
+
+#include <cstdint>
+
+#include "absl/types/span.h"
+#include "io/column.h"
+
+namespace millrace {
+
+// Appends rows [begin, end) of `from`. A column `to` without rows takes the type of `from`.
+// REQUIRES: the range is within `from`; both have one type, unless `to` has no rows.
+void append_rows(const Column& from, int64_t begin, int64_t end, Column& to);
+
+// Returns a column of these rows, in this order. REQUIRES: they are rows of `from`.
+Column gather_rows(const Column& from, absl::Span<const int32_t> rows);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_IO_COLUMN_ROWS_H_
