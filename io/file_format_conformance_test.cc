@@ -77,6 +77,26 @@ ExpectedFile csv_with_bad_rows() {
   return file;
 }
 
+// Quoted cells with line breaks, delimiters and quotes; in every `bad_every`-th row text follows a
+// closing quote; 0: in no row.
+ExpectedFile quoted_csv(int64_t bad_every) {
+  ExpectedFile file{"\"the\nid\",\"x, \"\"y\"\"\",list\n",
+                    {{"the\nid", ValueType::kInt64, {}},
+                     {"x, \"y\"", ValueType::kString, {}},
+                     {"list", ValueType::kDouble, {}}},
+                    {}};
+  for (int64_t row = 0; row < kRows; ++row) {
+    const bool bad = bad_every > 0 && row % bad_every == 0;
+    absl::StrAppend(&file.bytes, "\"", row, "\"", bad ? "?" : "", ",\"", row, ",\n\r\n\"\"\",\"",
+                    row % 2 == 0 ? "0.5|2" : "", "\"\r\n");
+    file.columns[0].rows.push_back(absl::StrCat(row, ";"));
+    file.columns[1].rows.push_back(absl::StrCat(row, ",\n\r\n\";"));
+    file.columns[2].rows.push_back(row % 2 == 0 ? "0.5;2;" : "");
+    if (bad) file.bad_rows.push_back(row);
+  }
+  return file;
+}
+
 // "label qid:7 index:value …", in which every `bad_every`-th line is none; 0: no line.
 ExpectedFile libsvm(int64_t bad_every) {
   ExpectedFile file{"",
@@ -115,6 +135,13 @@ ExpectedFile libsvm(int64_t bad_every) {
   csv.file_with_bad_rows = csv_with_bad_rows;
   csv.may_end_anywhere = true;
   return register_file_format_conformance("Csv", csv);
+}();
+[[maybe_unused]] const bool kQuotedCsv = [] {
+  FileFormatConformance csv = of(DataConfig::CSV, ".csv");
+  csv.file = [] { return quoted_csv(0); };
+  csv.file_with_bad_rows = [] { return quoted_csv(7); };
+  csv.may_end_anywhere = true;
+  return register_file_format_conformance("QuotedCsv", csv);
 }();
 [[maybe_unused]] const bool kTfRecord = [] {
   FileFormatConformance tfrecord = of(DataConfig::TFRECORD, ".tfrecord");

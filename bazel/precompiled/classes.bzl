@@ -356,6 +356,7 @@ CLASSES = {
         "parquet_column": "proto",
         "parquet_column_test": "proto",
         "parquet_reader": "proto",
+        "quoted_csv_test": "proto",
         "tfrecord_reader": "proto",
         "tfrecord_reader_test": "proto",
     },

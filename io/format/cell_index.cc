@@ -74,4 +74,15 @@ CellCounts index_cells(const char* text, int64_t size, char delimiter, uint32_t*
   return {next - ends, next_line - lines};
 }
 
+int64_t index_marks(const char* text, int64_t size, char delimiter, uint32_t* places) {
+  uint32_t* next = places;
+  for (int64_t begin = 0; begin < size; begin += 64) {
+    const uint64_t inside = size - begin >= 64 ? ~uint64_t{0} : (uint64_t{1} << (size - begin)) - 1;
+    const uint64_t all = equal_bytes(text + begin, '\n') | equal_bytes(text + begin, delimiter) |
+                         equal_bytes(text + begin, '"');
+    next = write_places(all & inside, static_cast<uint32_t>(begin), next);
+  }
+  return next - places;
+}
+
 }  // namespace millrace::MILLRACE_ISA

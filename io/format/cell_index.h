@@ -23,22 +23,30 @@ struct CellCounts {
 using IndexCells = CellCounts (*)(const char* text, int64_t size, char delimiter, uint32_t* ends,
                                   uint32_t* lines);
 
+// Finds every delimiter, line feed and quote of text[0, size): `places` gets their places in order.
+// Returns: their number. REQUIRES: size < 2^31; room for size + 8 places; padding.
+using IndexMarks = int64_t (*)(const char* text, int64_t size, char delimiter, uint32_t* places);
+
 // REQUIRES: has_instruction_set(set).
 IndexCells index_cells(InstructionSet set);
+IndexMarks index_marks(InstructionSet set);
 
 // The functions it chooses from.
 namespace baseline {
 CellCounts index_cells(const char* text, int64_t size, char delimiter, uint32_t* ends,
                        uint32_t* lines);
-}
+int64_t index_marks(const char* text, int64_t size, char delimiter, uint32_t* places);
+}  // namespace baseline
 namespace avx2 {
 CellCounts index_cells(const char* text, int64_t size, char delimiter, uint32_t* ends,
                        uint32_t* lines);
-}
+int64_t index_marks(const char* text, int64_t size, char delimiter, uint32_t* places);
+}  // namespace avx2
 namespace avx512 {
 CellCounts index_cells(const char* text, int64_t size, char delimiter, uint32_t* ends,
                        uint32_t* lines);
-}
+int64_t index_marks(const char* text, int64_t size, char delimiter, uint32_t* places);
+}  // namespace avx512
 
 }  // namespace millrace
 

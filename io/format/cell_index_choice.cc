@@ -10,4 +10,11 @@ IndexCells index_cells(InstructionSet set) {
   return choose(set, kBaseline, kAvx2, kAvx512);
 }
 
+IndexMarks index_marks(InstructionSet set) {
+  static constexpr IndexMarks kBaseline = baseline::index_marks;
+  static constexpr IndexMarks kAvx2 = avx2::index_marks;
+  static constexpr IndexMarks kAvx512 = avx512::index_marks;
+  return choose(set, kBaseline, kAvx2, kAvx512);
+}
+
 }  // namespace millrace

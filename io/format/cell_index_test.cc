@@ -71,6 +71,23 @@ TEST_P(CellIndexTest, NothingButDelimiters) {
   }
 }
 
+TEST_P(CellIndexTest, MarksAreDelimitersLineFeedsAndQuotes) {
+  for (int trial = 0; trial < 400; ++trial) {
+    const int64_t size = philox64(3, 0, trial) % 300;
+    std::string text(size + kTextPadding, '"');  // the padding must not count
+    std::vector<uint32_t> expected;
+    for (int64_t i = 0; i < size; ++i) {
+      text[i] = "abc,\n\"\xff"[philox64(4, trial, i) % 7];
+      if (text[i] == ',' || text[i] == '\n' || text[i] == '"') {
+        expected.push_back(static_cast<uint32_t>(i));
+      }
+    }
+    std::vector<uint32_t> places(size + 8);
+    places.resize(index_marks(GetParam())(text.data(), size, ',', places.data()));
+    ASSERT_EQ(places, expected) << trial;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Sets, CellIndexTest, testing::ValuesIn(kInstructionSets),
                          [](const auto& info) { return name_of(info.param); });
 

@@ -14,8 +14,6 @@ namespace millrace {
 namespace {
 
 constexpr char kCast[] = "; the transform cast makes integers of numbers such as 7.0";
-constexpr char kQuotes[] =
-    "; quoted cells are not supported (literal_quotes makes quotes characters like others)";
 
 inline absl::string_view cell_at(const CellTile& tile, int64_t row, int64_t cell, bool is_last) {
   const uint32_t index = tile.first_cells[row] + static_cast<uint32_t>(cell);
@@ -74,16 +72,11 @@ bool is_integer_as_number(absl::string_view cell, ValueType type, bool hexadecim
 }
 
 std::string complaint(absl::string_view cell, ValueType type, bool hexadecimal) {
-  if (type == ValueType::kString) {
-    return absl::StrCat("\"", absl::CEscape(cell.substr(0, 40)), "\" begins with a quote", kQuotes);
-  }
   return absl::StrCat("\"", absl::CEscape(cell.substr(0, 40)), "\" is not ",
                       hexadecimal                  ? "a hexadecimal number of up to 64 bits"
                       : type == ValueType::kDouble ? "a number"
                                                    : "an integer",
-                      !cell.empty() && cell[0] == '"'                 ? kQuotes
-                      : is_integer_as_number(cell, type, hexadecimal) ? kCast
-                                                                      : "");
+                      is_integer_as_number(cell, type, hexadecimal) ? kCast : "");
 }
 
 }  // namespace
@@ -126,27 +119,21 @@ absl::Status CellParser::append_numbers(const CellTile& tile, int64_t cell, cons
   return absl::OkStatus();
 }
 
-absl::Status CellParser::append_texts(const CellTile& tile, int64_t cell, const OnBadCell& on_bad) {
+void CellParser::append_texts(const CellTile& tile, int64_t cell) {
   if (row_ == 0) column_.strings.reserve(column_.rows, 8 * column_.rows);
   for (int64_t row = 0; row < tile.rows(); ++row) {
-    absl::string_view text = cell_at(tile, row, cell, format_.is_last);
-    if (!text.empty() && text[0] == '"' && !format_.literal_quotes) {
-      RETURN_IF_ERROR(on_bad(row, complaint(text, column_.type, false)));
-      text = "";
-    }
+    const absl::string_view text = cell_at(tile, row, cell, format_.is_last);
     if (!text.empty()) {
       column_.strings.push_back(text);
       ++values_;
     }
     column_.offsets[row_ + row + 1] = values_;
   }
-  return absl::OkStatus();
 }
 
 // Returns: whether it is what is due.
 bool CellParser::append_piece(absl::string_view piece) {
   if (column_.type == ValueType::kString) {
-    if (piece[0] == '"' && !format_.literal_quotes) return false;
     column_.strings.push_back(piece);
     return true;
   }
@@ -175,7 +162,6 @@ absl::Status CellParser::append_lists(const CellTile& tile, int64_t cell, const 
       if (piece.empty()) continue;
       if (!append_piece(piece)) {
         RETURN_IF_ERROR(on_bad(row, complaint(piece, column_.type, format_.hexadecimal)));
-        if (is_text) continue;  // it was not appended
       }
       ++values_;
     }
@@ -189,7 +175,7 @@ absl::Status CellParser::append(const CellTile& tile, int64_t cell, const OnBadC
   if (format_.list_delimiter != 0) {
     status = append_lists(tile, cell, on_bad);
   } else if (column_.type == ValueType::kString) {
-    status = append_texts(tile, cell, on_bad);
+    append_texts(tile, cell);
   } else if (column_.type == ValueType::kDouble) {
     status = append_numbers(
         tile, cell, on_bad, &column_.doubles,

@@ -25,10 +25,9 @@ struct CellTile {
 
 // How the cells of a column are written.
 struct CellFormat {
-  bool hexadecimal = false;     // integers, of 1 to 16 digits; else decimal
-  char list_delimiter = 0;      // 0: one value; else a list, whose empty pieces are omitted
-  bool literal_quotes = false;  // else text that begins with " is bad
-  bool is_last = false;         // of its line: a carriage return at its end ends the line
+  bool hexadecimal = false;  // integers, of 1 to 16 digits; else decimal
+  char list_delimiter = 0;   // 0: one value; else a list, whose empty pieces are omitted
+  bool is_last = false;      // of its line: a carriage return at its end ends the line
 };
 
 // Called for a cell that holds something else: `row` within the tile, what is wrong. Returns: an
@@ -36,7 +35,7 @@ struct CellFormat {
 using OnBadCell = std::function<absl::Status(int64_t row, absl::string_view what)>;
 
 // Fills one column from tiles, one after the other. An empty cell is a missing value; numbers may
-// stand among blanks.
+// stand among blanks. Quotes are characters like others.
 class CellParser {
  public:
   // `as` is any type but kText. REQUIRES: as many rows in all tiles.
@@ -52,7 +51,7 @@ class CellParser {
   template <typename T, typename Fast, typename Slow>
   absl::Status append_numbers(const CellTile& tile, int64_t cell, const OnBadCell& on_bad,
                               std::vector<T>* values, Fast fast, Slow slow);
-  absl::Status append_texts(const CellTile& tile, int64_t cell, const OnBadCell& on_bad);
+  void append_texts(const CellTile& tile, int64_t cell);
   absl::Status append_lists(const CellTile& tile, int64_t cell, const OnBadCell& on_bad);
   bool append_piece(absl::string_view piece);
 

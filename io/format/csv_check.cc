@@ -14,9 +14,14 @@ absl::Status check_csv(absl::string_view where, const CsvConfig& csv) {
     return wrong(where,
                  absl::StrCat("delimiter is \"", csv.delimiter(), "\"; must be one character"));
   }
-  if (csv.list_delimiter().size() > 1 || csv.list_delimiter() == csv.delimiter()) {
+  if (csv.list_delimiter().size() > 1) {
     return wrong(where, absl::StrCat("list_delimiter is \"", csv.list_delimiter(),
-                                     "\"; must be one character other than delimiter, or empty"));
+                                     "\"; must be one character, or empty"));
+  }
+  // A quoted cell holds delimiters as text, so it can be a list with the same one.
+  if (csv.list_delimiter() == csv.delimiter() && csv.literal_quotes()) {
+    return wrong(where, absl::StrCat("list_delimiter is \"", csv.list_delimiter(),
+                                     "\", as delimiter is; with literal_quotes they must differ"));
   }
   if (absl::StrCat(csv.delimiter(), csv.list_delimiter()).find_first_of("\n\r\"") !=
       std::string::npos) {

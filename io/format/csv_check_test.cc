@@ -22,10 +22,14 @@ TEST(CsvCheckTest, Delimiters) {
   EXPECT_OK(check("delimiter: '\\t' list_delimiter: ';' column: 'a' column: 'b'"));
   EXPECT_THAT(check("delimiter: ''"),
               StatusIs(kInvalid, "d.csv: delimiter is \"\"; must be one character"));
-  EXPECT_THAT(check("delimiter: ',' list_delimiter: ','"),
+  EXPECT_THAT(
+      check("list_delimiter: '::'"),
+      StatusIs(kInvalid, "d.csv: list_delimiter is \"::\"; must be one character, or empty"));
+  EXPECT_OK(check("delimiter: ',' list_delimiter: ','")) << "for lists in quoted cells";
+  EXPECT_THAT(check("delimiter: ',' list_delimiter: ',' literal_quotes: true"),
               StatusIs(kInvalid,
-                       "d.csv: list_delimiter is \",\"; must be one character other than "
-                       "delimiter, or empty"));
+                       "d.csv: list_delimiter is \",\", as delimiter is; with literal_quotes they "
+                       "must differ"));
   for (const char* text : {"delimiter: '\\n'", "delimiter: '\"'", "list_delimiter: '\\r'"}) {
     EXPECT_THAT(
         check(text),

@@ -1,7 +1,6 @@
 #include "io/format/csv_reader.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -11,19 +10,15 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
-#include "base/isa/instruction_set.h"
 #include "base/status_macros.h"
 #include "base/text.h"
-#include "io/format/cell_index.h"
 #include "io/format/cell_parser.h"
 #include "io/format/delimiter_hint.h"
+#include "io/format/row_tile.h"
 #include "io/format/text_lines.h"
 
 namespace millrace {
 namespace {
-
-constexpr int64_t kTileBytes = 64 << 10;  // with its index, it stays in the second cache
 
 struct CsvLayout : public FileLayout {
   int64_t size_bytes = 0;
@@ -56,61 +51,21 @@ absl::StatusOr<CsvColumn> parse_typed_column(const std::string& text) {
   return column;
 }
 
-// The rows of one tile, and where they are for messages.
-class TileIndex {
- public:
-  TileIndex(char delimiter, int64_t columns) : delimiter_(delimiter), columns_(columns) {}
+// A name for messages, which are one line.
+std::string in_message(const std::string& name) {
+  const bool is_plain = std::none_of(name.begin(), name.end(), [](char c) {
+    return absl::ascii_iscntrl(static_cast<unsigned char>(c));
+  });
+  return is_plain ? name : absl::Utf8SafeCEscape(name);
+}
 
-  // Finds the cells of the whole lines in the first kTileBytes of `text`, or of the first line
-  // where it is longer. REQUIRES: text holds a line feed.
-  void find(const char* text, int64_t size) {
-    int64_t bytes = std::min(size, kTileBytes);
-    CellCounts counts;
-    while (true) {
-      places_.resize(bytes + columns_ + 16);
-      lines_.resize(bytes);
-      places_[0] = ~uint32_t{0};  // the place before the first cell
-      counts = index_(text, bytes, delimiter_, places_.data() + 1, lines_.data());
-      if (counts.lines > 0 || bytes == size) break;
-      bytes = std::min(size, 2 * bytes);
-    }
-    text_ = text;
-    line_count_ = counts.lines;
-    // A row of empty cells, for those that are bad.
-    no_cells_ = static_cast<uint32_t>(counts.cells) + 1;
-    for (int64_t i = 0; i <= columns_; ++i) {
-      places_[no_cells_ + i] = static_cast<uint32_t>(i);
-    }
-  }
-
-  int64_t lines() const { return line_count_; }
-  int64_t first_cell(int64_t line) const { return line == 0 ? 0 : lines_[line - 1] + 1; }
-  int64_t cells(int64_t line) const { return lines_[line] + 1 - first_cell(line); }
-  int64_t begin(int64_t line) const { return place(first_cell(line) - 1) + 1; }
-  int64_t end(int64_t line) const { return place(lines_[line]); }
-  bool is_blank(int64_t line) const {
-    if (cells(line) != 1) return false;
-    for (int64_t at = begin(line); at < end(line); ++at) {
-      if (text_[at] != '\r') return false;
-    }
-    return true;
-  }
-  uint32_t no_cells() const { return no_cells_; }
-  const uint32_t* ends() const { return places_.data() + 1; }
-  const char* text() const { return text_; }
-
- private:
-  int64_t place(int64_t cell) const { return static_cast<int32_t>(places_[cell + 1]); }
-
-  const char delimiter_;
-  const int64_t columns_;
-  const IndexCells index_ = index_cells(best_instruction_set());
-  const char* text_ = nullptr;
-  int64_t line_count_ = 0;
-  uint32_t no_cells_ = 0;
-  std::vector<uint32_t> places_;  // of the ends of cells, behind that of the place before them
-  std::vector<uint32_t> lines_;
-};
+// `where`: of the closing quote, if another line must be named for it.
+std::string text_behind_quote(const QuoteFault& fault, absl::string_view where = "") {
+  const std::string hint = delimiter_hint_behind_quote(fault.text);
+  return absl::StrCat("the closing quote of the cell", where, " is followed by \"",
+                      absl::CEscape(fault.text), "\"",
+                      hint.empty() ? kLiteralQuotesAdvice : absl::string_view(hint));
+}
 
 class CsvReader : public FileReader {
  public:
@@ -164,7 +119,9 @@ class CsvReader : public FileReader {
   absl::StatusOr<std::shared_ptr<const CsvLayout>> make_layout(bool with_header) const {
     auto layout = std::make_shared<CsvLayout>();
     layout->size_bytes = file_->size_bytes();
-    ASSIGN_OR_RETURN(layout->lines, index_lines(*file_, with_header));
+    LineIndexOptions options = {.with_header = with_header};
+    if (!config_.literal_quotes()) options.quoted_delimiter = config_.delimiter()[0];
+    ASSIGN_OR_RETURN(layout->lines, index_lines(*file_, options));
     return layout;
   }
 
@@ -175,24 +132,31 @@ class CsvReader : public FileReader {
     RETURN_IF_ERROR(buffer.read(*file_, line));
     absl::string_view text(buffer.data(), buffer.size());
     while (absl::StartsWith(text, "\n") || absl::StartsWith(text, "\r")) text.remove_prefix(1);
-    text = text.substr(0, text.find('\n'));
-    if (absl::EndsWith(text, "\r")) text.remove_suffix(1);
-    RETURN_IF_ERROR(check_is_text(text));
-    std::vector<std::string> names = absl::StrSplit(text, config_.delimiter()[0]);
-    for (const std::string& name : names) {
-      if (!absl::StartsWith(name, "\"") || config_.literal_quotes()) continue;
-      return absl::DataLossError(absl::StrCat("the name ", absl::CEscape(name.substr(0, 80)),
-                                              " is quoted; quoted cells are not supported"));
+    RETURN_IF_ERROR(check_is_text(line.quoted ? text : text.substr(0, text.find('\n')),
+                                  line.quoted ? "\t\r\n" : "\t"));
+    RowTile tile(config_.delimiter()[0], 0);
+    if (!tile.find(text.data(), static_cast<int64_t>(text.size()), line.quoted)) {
+      return absl::DataLossError("the file changed while it was being read");
+    }
+    std::vector<std::string> names;
+    for (int64_t cell = 0; cell < tile.cells(0); ++cell) names.emplace_back(tile.cell(cell));
+    if (absl::EndsWith(names.back(), "\r")) names.back().pop_back();
+    for (const QuoteFault& fault : tile.faults_of(0)) {
+      return absl::DataLossError(
+          absl::StrCat("the name of column ", fault.cell + 1, ": ", text_behind_quote(fault)));
     }
     return names;
   }
 
   // Another format, or a compressed file, is no column that is missing; and its bytes would be
-  // printed.
-  absl::Status check_is_text(absl::string_view line) const {
+  // printed. `allowed`: control characters of text.
+  absl::Status check_is_text(absl::string_view line, absl::string_view allowed) const {
+    if (absl::EndsWith(line, "\r")) line.remove_suffix(1);
     for (size_t i = 0; i < line.size(); ++i) {
       const char c = line[i];
-      if (!absl::ascii_iscntrl(c) || c == '\t' || c == config_.delimiter()[0]) continue;
+      if (!absl::ascii_iscntrl(c) || absl::StrContains(allowed, c) || c == config_.delimiter()[0]) {
+        continue;
+      }
       return absl::DataLossError(absl::StrFormat(
           "this is no text: byte %d of its first line is 0x%02x; check the format, and unpack what "
           "is compressed",
@@ -216,7 +180,6 @@ class CsvReader : public FileReader {
         column.column.type = ValueType::kUint64;
         column.column.type_name = "hexadecimal";
       }
-      column.format.literal_quotes = config_.literal_quotes();
       columns_.push_back(std::move(column.column));
       formats_.push_back(column.format);
     }
@@ -235,24 +198,21 @@ class CsvReader : public FileReader {
   absl::Status parse(const LineGroup& group, const RowRange& range,
                      absl::Span<const ColumnRequest> requests, std::vector<CellParser>& parsers,
                      BadRows& bad) {
-    TileIndex& tile = *tile_;
+    RowTile& tile = *tile_;
     int64_t line = group.first_line, row = -range.begin;  // relative to the range
-    for (int64_t at = 0; at < buffer_.size() && row < range.count;) {
-      tile.find(buffer_.data() + at, buffer_.size() - at);
+    for (int64_t at = 0; at < buffer_.size() && row < range.count; at += tile.source_bytes()) {
+      if (!tile.find(buffer_.data() + at, buffer_.size() - at, group.quoted)) break;
       const int64_t first_row = std::max<int64_t>(row, 0);
-      RETURN_IF_ERROR(find_rows(tile, range.count, line, &row, bad));
+      RETURN_IF_ERROR(find_rows(tile, range.count, line, requests, &row, bad));
       for (size_t i = 0; i < parsers.size(); ++i) {
         const int64_t column = requests[i].column;
         const OnBadCell on_bad = [&](int64_t r, absl::string_view what) {
-          return bad.add(first_row + r,
-                         absl::DataLossError(absl::StrCat(place(row_lines_[r]), ", column ",
-                                                          columns_[column].name, ": ", what)));
+          return bad.add(first_row + r, bad_cell(row_lines_[r], column, what));
         };
         RETURN_IF_ERROR(
             parsers[i].append({tile.text(), tile.ends(), first_cells_}, column, on_bad));
       }
-      line += tile.lines();
-      at += tile.end(tile.lines() - 1) + 1;
+      line += tile.source_lines();
     }
     if (row >= range.count) return absl::OkStatus();
     return absl::DataLossError(absl::StrCat(path_, " changed while it was being read"));
@@ -260,29 +220,63 @@ class CsvReader : public FileReader {
 
   // Sets first_cells_ and row_lines_ for the rows of a tile that lie in the range, and `row` to the
   // number of the next one. `line`: that of the tile's first line.
-  absl::Status find_rows(const TileIndex& tile, int64_t row_count, int64_t line, int64_t* row,
-                         BadRows& bad) {
+  absl::Status find_rows(const RowTile& tile, int64_t row_count, int64_t line,
+                         absl::Span<const ColumnRequest> requests, int64_t* row, BadRows& bad) {
     first_cells_.clear();
     row_lines_.clear();
-    const int64_t columns = static_cast<int64_t>(columns_.size());
-    for (int64_t l = 0; l < tile.lines(); ++l) {
+    for (int64_t l = 0; l < tile.rows(); ++l) {
       if (tile.is_blank(l)) continue;
       const int64_t r = (*row)++;
       if (r < 0) continue;
       if (r >= row_count) break;
-      row_lines_.push_back(line + l);
-      const int64_t cells = tile.cells(l);
-      if (cells == columns) {
-        first_cells_.push_back(static_cast<uint32_t>(tile.first_cell(l)));
-        continue;
+      row_lines_.push_back(line + tile.line(l));
+      const int64_t first = tile.first_cell(l), cells = tile.cells(l);
+      if (cells == static_cast<int64_t>(columns_.size())) {
+        first_cells_.push_back(static_cast<uint32_t>(first));
+        RETURN_IF_ERROR(add_faults(tile, l, line, requests, r, bad));
+      } else {
+        first_cells_.push_back(tile.no_cells());
+        RETURN_IF_ERROR(bad.add(r, wrong_cells(tile, l)));
       }
-      first_cells_.push_back(tile.no_cells());
-      const absl::string_view text(tile.text() + tile.begin(l), tile.end(l) - tile.begin(l));
-      RETURN_IF_ERROR(bad.add(r, absl::DataLossError(absl::StrCat(
-                                     place(line + l), ": ", cells, " cells where ", columns,
-                                     " are due", cells == 1 ? delimiter_hint(text) : ""))));
     }
     return absl::OkStatus();
+  }
+
+  // Adds those faults of row `l` of the tile, which is row `r`, that are in columns that are read.
+  absl::Status add_faults(const RowTile& tile, int64_t l, int64_t line,
+                          absl::Span<const ColumnRequest> requests, int64_t r, BadRows& bad) {
+    for (const QuoteFault& fault : tile.faults_of(l)) {
+      const int64_t column = fault.cell - tile.first_cell(l);
+      const bool is_read =
+          std::any_of(requests.begin(), requests.end(),
+                      [&](const ColumnRequest& request) { return request.column == column; });
+      if (!is_read) continue;
+      const int64_t begin = row_lines_.back(), end = line + fault.line;
+      const std::string where = end == begin ? "" : absl::StrCat(" in line ", end);
+      RETURN_IF_ERROR(bad.add(r, bad_cell(begin, column, text_behind_quote(fault, where))));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status bad_cell(int64_t line, int64_t column, absl::string_view what) const {
+    return absl::DataLossError(
+        absl::StrCat(place(line), ", column ", in_message(columns_[column].name), ": ", what));
+  }
+
+  // The error of row `l` of a tile, the last one of row_lines_.
+  absl::Status wrong_cells(const RowTile& tile, int64_t l) const {
+    const absl::Span<const QuoteFault> faults = tile.faults_of(l);
+    const absl::string_view text(tile.text() + tile.begin(l), tile.end(l) - tile.begin(l));
+    std::string hint;
+    if (!faults.empty()) {
+      hint = absl::StrCat("; ", text_behind_quote(faults[0]));
+    } else if (absl::StrContains(text, '\n')) {
+      hint = absl::StrCat("; its quoted cells take several lines", kLiteralQuotesAdvice);
+    } else if (tile.cells(l) == 1) {
+      hint = delimiter_hint(text);
+    }
+    return absl::DataLossError(absl::StrCat(place(row_lines_.back()), ": ", tile.cells(l),
+                                            " cells where ", columns_.size(), " are due", hint));
   }
 
   const std::string path_;
@@ -295,7 +289,7 @@ class CsvReader : public FileReader {
 
   // Of the group and the tile that are being read.
   LineBuffer buffer_;
-  std::optional<TileIndex> tile_;
+  std::optional<RowTile> tile_;
   std::vector<uint32_t> first_cells_;
   std::vector<int64_t> row_lines_;
 };

@@ -13,20 +13,24 @@
 namespace millrace {
 
 // Opens delimited text, registered as DataConfig::CSV for ".csv" and ".tsv". The file is looked
-// through once for its line ends (LF or CR LF); groups of lines are the row groups, and reading one
+// through once for its line ends (LF or CR LF); groups of rows are the row groups, and reading one
 // reads its bytes alone. Blank lines do not count, and neither does a byte order mark.
 //
 // Every column is of type kText, but hexadecimal ones, which are kUint64: an empty cell is a
 // missing value; with `list_delimiter` a cell is a list, whose empty pieces are left out. With a
 // TYPED header the columns have the types it says: token and token_seq are kString, float and
 // float_seq kDouble, and those ending in _seq are lists separated by spaces. Text is bytes,
-// whatever its encoding. Quoted cells are not supported: where a column that is read has one, the
-// row is bad, unless quotes are literal. So is a line of more or fewer cells than there are
-// columns.
+// whatever its encoding. A line of more or fewer cells than there are columns is a bad row.
 //
-// Delimiters and line ends are found by vector instructions in tiles that stay in the cache,
-// numbers read eight digits at a time, straight into columns. Errors as FileOpener says;
-// DataLoss for a line beyond kMaxLineBytes and for a typed header that is none.
+// A cell or name that begins with a quote is quoted, as io/format/row_tile.h says, unless quotes
+// are literal. Its content is treated as that of other cells: numbers are parsed, lists are split,
+// and no text is a missing value. A row is bad if text follows the closing quote of a cell in a
+// column that is read. Errors of a row name the line where the row begins.
+//
+// Delimiters, quotes and line ends are found by vector instructions in tiles that stay in the
+// cache, numbers read eight digits at a time, straight into columns. Only tiles with a quote are
+// copied. Errors as FileOpener says; DataLoss for a row beyond kMaxLineBytes, for a quoted cell
+// that does not end, with the line where it begins, and for a typed header that is none.
 // REQUIRES: check_csv() accepts `config`, which FileSet::open checks once for all its files.
 absl::StatusOr<std::unique_ptr<FileReader>> open_csv(
     FileSystem& files, const std::string& path, const CsvConfig& config,

@@ -84,22 +84,6 @@ TEST(CsvReaderTest, AShortLineOfManyColumns) {
   for (const Column& column : columns) EXPECT_EQ(column.rows, 1);
 }
 
-TEST(CsvReaderTest, QuotedCellsAreRefusedUnlessLiteral) {
-  CsvConfig config = named({"a", "b"});
-  EXPECT_THAT(read("1,\"x\"\n", {1, ValueType::kString}, config),
-              StatusIs(absl::StatusCode::kDataLoss,
-                       AllOf(HasSubstr("line 1, column b"), HasSubstr("not supported"))));
-  EXPECT_THAT(read("1,\"2\"\n", {1, ValueType::kInt64}, config),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("not supported")));
-  EXPECT_OK(read("1,\"x\"\n", {0, ValueType::kInt64}, config)) << "a column that is not read";
-  EXPECT_THAT(open("a,\"b\"\n"), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("quoted")));
-  config.set_literal_quotes(true);
-  ASSERT_OK_AND_ASSIGN(const Column column,
-                       read("1,\"x\"\n2,\"\n", {1, ValueType::kString}, config));
-  EXPECT_EQ(column.strings[0], "\"x\"");
-  EXPECT_EQ(column.strings[1], "\"");
-}
-
 TEST(CsvReaderTest, HexadecimalColumns) {
   CsvConfig config = named({"a", "b", "c"});
   config.set_delimiter("\t");

@@ -13,6 +13,10 @@ namespace millrace {
 // delimiter occurs.
 std::string delimiter_hint(absl::string_view line);
 
+// Returns the same for `text` that follows the closing quote of a cell, where the delimiter should
+// be: names the first character of `text` if it is a usual delimiter, and no blank.
+std::string delimiter_hint_behind_quote(absl::string_view text);
+
 }  // namespace millrace
 
 #endif  // MILLRACE_IO_FORMAT_DELIMITER_HINT_H_

@@ -21,5 +21,12 @@ TEST(DelimiterHintTest, NoneForOneCell) {
   EXPECT_EQ(delimiter_hint("label"), "");
 }
 
+TEST(DelimiterHintTest, NamesWhatFollowsAQuote) {
+  EXPECT_EQ(delimiter_hint_behind_quote(";\"item\""),
+            "; if \";\" separates the cells, set csv { delimiter: \";\" }");
+  EXPECT_THAT(delimiter_hint_behind_quote("\t7"), HasSubstr("csv { delimiter: \"\\t\" }"));
+  for (const char* text : {"", "x;", " pipe"}) EXPECT_EQ(delimiter_hint_behind_quote(text), "");
+}
+
 }  // namespace
 }  // namespace millrace

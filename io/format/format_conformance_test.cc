@@ -17,8 +17,17 @@ namespace {
 constexpr int64_t kRows = 3000;
 constexpr int kDense = 4, kSparse = 6;
 
-// Numbers that a float32 holds, since that is what TFRecord keeps; ids from text if `with_text`.
-TestTable content(bool with_text) {
+struct Case {
+  std::string name;
+  DataConfig::Format format;
+  std::string extension;
+  bool text = true;
+  bool quotes = false;  // text that delimited text quotes
+};
+
+// Numbers that a float32 holds, since that is what TFRecord keeps; ids from text if the case has
+// it.
+TestTable content(const Case& format) {
   TestTable table = criteo_like_table(kRows, kDense, kSparse);
   for (TestColumn& column : table.columns) {
     auto* rows = std::get_if<TestColumn::Rows<double>>(&column.rows);
@@ -27,25 +36,21 @@ TestTable content(bool with_text) {
       for (double& value : row) value = static_cast<float>(value);
     }
   }
-  if (!with_text) return table;
+  if (!format.text) return table;
   TestColumn::Rows<std::string> texts(kRows);
   for (int64_t row = 0; row < kRows; ++row) {
-    for (int64_t k = 0; k < row % 3; ++k) texts[row].push_back(absl::StrCat("w", row * k % 77));
+    for (int64_t k = 0; k < row % 3; ++k) {
+      texts[row].push_back(absl::StrCat(format.quotes ? "\"w,\r\n" : "w", row * k % 77));
+    }
   }
   table.columns.push_back({"text", texts, true});
   return table;
 }
 
-struct Case {
-  std::string name;
-  DataConfig::Format format;
-  std::string extension;
-  bool text = true;
-};
-
 const std::vector<Case> kCases = {{"Parquet", DataConfig::PARQUET, ".parquet"},
                                   {"Orc", DataConfig::ORC, ".orc"},
                                   {"Csv", DataConfig::CSV, ".csv"},
+                                  {"QuotedCsv", DataConfig::CSV, ".csv", true, true},
                                   {"TfRecord", DataConfig::TFRECORD, ".tfrecord"},
                                   {"CompressedTfRecord", DataConfig::TFRECORD, ".tfrecord.gz"},
                                   {"Libsvm", DataConfig::LIBSVM, ".libsvm", false}};
@@ -119,7 +124,7 @@ class FormatConformanceTest : public testing::TestWithParam<Case> {
 };
 
 TEST_P(FormatConformanceTest, TheSameBatchesAsParquet) {
-  const TestTable table = content(GetParam().text);
+  const TestTable table = content(GetParam());
   const Case parquet{"Parquet", DataConfig::PARQUET, ".parquet"};
   for (const int64_t shuffle_rows : {0, 500, 5000}) {
     const auto expected = open(table, parquet, shuffle_rows, 1);
@@ -147,16 +152,16 @@ void continues_behind_every_batch(BatchDataset& data) {
 }
 
 TEST_P(FormatConformanceTest, ContinuesExactlyBehindEveryBatch) {
-  continues_behind_every_batch(*open(content(GetParam().text), GetParam(), 0, 1, kRows / 500));
+  continues_behind_every_batch(*open(content(GetParam()), GetParam(), 0, 1, kRows / 500));
 }
 TEST_P(FormatConformanceTest, ContinuesExactlyBehindEveryBatchShuffled) {
-  continues_behind_every_batch(*open(content(GetParam().text), GetParam(), 700, 1, kRows / 500));
+  continues_behind_every_batch(*open(content(GetParam()), GetParam(), 700, 1, kRows / 500));
 }
 TEST_P(FormatConformanceTest, ContinuesExactlyBehindEveryBatchWithFourThreads) {
-  continues_behind_every_batch(*open(content(GetParam().text), GetParam(), 0, 4, kRows / 500));
+  continues_behind_every_batch(*open(content(GetParam()), GetParam(), 0, 4, kRows / 500));
 }
 TEST_P(FormatConformanceTest, ContinuesExactlyBehindEveryBatchShuffledWithFourThreads) {
-  continues_behind_every_batch(*open(content(GetParam().text), GetParam(), 700, 4, kRows / 500));
+  continues_behind_every_batch(*open(content(GetParam()), GetParam(), 700, 4, kRows / 500));
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, FormatConformanceTest, testing::ValuesIn(kCases),

@@ -78,7 +78,7 @@ class LibsvmReader : public FileReader {
     if (layout_ == nullptr) {
       auto made = std::make_shared<LibsvmLayout>();
       made->size_bytes = file_->size_bytes();
-      ASSIGN_OR_RETURN(made->lines, index_lines(*file_, /*with_header=*/false));
+      ASSIGN_OR_RETURN(made->lines, index_lines(*file_, {}));
       layout_ = std::move(made);
     } else if (layout_->size_bytes != file_->size_bytes()) {
       return absl::DataLossError("the file changed while it was being read");

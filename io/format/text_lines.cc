@@ -6,58 +6,145 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/isa/instruction_set.h"
 #include "base/status_macros.h"
 #include "io/format/cell_index.h"
 
 namespace millrace {
 namespace {
 
-constexpr int64_t kGroupRows = 16384;
-constexpr int64_t kGroupBytes = 8 << 20;  // a group ends after the line that reaches this
-constexpr int64_t kReadBytes = 1 << 20;
+constexpr int64_t kBlockBytes = 16 << 10;  // with its marks, it stays in the first two caches
 constexpr absl::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 // Cuts a file into groups, as its bytes come by.
 class LineScanner {
  public:
   // `begin`: where the first line begins.
-  LineScanner(bool with_header, int64_t begin)
-      : header_due_(with_header), offset_(begin), line_begin_(begin) {
+  LineScanner(const LineIndexOptions& options, int64_t begin)
+      : options_(options),
+        header_due_(options.with_header),
+        offset_(begin),
+        row_begin_(begin),
+        cell_begin_(begin) {
     open_.begin = open_.end = begin;
   }
 
+  // REQUIRES: kTextPadding readable bytes behind `bytes`.
   absl::Status scan(absl::string_view bytes) {
-    const char* place = bytes.data();
-    const char* const end = place + bytes.size();
-    while (place < end) {
-      const char* const feed = static_cast<const char*>(std::memchr(place, '\n', end - place));
-      const char* const stop = feed == nullptr ? end : feed;
-      for (const char* at = place; blank_ && at < stop; ++at) blank_ = *at == '\r';
-      offset_ += stop - place + (feed != nullptr ? 1 : 0);
-      if (offset_ - line_begin_ > kMaxLineBytes) {
-        return absl::DataLossError(
-            absl::StrCat("line ", line_, ": more than ", kMaxLineBytes, " bytes"));
+    if (!options_.quoted_delimiter.has_value()) return scan_plain(bytes);
+    for (; !bytes.empty(); bytes.remove_prefix(std::min<size_t>(bytes.size(), kBlockBytes))) {
+      const absl::string_view block = bytes.substr(0, kBlockBytes);
+      // Only blocks with a quote, and those within a quoted cell, need to look at every delimiter.
+      if (in_quotes_ || std::memchr(block.data(), '"', block.size()) != nullptr) {
+        RETURN_IF_ERROR(scan_quoted(block));
+      } else {
+        RETURN_IF_ERROR(scan_plain(block));
+        if (block.back() == *options_.quoted_delimiter) cell_begin_ = offset_;
       }
-      if (feed != nullptr) end_line();
-      place = stop + 1;
     }
     return absl::OkStatus();
   }
 
   // REQUIRES: the whole file was scanned.
-  LineIndex finish() {
-    if (offset_ > line_begin_) end_line();
+  absl::StatusOr<LineIndex> finish() {
+    if (in_quotes_) return endless_cell("");
+    if (offset_ > row_begin_) {
+      ++line_;
+      end_row();
+    }
     if (open_.rows > 0) index_.groups.push_back(open_);
     return std::move(index_);
   }
 
  private:
-  void end_line() {
-    line_begin_ = offset_;
-    ++line_;
+  absl::Status scan_plain(absl::string_view bytes) {
+    const char* place = bytes.data();
+    const char* const end = place + bytes.size();
+    while (place < end) {
+      const char* const feed = static_cast<const char*>(std::memchr(place, '\n', end - place));
+      const char* const stop = feed == nullptr ? end : feed;
+      look_for_text({place, static_cast<size_t>(stop - place)});
+      offset_ += stop - place + (feed != nullptr ? 1 : 0);
+      RETURN_IF_ERROR(check_row_bytes());
+      if (feed != nullptr) {
+        ++line_;
+        end_row();
+      }
+      place = stop + 1;
+    }
+    return absl::OkStatus();
+  }
+
+  // A quote in a quoted cell ends it. One that follows at once opens it again: the two stand for a
+  // quote. So no byte behind a mark is looked at, which may be in the next block.
+  absl::Status scan_quoted(absl::string_view block) {
+    marks_.resize(kBlockBytes + 8);
+    const int64_t begin = offset_;
+    const int64_t count = index_marks_(block.data(), static_cast<int64_t>(block.size()),
+                                       *options_.quoted_delimiter, marks_.data());
+    int64_t looked_at = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t place = marks_[i];
+      offset_ = begin + place;
+      look_for_text(block.substr(looked_at, place - looked_at));
+      looked_at = place + 1;
+      if (block[place] == '"') {
+        find_quote();
+      } else if (block[place] == '\n') {
+        ++offset_;
+        ++line_;
+        RETURN_IF_ERROR(check_row_bytes());
+        if (!in_quotes_) end_row();
+      } else if (!in_quotes_) {
+        blank_ = false;
+        cell_begin_ = offset_ + 1;
+      }
+    }
+    look_for_text(block.substr(looked_at));
+    offset_ = begin + static_cast<int64_t>(block.size());
+    return check_row_bytes();
+  }
+
+  // At offset_.
+  void find_quote() {
+    blank_ = false;
+    if (in_quotes_) {
+      in_quotes_ = false;
+      reopens_at_ = offset_ + 1;
+    } else if (offset_ == cell_begin_) {
+      in_quotes_ = true;
+      open_.quoted = true;
+      quote_line_ = line_;
+    } else if (offset_ == reopens_at_) {
+      in_quotes_ = true;
+    }
+  }
+
+  void look_for_text(absl::string_view bytes) {
+    for (size_t i = 0; blank_ && i < bytes.size(); ++i) blank_ = bytes[i] == '\r';
+  }
+
+  absl::Status check_row_bytes() const {
+    if (offset_ - row_begin_ <= kMaxLineBytes) return absl::OkStatus();
+    if (in_quotes_) return endless_cell(absl::StrCat(" within ", kMaxLineBytes, " bytes"));
+    return absl::DataLossError(
+        absl::StrCat("line ", row_line_, ": more than ", kMaxLineBytes, " bytes"));
+  }
+
+  absl::Status endless_cell(absl::string_view within) const {
+    return absl::DataLossError(absl::StrCat("line ", quote_line_,
+                                            ": the quoted cell that begins here does not end",
+                                            within, kLiteralQuotesAdvice));
+  }
+
+  // Behind its last line.
+  void end_row() {
+    row_begin_ = cell_begin_ = offset_;
+    row_line_ = line_;
     open_.end = offset_;
     if (!std::exchange(blank_, true)) ++open_.rows;
-    const bool full = open_.rows == kGroupRows || open_.end - open_.begin >= kGroupBytes;
+    const bool full =
+        open_.rows == options_.group_rows || open_.end - open_.begin >= options_.group_bytes;
     if (open_.rows == 0 || !(full || header_due_)) return;
     const int64_t next_row = header_due_ ? 0 : open_.first_row + open_.rows;
     if (std::exchange(header_due_, false)) {
@@ -69,13 +156,23 @@ class LineScanner {
         .begin = offset_, .end = offset_, .first_row = next_row, .rows = 0, .first_line = line_};
   }
 
+  const LineIndexOptions options_;
+  const IndexMarks index_marks_ = index_marks(best_instruction_set());
+  std::vector<uint32_t> marks_;  // of a block
   bool header_due_;
-  bool blank_ = true;  // the line so far
+  bool blank_ = true;  // the row so far
   int64_t offset_;
-  int64_t line_begin_;
+  int64_t row_begin_;
   int64_t line_ = 1;
+  int64_t row_line_ = 1;  // where the row begins
   LineGroup open_;
   LineIndex index_;
+
+  // With quoted cells. A quote opens a cell at cell_begin_ and continues it at reopens_at_.
+  bool in_quotes_ = false;
+  int64_t cell_begin_;
+  int64_t reopens_at_ = -1;
+  int64_t quote_line_ = 1;
 };
 
 absl::Status became_shorter() {
@@ -84,16 +181,18 @@ absl::Status became_shorter() {
 
 }  // namespace
 
-absl::StatusOr<LineIndex> index_lines(ReadableFile& file, bool with_header) {
+absl::StatusOr<LineIndex> index_lines(ReadableFile& file, const LineIndexOptions& options) {
   std::array<char, kByteOrderMark.size()> start = {};
   ASSIGN_OR_RETURN(const int64_t got, file.read_at(0, start.size(), start.data()));
   const bool is_marked = absl::string_view(start.data(), got) == kByteOrderMark;
   const int64_t begin = is_marked ? got : 0;
-  LineScanner scanner(with_header, begin);
+  LineScanner scanner(options, begin);
   const int64_t size = file.size_bytes();
-  const std::unique_ptr<char[]> buffer(new char[std::clamp<int64_t>(size, 1, kReadBytes)]);
+  const int64_t most = std::clamp<int64_t>(size, 1, options.read_bytes);
+  const std::unique_ptr<char[]> buffer(new char[most + kTextPadding]);
+  std::memset(buffer.get() + most, 0, kTextPadding);
   for (int64_t offset = begin; offset < size;) {
-    const int64_t wanted = std::min(kReadBytes, size - offset);
+    const int64_t wanted = std::min(options.read_bytes, size - offset);
     ASSIGN_OR_RETURN(const int64_t count, file.read_at(offset, wanted, buffer.get()));
     if (count < wanted) return became_shorter();
     RETURN_IF_ERROR(scanner.scan({buffer.get(), static_cast<size_t>(count)}));

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,14 +17,20 @@ namespace millrace {
 
 inline constexpr int64_t kMaxLineBytes = 16 << 20;
 
+// Advice that ends messages about quotes.
+inline constexpr absl::string_view kLiteralQuotesAdvice =
+    "; set csv { literal_quotes: true } if quotes are characters like others";
+
 // Lines of a file: bytes [begin, end), in which rows [first_row, first_row + rows) stand, one in
-// each line that is not blank. Lines count from 1, blank ones too.
+// each line that is not blank. A row whose quoted cells hold line feeds takes several lines. Lines
+// count from 1, blank ones too.
 struct LineGroup {
   int64_t begin = 0;
   int64_t end = 0;
   int64_t first_row = 0;
   int64_t rows = 0;
   int64_t first_line = 1;
+  bool quoted = false;  // some cell is quoted
   friend bool operator==(const LineGroup&, const LineGroup&) = default;
 };
 
@@ -34,10 +41,22 @@ struct LineIndex {
   std::vector<LineGroup> groups;
 };
 
-// Looks through a file once for its line ends, behind a byte order mark. `with_header`: the first
-// line that is not blank is no row. Groups end after 16384 rows or 8 MiB. Errors: those of reading;
-// DataLoss for a line beyond kMaxLineBytes, with its number, and for a file that became shorter.
-absl::StatusOr<LineIndex> index_lines(ReadableFile& file, bool with_header);
+struct LineIndexOptions {
+  bool with_header = false;  // the first line that is not blank is no row
+  // Separates the cells of a line, of which each that begins with a quote ends at the next single
+  // quote; inside, two quotes stand for one, and line feeds end no row. None: quotes are characters
+  // like others.
+  std::optional<char> quoted_delimiter = std::nullopt;
+  // A group ends after `group_rows`, or after the row that reaches `group_bytes`.
+  int64_t group_rows = 16384;
+  int64_t group_bytes = 8 << 20;
+  int64_t read_bytes = 1 << 20;  // at once
+};
+
+// Looks through a file once for its line ends, behind a byte order mark. Errors: those of reading;
+// DataLoss for a row beyond kMaxLineBytes and for a quoted cell that does not end, with the line
+// where it begins, and for a file that became shorter.
+absl::StatusOr<LineIndex> index_lines(ReadableFile& file, const LineIndexOptions& options);
 
 // The bytes of one group. The last line ends with a line feed too, and kTextPadding + `more`
 // readable bytes stand behind it.

@@ -35,9 +35,10 @@ const HostileCase kCases[] = {
     {"NoDelimiter", "and not none", "",
      R"(millrace train job.textproto --set 'train.train_data.csv.delimiter=""')", 64,
      R"(millrace: *delimiter is ""*)"},
-    {"DelimiterOfListsAndCells", "lists and cells need two delimiters", "",
-     R"(millrace train job.textproto --set 'train.train_data.csv.list_delimiter=","')", 64,
-     "millrace: *list_delimiter*"},
+    {"DelimiterOfListsAndCells", "lists and cells need two delimiters where no cell is quoted", "",
+     R"(millrace train job.textproto --set 'train.train_data.csv={list_delimiter: "," )"
+     R"(literal_quotes: true}')",
+     64, "millrace: *list_delimiter*literal_quotes*"},
     {"CsvOptionsOfOrc", "options of another format", "",
      "millrace train job.textproto --set 'train.train_data.format=ORC'", 64, "millrace: *csv*ORC*"},
     {"SplitTurnedAround", "a range that ends before it begins", "",

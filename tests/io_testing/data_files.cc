@@ -21,6 +21,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "base/file_system.h"
 #include "base/random/philox.h"
 #include "io/format/crc32c.h"
@@ -101,12 +102,14 @@ std::string csv_value(int64_t value) { return absl::StrCat(value); }
 std::string csv_value(const std::string& value) { return value; }
 
 std::string csv_cell(const TestColumn& column, int64_t row) {
-  return std::visit(
+  const std::string cell = std::visit(
       [row](const auto& rows) {
         return absl::StrJoin(rows[row], "|",
                              [](std::string* out, const auto& value) { *out += csv_value(value); });
       },
       column.rows);
+  if (cell.find_first_of("\",\r\n") == std::string::npos) return cell;
+  return absl::StrCat("\"", absl::StrReplaceAll(cell, {{"\"", "\"\""}}), "\"");
 }
 
 absl::Status write_csv(const TestTable& table, const std::string& path) {

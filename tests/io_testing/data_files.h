@@ -37,7 +37,7 @@ std::string text_of_row(const TestColumn& column, int64_t row);
 
 // Writes a file of any format. Row groups (stripes) have `group_rows` rows, 0: all in one; the
 // other formats have none in their files.
-//   CSV: with a header line and lists separated by "|".
+//   CSV: with a header line and lists separated by "|"; a cell is quoted if it must be.
 //   TFRECORD: numbers as float32; compressed if the path ends with ".gz".
 //   LIBSVM: for `fields` = columns - 1. The first column is the label; of the others, the f-th is
 //   field f, integers as f:integer:1 and numbers as f:0:number. No text.
