@@ -42,6 +42,18 @@ class DataLookTest : public testing::Test {
   const std::string directory_ = fresh_test_dir();
 };
 
+TEST_F(DataLookTest, ReadsQuotedCells) {
+  std::string text = "\"label\";\"city, country\"\r\n";
+  for (int i = 0; i < 100; ++i) {
+    absl::StrAppend(&text, "\"", i % 2, "\";\"city ", i % 4, ";\n\"\"x\"\"\"\r\n");
+  }
+  ASSERT_OK_AND_ASSIGN(const DataLook look, this->look({.paths = {write("a.csv", text)}}));
+  EXPECT_EQ(look.train.rows, 100);
+  EXPECT_EQ(look.train.label.positives, 50);
+  EXPECT_EQ(named(look, "label").kind, ValueKind::kInteger);
+  EXPECT_EQ(named(look, "city, country").kind, ValueKind::kText);
+}
+
 TEST_F(DataLookTest, ReadsEveryFormatAlike) {
   std::vector<DataLook> looks;
   for (const auto format : {DataConfig::ORC, DataConfig::PARQUET, DataConfig::TFRECORD}) {

@@ -1,7 +1,9 @@
 #include "io/look/file_guess.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
@@ -13,6 +15,8 @@
 #include "base/path/rereadable.h"
 #include "base/status_macros.h"
 #include "io/file_reader.h"
+#include "io/format/cell_index.h"
+#include "io/format/row_tile.h"
 
 namespace millrace {
 namespace {
@@ -51,27 +55,57 @@ absl::string_view first_line_and_rest(absl::string_view head) {
   return head;
 }
 
-absl::string_view first_line(absl::string_view head) {
-  head = first_line_and_rest(head);
-  head = head.substr(0, head.find('\n'));
-  if (absl::EndsWith(head, "\r")) head.remove_suffix(1);
-  return head;
-}
-
-// The usual delimiter that occurs most often; a comma if none does.
-char find_delimiter(absl::string_view line) {
-  char best = ',';
-  int64_t most = 0;
-  for (const char delimiter : {'\t', ',', ';', '|'}) {
-    const int64_t count = std::count(line.begin(), line.end(), delimiter);
-    if (count <= most) continue;
-    most = count;
-    best = delimiter;
+// The usual delimiter that occurs most often in the first row outside of quoted cells; a comma if
+// none does. `quoted`: a quote begins a quoted cell at the begin of the row and behind any usual
+// delimiter.
+char find_delimiter(absl::string_view text, bool quoted) {
+  constexpr absl::string_view kUsual = "\t,;|";
+  std::array<int64_t, kUsual.size()> counts = {};
+  bool in_quotes = false, cell_begins = quoted;
+  for (const char c : text) {
+    if (c == '\n' && !in_quotes) break;
+    const size_t delimiter = in_quotes ? absl::string_view::npos : kUsual.find(c);
+    if (c == '"' && (in_quotes || cell_begins)) in_quotes = !in_quotes;
+    // Behind the closing quote another one continues the cell: the two stand for a quote.
+    cell_begins = quoted && (delimiter != absl::string_view::npos || (c == '"' && !in_quotes));
+    if (delimiter != absl::string_view::npos) ++counts[delimiter];
   }
-  return best;
+  if (in_quotes) return find_delimiter(text, false);
+  const auto most = std::max_element(counts.begin(), counts.end());
+  return *most == 0 ? ',' : kUsual[most - counts.begin()];
 }
 
-bool is_typed(const std::vector<absl::string_view>& cells) {
+// True if most cells that begin with a quote are no quoted ones: text follows the closing quote, or
+// `text` is a whole file and there is none.
+bool has_literal_quotes(absl::string_view text, char delimiter, bool is_whole_file) {
+  RowTile tile(delimiter, 0);
+  int64_t quoted = 0, faults = 0;
+  while (!text.empty() && tile.find(text.data(), static_cast<int64_t>(text.size()), true)) {
+    quoted += tile.quoted_cells();
+    faults += tile.fault_count();
+    text.remove_prefix(tile.source_bytes());
+  }
+  if (!text.empty() && is_whole_file) {
+    ++quoted;
+    ++faults;
+  }
+  return 2 * faults > quoted;
+}
+
+// The cells of the first row.
+std::vector<std::string> first_cells(absl::string_view text, char delimiter, bool quoted) {
+  if (text.empty()) return {""};
+  RowTile tile(delimiter, 0);
+  std::vector<std::string> cells;
+  if (!tile.find(text.data(), static_cast<int64_t>(text.size()), quoted)) {
+    tile.find(text.data(), static_cast<int64_t>(text.size()), false);
+  }
+  for (int64_t cell = 0; cell < tile.cells(0); ++cell) cells.emplace_back(tile.cell(cell));
+  if (absl::EndsWith(cells.back(), "\r")) cells.back().pop_back();
+  return cells;
+}
+
+bool is_typed(const std::vector<std::string>& cells) {
   return std::all_of(cells.begin(), cells.end(), [](absl::string_view cell) {
     const size_t colon = cell.rfind(':');
     if (colon == 0 || colon == absl::string_view::npos) return false;
@@ -80,7 +114,7 @@ bool is_typed(const std::vector<absl::string_view>& cells) {
   });
 }
 
-bool is_header(const std::vector<absl::string_view>& cells) {
+bool is_header(const std::vector<std::string>& cells) {
   absl::flat_hash_set<absl::string_view> seen;
   return std::all_of(cells.begin(), cells.end(), [&](absl::string_view cell) {
     double number = 0;
@@ -88,11 +122,16 @@ bool is_header(const std::vector<absl::string_view>& cells) {
   });
 }
 
-void guess_csv(absl::string_view head, CsvConfig* csv) {
-  const absl::string_view line = first_line(head);
-  const char delimiter = find_delimiter(line);
+void guess_csv(std::string head, bool is_whole_file, CsvConfig* csv) {
+  head += '\n';  // the last line has none, or is cut off
+  const size_t size = head.size();
+  head.append(kTextPadding, '\0');
+  const absl::string_view text = first_line_and_rest({head.data(), size});
+  const char delimiter = find_delimiter(text, true);
   if (delimiter != ',') csv->set_delimiter(std::string(1, delimiter));
-  const std::vector<absl::string_view> cells = absl::StrSplit(line, delimiter);
+  const bool literal_quotes = has_literal_quotes(text, delimiter, is_whole_file);
+  if (literal_quotes) csv->set_literal_quotes(true);
+  const std::vector<std::string> cells = first_cells(text, delimiter, !literal_quotes);
   if (is_typed(cells)) {
     csv->set_header(CsvConfig::TYPED);
   } else if (!is_header(cells)) {
@@ -147,7 +186,8 @@ absl::StatusOr<DataConfig> guess_file(FileSystem& files, const std::string& path
     if (!absl::StrContains(first_line_and_rest(head), '\n')) {
       ASSIGN_OR_RETURN(head, read_head(*file, kMaxHeadBytes));
     }
-    guess_csv(head, config.mutable_csv());
+    const bool is_whole_file = static_cast<int64_t>(head.size()) == file->size_bytes();
+    guess_csv(std::move(head), is_whole_file, config.mutable_csv());
     if (config.csv().ByteSizeLong() == 0) config.clear_csv();
   }
   return config;

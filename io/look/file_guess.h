@@ -16,7 +16,8 @@ namespace millrace {
 // or 16 MiB of text whose first line is longer.
 // Of libffm's files, `libsvm.fields` is one more than the greatest field that was read.
 // Delimited text has a header if no cell of its first line is a number or empty, and no two are
-// equal.
+// equal. Its quotes are literal if most cells that begin with one are no quoted cells: text follows
+// the closing quote, or there is none.
 // Errors: those of the file system; InvalidArgument for a directory, a pipe and a format that
 // neither the extension nor the content tells; DataLoss for an empty file. All name the file.
 absl::StatusOr<DataConfig> guess_file(FileSystem& files, const std::string& path);

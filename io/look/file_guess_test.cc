@@ -52,6 +52,39 @@ TEST_F(FileGuessTest, TextWithoutAHeaderGetsNames) {
   EXPECT_EQ(repeated.csv().column_size(), 3) << "equal cells are no names";
 }
 
+TEST_F(FileGuessTest, QuotedCellsAreNeitherDelimitersNorLineEnds) {
+  ASSERT_OK_AND_ASSIGN(
+      const DataConfig config,
+      guess("a.csv", "\"name, of; the\nuser\";\"a \"\"b, c\"\", d\"\n\"x\";\"1\"\n"));
+  EXPECT_EQ(config.csv().delimiter(), ";");
+  EXPECT_THAT(config.csv().column(), IsEmpty());
+  EXPECT_FALSE(config.csv().has_literal_quotes());
+  ASSERT_OK_AND_ASSIGN(const DataConfig numbers, guess("b.csv", "\"1\",\"a,b\",\"2\"\r\n"));
+  EXPECT_EQ(numbers.csv().column_size(), 3);
+  ASSERT_OK_AND_ASSIGN(const DataConfig typed, guess("c.csv", "\"user:token\",\"x:float\"\nu,1\n"));
+  EXPECT_EQ(typed.csv().header(), CsvConfig::TYPED);
+}
+
+TEST_F(FileGuessTest, QuotesAreLiteralIfMostCellsAreNotQuotedOnes) {
+  ASSERT_OK_AND_ASSIGN(const DataConfig inches,
+                       guess("a.csv", "size,n\n\"5\" pipe\",1\n\"2\" pipe\",2\n\"pipe\",3\n"));
+  EXPECT_TRUE(inches.csv().literal_quotes());
+  ASSERT_OK_AND_ASSIGN(const DataConfig endless, guess("b.csv", "size,n\n\"5,1\n6,2\n"));
+  EXPECT_TRUE(endless.csv().literal_quotes());
+  ASSERT_OK_AND_ASSIGN(const DataConfig header, guess("c.csv", "\"size;n\n5;1\n"));
+  EXPECT_TRUE(header.csv().literal_quotes());
+  EXPECT_EQ(header.csv().delimiter(), ";");
+  EXPECT_THAT(header.csv().column(), IsEmpty());
+  ASSERT_OK_AND_ASSIGN(const DataConfig one,
+                       guess("d.csv", "size,n\n\"5\" pipe\",1\n\"pipe\",2\n\"pipe\",3\n"));
+  EXPECT_FALSE(one.csv().literal_quotes()) << "one bad cell of three";
+}
+
+TEST_F(FileGuessTest, BlankLinesAlone) {
+  ASSERT_OK_AND_ASSIGN(const DataConfig config, guess("a.csv", "\n\r\n"));
+  EXPECT_EQ(config.csv().column_size(), 1);
+}
+
 TEST_F(FileGuessTest, ATypedHeaderTellsTheFormatOfAnyExtension) {
   ASSERT_OK_AND_ASSIGN(const DataConfig config,
                        guess("a.inter", "\xef\xbb\xbfuser_id:token\trating:float\n1\t3\n"));

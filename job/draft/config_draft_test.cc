@@ -124,6 +124,18 @@ TEST_F(ConfigDraftTest, ColumnsWithoutNamesAreARange) {
   EXPECT_THAT(config, HasSubstr("feature { name: \"column_{2..3}\" transform { hash {} } }"));
 }
 
+TEST_F(ConfigDraftTest, QuotedCellsOfASpreadsheet) {
+  std::string text = "\"label\";\"city, \"\"country\"\"\"\n";
+  for (int i = 0; i < 200; ++i) {
+    absl::StrAppend(&text, "\"", i % 2, "\";\"", i % 5, ";\na\"\n");
+  }
+  ASSERT_OK_AND_ASSIGN(const std::string config, draft({.paths = {write("a.csv", text)}}));
+  const TrainConfig train = parse(config).train();
+  EXPECT_EQ(train.train_data().csv().delimiter(), ";");
+  EXPECT_EQ(train.feature(1).name(), "city, \"country\"");
+  EXPECT_TRUE(train.feature(1).transform(0).has_hash());
+}
+
 TEST_F(ConfigDraftTest, SaysWhyColumnsAreLeftOut) {
   std::string text = "label,constant,row,x\n";
   for (int i = 0; i < 200; ++i) absl::StrAppend(&text, i % 2, ",1,", i, ",", i % 5, "\n");

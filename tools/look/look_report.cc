@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/utf8/characters.h"
@@ -20,8 +21,9 @@ constexpr size_t kLineBytes = 80;
 constexpr size_t kPathBytes = 48;
 constexpr size_t kMaxFiles = 50;
 
-// The begin of a text of UTF-8, in at most `limit` bytes; "~" marks the cut.
-std::string cut(const std::string& text, size_t limit) {
+// The begin of a text of UTF-8 on one line, in at most `limit` bytes; "~" marks the cut.
+std::string cut(std::string text, size_t limit) {
+  for (char& c : text) c = absl::ascii_iscntrl(static_cast<unsigned char>(c)) ? ' ' : c;
   if (text.size() <= limit) return text;
   size_t end = limit - 1;
   while (end > 0 && continues_character(text[end])) --end;

@@ -60,6 +60,12 @@ TEST(LookReport, FitsATerminalOf80Columns) {
   EXPECT_THAT(text, HasSubstr("not read: s: struct<"));
 }
 
+TEST(LookReport, ANameWithALineBreakIsOnOneLine) {
+  DataLook look = example();
+  look.train.columns[0].name = "price\n(USD)";
+  EXPECT_THAT(look_text(look), HasSubstr("price (USD)"));
+}
+
 TEST(LookReport, ShowsStatisticsInUnits) {
   const std::string text = look_text(example());
   for (const char* part : {"data: Parquet, 2 files, 100000 rows, 2 columns", "~123k", "25.0",
