@@ -15,6 +15,10 @@ absl::string_view describe(ValueType type) {
   return "";
 }
 
+bool is_number(ValueType type) {
+  return type == ValueType::kInt64 || type == ValueType::kUint64 || type == ValueType::kDouble;
+}
+
 int64_t Column::bytes() const {
   const size_t words = offsets.size() + int64s.size() + doubles.size();
   return static_cast<int64_t>(words * sizeof(int64_t)) +
@@ -25,6 +29,12 @@ void make_jagged(Column& column) {
   if (!column.offsets.empty()) return;
   column.offsets.resize(column.rows + 1);
   std::iota(column.offsets.begin(), column.offsets.end(), 0);
+}
+
+void append_empty_rows(int64_t count, Column* column) {
+  make_jagged(*column);
+  column->offsets.resize(column->offsets.size() + count, column->offsets.back());
+  column->rows += count;
 }
 
 void simplify_offsets(Column& column) {

@@ -15,11 +15,14 @@ enum class ValueType {
   kUint64,  // unsigned 64-bit integers: kept as their 64 bits
   kDouble,  // float32, float64
   kString,  // text and bytes
-  kText,    // delimited text, which becomes whichever of the above it is asked for
+  kText,    // cells of delimited text, which become whichever of the above they are asked for
 };
 
 // "integers", "text", ... for messages.
 absl::string_view describe(ValueType type);
+
+// Returns true for integers and doubles: the types that a column of numbers may have in turn.
+bool is_number(ValueType type);
 
 // Many short texts in one piece of memory.
 class StringValues {
@@ -72,6 +75,9 @@ struct Column {
 // Writes the offsets out where they were left out: from here on every row says how many values it
 // has.
 void make_jagged(Column& column);
+
+// Appends rows without a value.
+void append_empty_rows(int64_t count, Column* column);
 
 // Leaves the offsets out if every row has one value. REQUIRES: there are rows + 1 of them.
 void simplify_offsets(Column& column);

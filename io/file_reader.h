@@ -26,11 +26,13 @@ struct FileColumn {
   bool supported = true;  // false: of a type we do not read, such as a struct
   ValueType type = ValueType::kInt64;
   std::string type_name;  // as the format calls it, for messages
+  // True if no row has a value, of whatever type: `type` is kText then.
+  bool is_empty = false;
 };
 
 struct ColumnRequest {
   int64_t column = 0;  // index into columns()
-  // The column's type, or what delimited text is to become; kText: whole cells as kString, whatever
+  // The column's type, or what kText is to become; kText: whole cells as kString, whatever
   // CsvConfig.list_delimiter says.
   ValueType as = ValueType::kInt64;
   friend bool operator==(const ColumnRequest&, const ColumnRequest&) = default;

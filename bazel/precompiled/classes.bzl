@@ -340,6 +340,8 @@ CLASSES = {
     "io/files": {
         "file_set": "proto",
         "file_set_test": "proto",
+        "set_column": "proto",
+        "set_column_test": "proto",
     },
     "io/format": {
         "arrow_columns": "proto",

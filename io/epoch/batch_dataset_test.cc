@@ -86,6 +86,57 @@ TEST(BatchDatasetTest, ReadsRealOrcInOrder) {
   EXPECT_NEAR(positives / rows, 0.03, 0.005);
 }
 
+// Makes ids small enough for doubles, and converts them if `doubles`, as pandas does where some are
+// missing.
+void store_ids(TestTable& table, bool doubles) {
+  for (TestColumn& column : table.columns) {
+    auto* ids = std::get_if<TestColumn::Rows<int64_t>>(&column.rows);
+    if (ids == nullptr) continue;
+    TestColumn::Rows<double> numbers;
+    for (std::vector<int64_t>& row : *ids) {
+      for (int64_t& id : row) id %= int64_t{1} << 50;
+      numbers.emplace_back(row.begin(), row.end());
+    }
+    if (doubles) column.rows = std::move(numbers);
+  }
+}
+
+// Integers in some files and doubles in others, in any order, give what integers in all give.
+TEST(BatchDatasetTest, NumbersMayHaveAnotherTypeInEachFile) {
+  const std::string dir = fresh_test_dir();
+  std::vector<std::string> ints, doubles;
+  for (const int64_t file : {0, 1, 2}) {
+    TestTable table = criteo_like_table(50, kDense, kSparse, 50 * file);
+    store_ids(table, /*doubles=*/false);
+    ints.push_back(absl::StrCat(dir, "/i", file, ".parquet"));
+    doubles.push_back(absl::StrCat(dir, "/d", file, ".parquet"));
+    ASSERT_OK(write_data_file(table, DataConfig::PARQUET, 30, ints.back()));
+    store_ids(table, /*doubles=*/true);
+    ASSERT_OK(write_data_file(table, DataConfig::PARQUET, 30, doubles.back()));
+  }
+  TrainConfig hashed = criteo_like_features(kDense, kSparse);
+  for (FeatureConfig& feature : *hashed.mutable_feature()) {
+    if (feature.kind() == FeatureConfig::SPARSE) feature.add_transform()->mutable_hash();
+  }
+  for (const TrainConfig& features : {criteo_like_features(kDense, kSparse), hashed}) {
+    const auto read = [&](std::vector<std::string> paths) {
+      DatasetOptions options = options_for(std::move(paths));
+      options.schema = *FeatureSchema::create(features);
+      options.data.set_shuffle_rows(1000);
+      const absl::StatusOr<std::vector<Batch>> batches = read_epoch(options);
+      EXPECT_OK(batches);
+      std::string bytes;
+      for (const Batch& batch : batches.value_or(std::vector<Batch>())) bytes += bytes_of(batch);
+      return bytes;
+    };
+    const std::string right = read(ints);
+    ASSERT_FALSE(right.empty());
+    EXPECT_TRUE(read({doubles[0], ints[1], ints[2]}) == right) << "doubles first";
+    EXPECT_TRUE(read({ints[0], ints[1], doubles[2]}) == right) << "doubles last";
+    EXPECT_TRUE(read(doubles) == right) << "doubles alone";
+  }
+}
+
 // The conformance suite: the same content in every format gives the same batches.
 TEST(BatchDatasetTest, EveryFormatGivesTheSameBatches) {
   const TestTable table = criteo_like_table(500, kDense, kSparse);

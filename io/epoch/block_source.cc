@@ -273,7 +273,9 @@ absl::StatusOr<std::vector<Column>> BlockReader::read_columns(const Unit& unit, 
   ASSIGN_OR_RETURN(FileSet::OpenFile * open, file(unit.file));
   std::vector<ColumnRequest> requests;
   for (const BlockSource::Request& request : source_.requests_) {
-    requests.push_back({.column = open->columns[request.column], .as = request.as});
+    const int64_t column = open->columns[request.column];
+    const ValueType type = open->reader->columns()[column].type;  // of this file
+    requests.push_back({.column = column, .as = type == ValueType::kText ? request.as : type});
   }
   return open->reader->read({unit.group, unit.begin, unit.count}, requests, bad);
 }

@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "io/feature/feature_check.h"
 #include "io/feature/transform_check.h"
+#include "io/transform/cast_transform.h"
 #include "io/transform/create_transform.h"
 #include "io/transform/id_lists.h"
 
@@ -187,7 +188,8 @@ absl::StatusOr<FeatureTransform> FeatureTransform::create(const FeatureConfig& f
   const std::string what =
       absl::StrCat("feature \"", feature.name(), "\" from column \"", column_of(feature), "\"");
   RETURN_IF_ERROR(transform.check_default(), what);
-  ASSIGN_OR_RETURN(Steps steps, transform.make_steps(feature, column), what);
+  ASSIGN_OR_RETURN(Steps steps, transform.make_steps(feature), what);
+  RETURN_IF_ERROR(transform.fit_to_column(feature, column, steps), what);
   for (const Step& step : steps) RETURN_IF_ERROR(step.transform->prepare(files), what);
   transform.steps_ = std::move(steps);
   return transform;
@@ -205,15 +207,12 @@ absl::Status FeatureTransform::check_default() const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<FeatureTransform::Steps> FeatureTransform::make_steps(const FeatureConfig& feature,
-                                                                     ValueType column) {
-  const bool is_text = column == ValueType::kText;
-  reads_as_ = !is_text ? column : wants_ids_ ? ValueType::kInt64 : ValueType::kDouble;
+absl::StatusOr<FeatureTransform::Steps> FeatureTransform::make_steps(const FeatureConfig& feature) {
   Steps steps;
-  size_t crosses = 0, idle_casts = 0;
-  ValueType type = reads_as_;
-  for (int i = 0; i < feature.transform_size(); ++i) {
-    const TransformConfig& config = feature.transform(i);
+  size_t crosses = 0;
+  for (const TransformConfig& config : feature.transform()) {
+    // Casts at the beginning change nothing in a column of integers.
+    if (config.has_cast() && steps.size() == leading_casts_) ++leading_casts_;
     Step& step = steps.emplace_back();
     ASSIGN_OR_RETURN(step.transform, create_transform(config, crosses));
     if (config.has_custom()) {
@@ -221,20 +220,23 @@ absl::StatusOr<FeatureTransform::Steps> FeatureTransform::make_steps(const Featu
                                      config.custom().name(), "\"");
     }
     crosses += config.has_cross() ? 1 : 0;
-    if (i == 0 && is_text) type = reads_as_ = type_for_text(step.transform->takes());
-    // Casts at the beginning change nothing in a column of integers.
-    if (config.has_cast() && is_integer(reads_as_) && static_cast<int>(idle_casts) == i) {
-      ++idle_casts;
-    }
+  }
+  return steps;
+}
+
+absl::Status FeatureTransform::check_steps(const FeatureConfig& feature, ValueType type,
+                                           Steps& steps) const {
+  for (size_t i = 0; i < steps.size(); ++i) {
+    Step& step = steps[i];
     if (i > 0) {
       steps[i - 1].must_give_ids =
           !steps[i - 1].gives_text && step.transform->takes() != Transform::Takes::kNumbers;
     }
-    ASSIGN_OR_RETURN(type, type_after(*step.transform, transform_name(config), type));
+    const absl::string_view name = transform_name(feature.transform(static_cast<int>(i)));
+    ASSIGN_OR_RETURN(type, type_after(*step.transform, name, type));
     step.gives_text = type == ValueType::kString;
   }
   if (!steps.empty()) steps.back().must_give_ids = wants_ids_;
-  steps.erase(steps.begin(), steps.begin() + idle_casts);
   if (wants_ids_ && !is_integer(type)) {
     return absl::InvalidArgumentError(absl::StrCat(FeatureConfig::Kind_Name(feature.kind()),
                                                    " needs integers and gets ", describe(type),
@@ -244,7 +246,24 @@ absl::StatusOr<FeatureTransform::Steps> FeatureTransform::make_steps(const Featu
     return absl::InvalidArgumentError(
         absl::StrCat(FeatureConfig::Kind_Name(feature.kind()), " needs numbers and gets text"));
   }
-  return steps;
+  return absl::OkStatus();
+}
+
+absl::Status FeatureTransform::fit_to_column(const FeatureConfig& feature, ValueType column,
+                                             Steps& steps) {
+  reads_as_ = column;
+  if (column == ValueType::kText) {
+    reads_as_ = !steps.empty() ? type_for_text(steps[0].transform->takes())
+                : wants_ids_   ? ValueType::kInt64
+                               : ValueType::kDouble;
+  }
+  if (!is_number(column)) return check_steps(feature, reads_as_, steps);
+  // Other files, also of later windows, may have another type of number.
+  if (check_steps(feature, ValueType::kDouble, steps).ok()) return absl::OkStatus();
+  const bool is_double = column == ValueType::kDouble;
+  RETURN_IF_ERROR(check_steps(feature, is_double ? ValueType::kInt64 : column, steps));
+  cast_ = make_cast_transform();
+  return absl::OkStatus();
 }
 
 absl::Status FeatureTransform::take_weights(const FeatureInput& input, IdColumn* list) const {
@@ -281,12 +300,14 @@ absl::StatusOr<FeatureValues> FeatureTransform::run(const FeatureInput& input,
   const Column& column = input.column;
   FeatureValues values;
   values.list.rows = column.rows;
+  absl::Span<const Step> steps = steps_;
+  if (is_integer(column.type)) steps.remove_prefix(leading_casts_);
   // Integers stay integers until a step (or the feature) wants numbers.
   const bool first_takes_ids =
-      !steps_.empty() && steps_[0].transform->takes() != Transform::Takes::kNumbers;
+      !steps.empty() && steps[0].transform->takes() != Transform::Takes::kNumbers;
   values.are_ids =
       column.type == ValueType::kInt64 ||
-      (column.type == ValueType::kUint64 && (first_takes_ids || (steps_.empty() && wants_ids_)));
+      (column.type == ValueType::kUint64 && (first_takes_ids || (steps.empty() && wants_ids_)));
   if (values.are_ids) {
     values.list.values = input.owned != nullptr ? std::move(input.owned->int64s) : column.int64s;
   } else if (column.type != ValueType::kString) {
@@ -305,7 +326,10 @@ absl::StatusOr<FeatureValues> FeatureTransform::run(const FeatureInput& input,
   values.list.offsets = input.owned != nullptr ? std::move(input.owned->offsets) : column.offsets;
   absl::Span<const size_t> missing_places;
   if (missing != nullptr) missing_places = *missing;
-  RETURN_IF_ERROR(apply_steps(input, missing_places, &values));
+  if (cast_ != nullptr && column.type == ValueType::kDouble) {
+    RETURN_IF_ERROR(cast_->apply(input, &values));
+  }
+  RETURN_IF_ERROR(apply_steps(steps, input, missing_places, &values));
   return values;
 }
 
@@ -322,13 +346,13 @@ absl::Status FeatureTransform::check_form(const Step& step, const Column& column
                                           "; this is an error of the transform"));
 }
 
-absl::Status FeatureTransform::apply_steps(const FeatureInput& input,
+absl::Status FeatureTransform::apply_steps(absl::Span<const Step> steps, const FeatureInput& input,
                                            absl::Span<const size_t> missing,
-                                           FeatureValues* values) const {
+                                           FeatureValues* values) {
   const auto count = [&] {
     return values->are_ids ? values->list.values.size() : values->numbers.size();
   };
-  for (const Step& step : steps_) {
+  for (const Step& step : steps) {
     const size_t before = count();
     RETURN_IF_ERROR(step.transform->apply(input, values));
     if (step.checked_as.empty()) continue;

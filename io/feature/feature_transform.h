@@ -28,6 +28,10 @@ namespace millrace {
 // features and ids, numbers for other features. A default replaces the result: no transform is
 // applied to it. Immutable; thread-safe.
 //
+// A column of numbers may hold integers in one file and doubles in another: what was created for
+// one type of number takes all of them. Where the transforms, or the feature without one, need
+// integers, a double becomes the integer that equals it, as by the transform `cast`.
+//
 // Adds bad rows to FeatureInput::bad. A bad row also gets a value, so that all columns keep the
 // same length. A row is also bad if a registered transform makes a number of it that is not finite.
 // Results of a registered transform that do not belong to the rows (too many values, say, or
@@ -40,12 +44,12 @@ class FeatureTransform {
   static absl::StatusOr<FeatureTransform> create(const FeatureConfig& feature, ValueType column,
                                                  LabelRange labels, FileSystem& files);
 
-  // Returns the type as which the column must be read: for delimited text the type that the first
-  // transform (without one, the feature) takes, else the type of the column.
+  // Returns the type as which the column must be read: for kText the type that the first transform
+  // (without one, the feature) takes, else the type of the column.
   ValueType reads_as() const { return reads_as_; }
 
   // Appends the rows as lists of ids. Bad rows: NaN; more or fewer weights than ids; weights that
-  // are not finite; a number that `cast` cannot make an integer.
+  // are not finite; a number with a fraction, or of 2^53 or more, where integers are needed.
   absl::Status append_ids(const FeatureInput& input, IdColumn* out) const;
 
   // Appends exactly one id for each row. Bad rows: no id and no default; several ids; NaN.
@@ -69,8 +73,13 @@ class FeatureTransform {
   using Steps = std::vector<Step>;
 
   FeatureTransform() = default;
-  // Makes the transforms, and checks that each takes what the one before it gives.
-  absl::StatusOr<Steps> make_steps(const FeatureConfig& feature, ValueType column);
+  // Makes the transforms.
+  absl::StatusOr<Steps> make_steps(const FeatureConfig& feature);
+  // Checks that each transform takes what the one before it gives, for a column of type `type`, and
+  // that the feature takes the last result. Completes the steps.
+  absl::Status check_steps(const FeatureConfig& feature, ValueType type, Steps& steps) const;
+  // Chooses reads_as_ and whether doubles are cast, and checks the steps.
+  absl::Status fit_to_column(const FeatureConfig& feature, ValueType column, Steps& steps);
   absl::Status check_default() const;
   // `missing`, if given, gets the places of numbers that are not-a-number, and is no error then; 0
   // is transformed in their place.
@@ -79,9 +88,9 @@ class FeatureTransform {
   // Checks the result of a registered transform for the rows of a column. Errors: Internal.
   static absl::Status check_form(const Step& step, const Column& column,
                                  const FeatureValues& values);
-  // Applies the transforms to `values`. `missing` as in run().
-  absl::Status apply_steps(const FeatureInput& input, absl::Span<const size_t> missing,
-                           FeatureValues* values) const;
+  // Applies `steps` to `values`. `missing` as in run().
+  static absl::Status apply_steps(absl::Span<const Step> steps, const FeatureInput& input,
+                                  absl::Span<const size_t> missing, FeatureValues* values);
   absl::Status take_weights(const FeatureInput& input, IdColumn* list) const;
   absl::Status append_number(const FeatureInput& input, int64_t row, int64_t count, double value,
                              float* out) const;
@@ -94,6 +103,10 @@ class FeatureTransform {
   double default_number_ = 0;
   ValueType reads_as_ = ValueType::kInt64;
   Steps steps_;
+  size_t leading_casts_ = 0;  // steps that change nothing in a column of integers
+  // Makes integers of doubles before the steps; null: the steps take doubles. Shared with copies of
+  // this; constant after create().
+  std::shared_ptr<Transform> cast_;
 };
 
 // Returns the name of the column that a feature is made from: its `column`, or its own name.

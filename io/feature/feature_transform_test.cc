@@ -364,6 +364,64 @@ TEST(FeatureTransformTest, CastMakesIntegersOfNumbersThatEqualThem) {
               IsOkAndHolds(ElementsAre(4)));
 }
 
+// What is created for one type of number takes the others.
+TEST(FeatureTransformTest, NumbersOfEitherTypeGiveTheSameValues) {
+  for (const ValueType type : {ValueType::kInt64, ValueType::kUint64, ValueType::kDouble}) {
+    for (const std::string text :
+         {"", "transform { cast {} }", "transform { hash {} }",
+          "transform { cast {} } transform { hash {} }", "transform { modulo { divisor: 2 } }",
+          "transform { bucketize { boundary: 2 } }",
+          "transform { unique {} } transform { truncate { count: 1 } }"}) {
+      SCOPED_TRACE(text);
+      ASSERT_OK_AND_ASSIGN(const FeatureTransform transform, make(text, type));
+      EXPECT_EQ(transform.reads_as(), type);
+      IdColumn of_ints, of_doubles;
+      ASSERT_OK(append(transform, ints({{3, 3}, {}, {1}}), &of_ints));
+      ASSERT_OK(append(transform, doubles({{3, 3}, {}, {1}}), &of_doubles));
+      EXPECT_EQ(of_ints.values, of_doubles.values);
+      EXPECT_EQ(of_ints.offsets, of_doubles.offsets);
+    }
+    for (const std::string text :
+         {"kind: DENSE default_value: 7", "kind: DENSE default_value: 7 transform { log1p {} }",
+          "kind: DENSE default_value: 7 transform { modulo { divisor: 2 } }"}) {
+      SCOPED_TRACE(text);
+      ASSERT_OK_AND_ASSIGN(const FeatureTransform transform, make(text, type));
+      std::vector<float> of_ints, of_doubles;
+      ASSERT_OK(append(transform, ints({{3}, {}, {1}}), &of_ints));
+      ASSERT_OK(append(transform, doubles({{3}, {}, {1}}), &of_doubles));
+      EXPECT_EQ(of_ints, of_doubles);
+      EXPECT_EQ(of_ints[1], 7);
+    }
+  }
+}
+
+TEST(FeatureTransformTest, LargeIntegersStayWholeWhereOtherFilesHaveDoubles) {
+  const int64_t large = (int64_t{1} << 60) + 1;
+  for (const std::string text : {"", "transform { cast {} }"}) {
+    ASSERT_OK_AND_ASSIGN(const FeatureTransform transform, make(text, ValueType::kDouble));
+    IdColumn out;
+    ASSERT_OK(append(transform, ints({{large}}), &out));
+    ASSERT_OK(append(transform, column<int64_t>(ValueType::kUint64, {{-1}}), &out));
+    EXPECT_THAT(out.values, ElementsAre(large, -1)) << text;
+  }
+}
+
+TEST(FeatureTransformTest, DoublesThatAreNoIntegersAreBadRowsOfIds) {
+  for (const std::string text : {"", "kind: GROUP_ID", "transform { hash {} }"}) {
+    for (const ValueType type : {ValueType::kInt64, ValueType::kDouble}) {
+      ASSERT_OK_AND_ASSIGN(const FeatureTransform transform, make(text, type));
+      for (const double wrong : {0.5, 0x1p53, -0x1p60}) {
+        IdColumn out;
+        EXPECT_THAT(
+            append(transform, doubles({{1}, {wrong}}), &out),
+            StatusIs(absl::StatusCode::kDataLoss,
+                     AllOf(HasSubstr("row 101, column x"), HasSubstr("is no integer below 2^53"))))
+            << text;
+      }
+    }
+  }
+}
+
 TEST(FeatureTransformTest, CastLeavesIntegersAsTheyAre) {
   const int64_t large = (int64_t{1} << 53) + 1;
   EXPECT_THAT(ids("transform { cast {} }", ints({{large}}))->values, ElementsAre(large));
@@ -596,8 +654,9 @@ TEST(FeatureTransformTest, TypesThatDoNotFitNameFeatureAndColumn) {
   };
   fails("kind: DENSE", ValueType::kString, "DENSE needs numbers and gets text");
   fails("", ValueType::kString, "add the transform hash");
-  fails("", ValueType::kDouble, "add the transform cast if they are ids stored as numbers");
-  fails("transform { hash {} }", ValueType::kDouble,
+  fails("transform { clip { max: 1 } }", ValueType::kDouble,
+        "add the transform cast if they are ids stored as numbers");
+  fails("transform { clip { max: 1 } } transform { hash {} }", ValueType::kDouble,
         "hash needs text or integers and gets numbers; if they are ids stored as numbers, put the "
         "transform cast before it");
   fails("transform { cast {} }", ValueType::kString, "cast needs numbers and gets text");

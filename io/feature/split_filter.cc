@@ -1,7 +1,7 @@
 #include "io/feature/split_filter.h"
 
+#include <bit>
 #include <cmath>
-#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
@@ -21,18 +21,21 @@ uint64_t hash_number(uint64_t bits, uint64_t seed) {
   return static_cast<uint64_t>(id);
 }
 
+// Returns the bits of the integer that equals the number, as other files may store it, else those
+// of the number.
+uint64_t bits_of(double number) {
+  if (std::abs(number) < 0x1p53 && number == std::trunc(number)) {
+    return static_cast<uint64_t>(static_cast<int64_t>(number));
+  }
+  return std::bit_cast<uint64_t>(number);
+}
+
 uint64_t hash_values(const Column& column, int64_t row) {
   uint64_t hash = 0;
   for (int64_t i = column.begin(row); i < column.end(row); ++i) {
     switch (column.type) {
       case ValueType::kString: hash = xxh3(column.strings[i], hash); break;
-      case ValueType::kDouble: {
-        uint64_t bits = 0;
-        static_assert(sizeof bits == sizeof column.doubles[i]);
-        std::memcpy(&bits, &column.doubles[i], sizeof bits);
-        hash = hash_number(bits, hash);
-        break;
-      }
+      case ValueType::kDouble: hash = hash_number(bits_of(column.doubles[i]), hash); break;
       default: hash = hash_number(static_cast<uint64_t>(column.int64s[i]), hash);
     }
   }

@@ -19,8 +19,9 @@ namespace millrace {
 // A row belongs to the part if its position lies in [from, to) (proto/split_bounds.h). Positions by
 // hash are XXH3 of the row's number (file ordinal << 40 | row, 8 little-endian bytes) or of the
 // values of a column (text, or 8 bytes each; the hash of each value is the seed of the next),
-// divided by 2^64. So the parts [0, 0.9) and [0.9, 1) share no example and leave none out.
-// Immutable; thread-safe.
+// divided by 2^64. A double that equals an integer below 2^53 is hashed as this integer, so that a
+// value has one position in files of either type. So the parts [0, 0.9) and [0.9, 1) share no
+// example and leave none out. Immutable; thread-safe.
 class SplitFilter {
  public:
   // `column`: the type of split.column, if one is given.

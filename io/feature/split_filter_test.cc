@@ -54,6 +54,22 @@ TEST(SplitFilterTest, PartsByHashOfExampleCoverEverythingOnce) {
   EXPECT_NEAR(counts[1], 12000, 300);
 }
 
+TEST(SplitFilterTest, IntegersAndDoublesThatEqualThemLieInOnePart) {
+  std::vector<int64_t> users(1000);
+  std::iota(users.begin(), users.end(), -500);
+  Column numbers;
+  numbers.type = ValueType::kDouble;
+  numbers.rows = 1000;
+  numbers.doubles.assign(users.begin(), users.end());
+  for (const char* text : {"by: HASH_OF_COLUMN column: 'x' from: 0 to: 0.5",
+                           "by: ORDER_OF_COLUMN column: 'x' from: -3 to: 200"}) {
+    EXPECT_EQ(*run(text, ints(users)), *run(text, numbers)) << text;
+  }
+  for (double& number : numbers.doubles) number += 0.5;
+  const std::string half = "by: HASH_OF_COLUMN column: 'x' from: 0 to: 0.5";
+  EXPECT_NE(*run(half, ints(users)), *run(half, numbers));
+}
+
 TEST(SplitFilterTest, HashOfColumnKeepsEqualValuesTogether) {
   std::vector<int64_t> users(1000);
   for (int i = 0; i < 1000; ++i) users[i] = i % 100;

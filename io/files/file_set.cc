@@ -79,19 +79,25 @@ absl::StatusOr<FileSet> FileSet::open(FileSystem& files, const DataConfig& confi
   ASSIGN_OR_RETURN(const std::vector<std::string> paths, expand_paths(files, config));
   FileSet set(files, config);
   set.columns_ = std::move(columns);
+  set.set_columns_.resize(set.columns_.size());
   for (const std::string& path : paths) {
     const absl::Status status = set.add(path);
     if (status.ok()) continue;
     RETURN_IF_ERROR(set.skip(path, paths.size(), status));
     if (bad_files != nullptr) bad_files->add(path);
   }
-  // Without types no file could be read.
-  if (set.rows_ == 0 && (!may_be_empty || set.types_.empty())) {
+  if (set.rows_ == 0 && (!may_be_empty || set.readable_files_ == 0)) {
     return absl::DataLossError(absl::StrCat(
         "no rows in ", paths.front(),
         paths.size() > 1 ? absl::StrCat(" and ", paths.size() - 1, " more files") : ""));
   }
   return set;
+}
+
+std::vector<ValueType> FileSet::column_types() const {
+  std::vector<ValueType> types;
+  for (const SetColumn& column : set_columns_) types.push_back(column.type());
+  return types;
 }
 
 absl::StatusOr<FileSet::OpenFile> FileSet::open_one(
@@ -100,12 +106,7 @@ absl::StatusOr<FileSet::OpenFile> FileSet::open_one(
   ASSIGN_OR_RETURN(file.reader, open_file(*files_, path, config_, std::move(layout)));
   for (size_t i = 0; i < columns_.size(); ++i) {
     ASSIGN_OR_RETURN(const int64_t column, find_column(*file.reader, columns_[i]));
-    const FileColumn& found = file.reader->columns()[column];
-    if (!types_.empty() && found.type != types_[i]) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(path, ", column \"", columns_[i], "\" holds ", describe(found.type), " (",
-                       found.type_name, "), but ", describe(types_[i]), " in ", paths_.front()));
-    }
+    RETURN_IF_ERROR(set_columns_[i].check(path, file.reader->columns()[column]));
     file.columns.push_back(column);
   }
   return file;
@@ -118,11 +119,10 @@ absl::Status FileSet::add(const std::string& path) {
       return absl::DataLossError(absl::StrCat(path, ": a row group of ", count, " rows"));
     }
   }
-  if (types_.empty()) {
-    for (const int64_t column : file.columns) {
-      types_.push_back(file.reader->columns()[column].type);
-    }
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    set_columns_[i].add(path, file.reader->columns()[file.columns[i]]);
   }
+  ++readable_files_;
   paths_.push_back(path);
   layouts_.push_back(file.reader->layout());
   group_rows_.push_back(file.reader->group_rows());

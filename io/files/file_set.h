@@ -13,6 +13,7 @@
 #include "io/column.h"
 #include "io/file_reader.h"
 #include "io/files/bad_files.h"
+#include "io/files/set_column.h"
 #include "proto/config.pb.h"
 
 namespace millrace {
@@ -31,11 +32,12 @@ class FileSet {
     std::vector<int64_t> columns;  // where each wanted column is among the file's own
   };
 
-  // Opens every file once and checks that it has all `columns`, of one type in all files.
+  // Opens every file once and checks that it has all `columns`, of types that fit together (see
+  // SetColumn).
   // `files` must outlive the set; `bad_files`, if given, gets the files that are left out.
   // Errors: those of check_csv, expand_paths and open_file; InvalidArgument naming file and column
-  // for a missing or ambiguous column, one that is not readable, or of another type than in the
-  // first file; DataLoss if no file has a row, unless the set may be empty. With DataConfig::SKIP,
+  // for a missing or ambiguous column, one that is not readable, or text where other files have
+  // numbers; DataLoss if no file has a row, unless the set may be empty. With DataConfig::SKIP,
   // files that are missing, damaged or of another schema have no rows, and are an error only if
   // they are more than max_bad_fraction of all.
   static absl::StatusOr<FileSet> open(FileSystem& files, const DataConfig& config,
@@ -44,7 +46,8 @@ class FileSet {
 
   const std::vector<std::string>& paths() const { return paths_; }
   const std::vector<std::string>& columns() const { return columns_; }
-  const std::vector<ValueType>& column_types() const { return types_; }
+  // Returns SetColumn::type() of each column. A file may have another type of number.
+  std::vector<ValueType> column_types() const;
   // For each file the rows of each row group.
   const std::vector<std::vector<int64_t>>& group_rows() const { return group_rows_; }
   // The number of a group's first row in its file.
@@ -64,7 +67,7 @@ class FileSet {
   FileSystem* files_;
   DataConfig config_;
   std::vector<std::string> columns_;
-  std::vector<ValueType> types_;  // empty until the first file is known
+  std::vector<SetColumn> set_columns_;  // of columns_
   std::vector<std::string> paths_;
   // Shared with the readers of the files.
   std::vector<std::shared_ptr<const FileLayout>> layouts_;
@@ -72,6 +75,7 @@ class FileSet {
   std::vector<std::vector<int64_t>> first_row_;
   int64_t rows_ = 0;
   int64_t bad_files_ = 0;
+  int64_t readable_files_ = 0;
 };
 
 }  // namespace millrace

@@ -105,11 +105,24 @@ TEST_F(FileSetTest, ColumnsThatDoNotFit) {
   const std::string b = write("b.parquet", texts_);
   EXPECT_THAT(open({a, b}, {"x"}),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr(b + ", column \"x\" holds text"), HasSubstr("integers"))));
+                       AllOf(HasSubstr(b + ", column \"x\" holds text (string), but integers"),
+                             HasSubstr("(int64) in " + a))));
   EXPECT_OK(open({a, b}, {}));  // what is not needed is not compared
   const std::string c = write("c.parquet", {{ints_.columns[0], ints_.columns[0]}});
   EXPECT_THAT(open({c}, {"x"}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("two columns named \"x\"")));
+}
+
+TEST_F(FileSetTest, NumbersMayHaveAnotherTypeInEachFile) {
+  const std::string a = write("a.parquet", ints_);
+  const std::string b =
+      write("b.parquet", {{{"x", TestColumn::Rows<double>{{1}, {}, {2.5}}, false}}});
+  for (const std::vector<std::string>& paths : {std::vector{a, b}, std::vector{b, a}}) {
+    ASSERT_OK_AND_ASSIGN(const FileSet set, open(paths, {"x"}));
+    EXPECT_THAT(set.column_types(), ElementsAre(ValueType::kDouble));
+    EXPECT_OK(set.open_again(0));
+    EXPECT_OK(set.open_again(1));
+  }
 }
 
 TEST_F(FileSetTest, NoRows) {

@@ -11,6 +11,12 @@
 namespace millrace {
 namespace {
 
+// Returns true for a type without values, also in dictionaries.
+bool is_null_type(const arrow::DataType& type) {
+  if (type.id() != arrow::Type::DICTIONARY) return type.id() == arrow::Type::NA;
+  return is_null_type(*static_cast<const arrow::DictionaryType&>(type).value_type());
+}
+
 // Returns: false for a type we do not read.
 bool value_type(const arrow::DataType& type, ValueType* value) {
   switch (type.id()) {
@@ -35,6 +41,7 @@ bool value_type(const arrow::DataType& type, ValueType* value) {
     case arrow::Type::BINARY:
     case arrow::Type::LARGE_BINARY:
     case arrow::Type::FIXED_SIZE_BINARY: *value = ValueType::kString; return true;
+    case arrow::Type::NA: *value = ValueType::kText; return true;
     case arrow::Type::DICTIONARY:
       return value_type(*static_cast<const arrow::DictionaryType&>(type).value_type(), value);
     default: return false;
@@ -119,6 +126,7 @@ absl::Status append_run(const arrow::Array& array, int64_t begin, int64_t count,
 // Appends the values of [begin, end) that are not null. Returns: how many.
 absl::StatusOr<int64_t> append_values(const arrow::Array& array, int64_t begin, int64_t end,
                                       Column* out) {
+  if (is_null_type(*array.type())) return 0;
   if (array.null_count() == 0) {
     RETURN_IF_ERROR(append_run(array, begin, end - begin, out));
     return end - begin;
@@ -139,6 +147,10 @@ absl::StatusOr<int64_t> append_values(const arrow::Array& array, int64_t begin, 
 }
 
 absl::Status append_plain(const arrow::Array& array, Column* column) {
+  if (is_null_type(*array.type())) {
+    append_empty_rows(array.length(), column);
+    return absl::OkStatus();
+  }
   if (array.null_count() > 0) make_jagged(*column);
   if (!column->offsets.empty()) {
     int64_t total = column->offsets.back();
@@ -154,7 +166,7 @@ absl::Status append_plain(const arrow::Array& array, Column* column) {
 // Whether the lists lie end to end in their values, all of which are there: null lists hold none.
 template <typename ListArrayType>
 bool lie_end_to_end(const ListArrayType& lists) {
-  if (lists.values()->null_count() > 0) return false;
+  if (lists.values()->null_count() > 0 || is_null_type(*lists.value_type())) return false;
   if (lists.null_count() == 0) return true;
   int64_t held_by_nulls = 0;
   for (int64_t i = 0; i < lists.length(); ++i) {
@@ -214,8 +226,10 @@ FileColumn describe_field(const arrow::Field& field) {
   FileColumn column;
   column.name = field.name();
   column.type_name = field.type()->ToString();
-  const arrow::DataType* value = list_value_type(*field.type());
-  column.supported = value_type(value != nullptr ? *value : *field.type(), &column.type);
+  const arrow::DataType* item = list_value_type(*field.type());
+  const arrow::DataType& value = item != nullptr ? *item : *field.type();
+  column.supported = value_type(value, &column.type);
+  column.is_empty = is_null_type(value);
   return column;
 }
 

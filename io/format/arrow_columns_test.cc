@@ -4,6 +4,7 @@
 #include <arrow/array/builder_dict.h>
 #include <arrow/array/builder_nested.h>
 #include <arrow/array/builder_primitive.h>
+#include <arrow/builder.h>
 
 #include <memory>
 #include <string>
@@ -81,6 +82,31 @@ TEST(AppendArrayTest, ListsWithNullsInsideAndOutside) {
   ASSERT_OK(append_array(*array->Slice(3), &column));
   EXPECT_THAT(column.doubles, ElementsAre(1, 2, 3, 3));
   EXPECT_THAT(column.offsets, ElementsAre(0, 2, 2, 2, 3, 4));
+}
+
+TEST(AppendArrayTest, TheTypeNullHasRowsWithoutValues) {
+  for (const auto& type : {arrow::null(), arrow::list(arrow::null()),
+                           arrow::dictionary(arrow::int8(), arrow::null())}) {
+    const FileColumn described = describe_field(*arrow::field("x", type));
+    EXPECT_TRUE(described.supported) << type->ToString();
+    EXPECT_TRUE(described.is_empty) << type->ToString();
+    EXPECT_EQ(described.type, ValueType::kText) << type->ToString();
+    auto builder = *arrow::MakeBuilder(type);
+    ASSERT_TRUE(builder->AppendNulls(3).ok());
+    const std::shared_ptr<arrow::Array> array = *builder->Finish();
+    Column column;
+    ASSERT_OK(append_array(*array, &column));
+    ASSERT_OK(append_array(*array->Slice(1, 1), &column));
+    EXPECT_EQ(column.rows, 4);
+    EXPECT_THAT(column.offsets, ElementsAre(0, 0, 0, 0, 0)) << type->ToString();
+  }
+  auto nulls = std::make_shared<arrow::NullBuilder>();
+  arrow::ListBuilder lists(arrow::default_memory_pool(), nulls);
+  ASSERT_TRUE(lists.Append().ok() && nulls->AppendNulls(2).ok() && lists.Append().ok());
+  Column column;
+  ASSERT_OK(append_array(**lists.Finish(), &column));
+  EXPECT_THAT(column.offsets, ElementsAre(0, 0, 0)) << "nulls inside lists are omitted";
+  EXPECT_FALSE(describe_field(*arrow::field("x", arrow::int64())).is_empty);
 }
 
 TEST(AppendArrayTest, Dictionaries) {

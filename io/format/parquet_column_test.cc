@@ -298,6 +298,33 @@ std::string write_columns(const std::vector<std::shared_ptr<arrow::Array>>& colu
   return path;
 }
 
+// A writer gives a column without values any type, and other files of the set may have another.
+TEST(ParquetEmptyColumnTest, AColumnOfNullsIsWhateverItIsAskedFor) {
+  arrow::DoubleBuilder doubles, some;
+  arrow::StringBuilder texts;
+  check(doubles.AppendNulls(5));
+  check(texts.AppendNulls(5));
+  check(some.AppendNulls(4));
+  check(some.Append(2));
+  const std::string path =
+      write_columns({*doubles.Finish(), *texts.Finish(), *arrow::MakeArrayOfNull(arrow::null(), 5),
+                     *some.Finish()});
+  ASSERT_OK_AND_ASSIGN(const auto reader, open_parquet(FileSystem::local(), path));
+  EXPECT_FALSE(reader->columns()[3].is_empty);
+  EXPECT_EQ(reader->columns()[3].type, ValueType::kDouble);
+  for (int64_t c = 0; c < 3; ++c) {
+    EXPECT_TRUE(reader->columns()[c].supported);
+    EXPECT_TRUE(reader->columns()[c].is_empty);
+    EXPECT_EQ(reader->columns()[c].type, ValueType::kText);
+    for (const ValueType as : {ValueType::kInt64, ValueType::kDouble, ValueType::kString}) {
+      ASSERT_OK_AND_ASSIGN(const auto columns, reader->read({0, 1, 3}, {{c, as}}));
+      EXPECT_EQ(columns[0].type, as);
+      EXPECT_EQ(columns[0].rows, 3);
+      EXPECT_THAT(columns[0].offsets, testing::ElementsAre(0, 0, 0, 0));
+    }
+  }
+}
+
 // A word of the dictionary that comes again and again: little in the file, 9 GB in memory.
 TEST(ParquetCapTest, ATextThatComesOftenIsRefusedBeforeItIsCopied) {
   arrow::StringBuilder texts;

@@ -6,6 +6,7 @@
 #include <parquet/arrow/schema.h>
 #include <parquet/file_reader.h>
 #include <parquet/metadata.h>
+#include <parquet/statistics.h>
 
 #include <algorithm>
 #include <utility>
@@ -29,6 +30,21 @@ void add_leaves(const parquet::arrow::SchemaField& field, std::vector<int>* leav
   for (const auto& child : field.children) add_leaves(child, leaves);
 }
 
+// Returns true if the statistics of all row groups say that a plain column has no value. The types
+// of such columns mean nothing: writers choose one before they see a value.
+bool is_all_null(const parquet::FileMetaData& metadata, const parquet::arrow::SchemaField& field) {
+  if (!field.is_leaf() || !field.field->nullable() || metadata.num_row_groups() == 0) return false;
+  for (int i = 0; i < metadata.num_row_groups(); ++i) {
+    const auto chunk = metadata.RowGroup(i)->ColumnChunk(field.column_index);
+    const auto statistics = chunk->is_stats_set() ? chunk->encoded_statistics() : nullptr;
+    if (statistics == nullptr || !statistics->has_null_count ||
+        statistics->null_count != chunk->num_values()) {
+      return false;
+    }
+  }
+  return metadata.num_rows() > 0;
+}
+
 class ParquetReader : public FileReader {
  public:
   using FileReader::read;
@@ -45,10 +61,13 @@ class ParquetReader : public FileReader {
       properties.set_batch_size(kBatchRows);
       properties.set_pre_buffer(false);
       ARROW_ASSIGN_OR_RAISE(reader_, builder.properties(properties)->Build());
-      for (const auto& field : reader_->manifest().schema_fields) {
-        columns_.push_back(describe_field(*field.field));
-      }
       const auto metadata = reader_->parquet_reader()->metadata();
+      for (const auto& field : reader_->manifest().schema_fields) {
+        FileColumn& column = columns_.emplace_back(describe_field(*field.field));
+        if (!column.supported || !is_all_null(*metadata, field)) continue;
+        column.is_empty = true;
+        column.type = ValueType::kText;
+      }
       for (int i = 0; i < metadata->num_row_groups(); ++i) {
         group_rows_.push_back(metadata->RowGroup(i)->num_rows());
       }
@@ -127,18 +146,27 @@ class ParquetReader : public FileReader {
     for (size_t i = 0; i < requests.size(); ++i) {
       const int64_t column = requests[i].column;
       const std::string what = absl::StrCat("column ", columns_[column].name);
+      const ValueType type = columns_[column].is_empty ? requests[i].as : columns_[column].type;
       if (decodes(column)) {
         RETURN_IF_ERROR(guard_arrow(*file_, [&] { return decode(range.begin, end, i); }), what);
         columns[i] = decoded_[i]->take(range.begin, end);
         taken_bytes_ += columns[i].bytes();
+        RETURN_IF_ERROR(check_empty(column, columns[i]), what);
       } else {
         RETURN_IF_ERROR(guard_arrow(*file_, [&] { return read_batches_to(end); }));
-        columns[i].type = columns_[column].type;
         RETURN_IF_ERROR(append_rows(range.begin, end, column, &columns[i]), what);
+        RETURN_IF_ERROR(check_empty(column, columns[i]), what);
       }
+      columns[i].type = type;
     }
     if (range.count == group_rows_[range.group]) close_group();
     return columns;
+  }
+
+  // A value that the statistics deny would be lost.
+  absl::Status check_empty(int64_t column, const Column& read) const {
+    if (!columns_[column].is_empty || read.values() == 0) return absl::OkStatus();
+    return absl::DataLossError("there are values, and the statistics say that all are null");
   }
 
   const parquet::arrow::SchemaField& field(int64_t column) const {

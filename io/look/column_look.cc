@@ -103,7 +103,7 @@ uint64_t ColumnSampler::add_value(const Column& column, int64_t i) {
   uint64_t hash = 0;
   switch (column.type) {
     case ValueType::kInt64:
-    case ValueType::kUint64: hash = add_integer(column.int64s[i]); break;
+    case ValueType::kUint64: hash = add_integer(column.int64s[i], column.type); break;
     case ValueType::kDouble: hash = add_number(column.doubles[i]); break;
     case ValueType::kString:
     case ValueType::kText: hash = add_text(column.strings[i]); break;
@@ -112,9 +112,9 @@ uint64_t ColumnSampler::add_value(const Column& column, int64_t i) {
   return hash;
 }
 
-uint64_t ColumnSampler::add_integer(int64_t value) {
-  add_to_moments(type_ == ValueType::kUint64 ? static_cast<double>(static_cast<uint64_t>(value))
-                                             : static_cast<double>(value));
+uint64_t ColumnSampler::add_integer(int64_t value, ValueType type) {
+  add_to_moments(type == ValueType::kUint64 ? static_cast<double>(static_cast<uint64_t>(value))
+                                            : static_cast<double>(value));
   return placement_hash(value);
 }
 

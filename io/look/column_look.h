@@ -28,9 +28,11 @@ absl::string_view name_of(ValueKind kind);
 // Statistics of a column. Shares are in [0, 1]; statistics of numbers are 0 without numbers.
 struct ColumnLook {
   std::string name;
-  std::string type_name;  // as the format calls it
+  std::string
+      type_name;  // as the format calls it; of several files, "int64 in 3 files, double in 1"
   ValueKind kind = ValueKind::kUnreadable;
   bool is_delimited_text = false;  // the kind was found by parsing the cells
+  bool is_mixed = false;           // integers in some files, numbers in others
   int64_t rows = 0;                // of the sample
   int64_t missing_rows = 0;        // null, an empty list or an empty cell
   int64_t values = 0;              // a list counts as many as it holds
@@ -68,10 +70,11 @@ class ColumnSampler {
  public:
   explicit ColumnSampler(const FileColumn& column);
 
-  // The type to read the column as.
+  // The type to read the column as where a file has it as kText.
   ValueType read_type() const;
-  // Adds rows. Mixes a hash of each row's values into row_hashes[row].
-  // REQUIRES: values of read_type(); one hash per row.
+  // Adds rows. Mixes a hash of each row's values into row_hashes[row]; integers and the doubles
+  // that equal them have one hash.
+  // REQUIRES: values of read_type() or, for numbers, of any type of number; one hash per row.
   void add(const Column& column, absl::Span<uint64_t> row_hashes);
   // Returns the statistics; `total_rows` is the number of rows that the sample is drawn from.
   ColumnLook finish(int64_t total_rows) const;
@@ -79,7 +82,7 @@ class ColumnSampler {
  private:
   // Adds one value. Returns its hash.
   uint64_t add_value(const Column& column, int64_t i);
-  uint64_t add_integer(int64_t value);
+  uint64_t add_integer(int64_t value, ValueType type = ValueType::kInt64);
   uint64_t add_number(double value);
   uint64_t add_text(absl::string_view text);
   void add_to_moments(double value);

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "io/file_reader.h"
 #include "io/files/file_set.h"
+#include "io/files/set_column.h"
 #include "io/look/file_guess.h"
 #include "io/look/sample_ranges.h"
 
@@ -30,7 +31,17 @@ using RowHashes = absl::flat_hash_set<uint64_t>;
 struct Schema {
   std::string path;  // of the first file
   std::vector<FileColumn> columns;
+  std::vector<SetColumn> types;  // of the columns, over all files
 };
+
+// Returns a column as it is over all files.
+FileColumn column_of_set(const Schema& schema, size_t i) {
+  FileColumn column = schema.columns[i];
+  column.supported = schema.types[i].supported();
+  column.type = schema.types[i].type();
+  column.type_name = schema.types[i].type_name();
+  return column;
+}
 
 absl::Status check_columns(const std::string& path, const std::vector<FileColumn>& columns,
                            int64_t max_columns) {
@@ -48,15 +59,18 @@ absl::Status check_columns(const std::string& path, const std::vector<FileColumn
   return absl::OkStatus();
 }
 
-// Returns the place of each column of the schema in `columns`, the columns of the file `path`.
-absl::StatusOr<std::vector<int64_t>> match_columns(const Schema& schema, const std::string& path,
-                                                   const std::vector<FileColumn>& columns) {
+// Returns the place of each column of the schema in `columns`, the columns of the file `path`, and
+// adds their types to the schema.
+absl::StatusOr<std::vector<int64_t>> match_columns(const std::string& path,
+                                                   const std::vector<FileColumn>& columns,
+                                                   Schema& schema) {
   absl::flat_hash_map<absl::string_view, int64_t> places;
   for (size_t i = 0; i < columns.size(); ++i) {
     places.emplace(columns[i].name, static_cast<int64_t>(i));
   }
   std::vector<int64_t> matched;
-  for (const FileColumn& wanted : schema.columns) {
+  for (size_t i = 0; i < schema.columns.size(); ++i) {
+    const FileColumn& wanted = schema.columns[i];
     const auto found = places.find(wanted.name);
     if (found == places.end()) {
       return absl::InvalidArgumentError(absl::StrCat(path, " has no column \"", wanted.name,
@@ -64,11 +78,8 @@ absl::StatusOr<std::vector<int64_t>> match_columns(const Schema& schema, const s
                                                      " has; give files of one schema"));
     }
     const FileColumn& column = columns[found->second];
-    if (column.type != wanted.type || column.supported != wanted.supported) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          path, ", column \"", wanted.name, "\" is of type ", column.type_name, ", but ",
-          wanted.type_name, " in ", schema.path, "; give files of one schema"));
-    }
+    RETURN_IF_ERROR(schema.types[i].check(path, column));
+    schema.types[i].add(path, column);
     matched.push_back(found->second);
     places.erase(found);
   }
@@ -114,7 +125,9 @@ class SetSampler {
   // Reads the sample. Calls on_row with the hash of each row.
   template <typename OnRow>
   absl::StatusOr<FileSetLook> sample(const std::optional<LabelRule>& label, OnRow&& on_row) {
-    for (const FileColumn& column : schema_.columns) samplers_.emplace_back(column);
+    for (size_t i = 0; i < schema_.columns.size(); ++i) {
+      samplers_.emplace_back(column_of_set(schema_, i));
+    }
     for (size_t i = 0; i < known_.size(); ++i) {
       RETURN_IF_ERROR(sample_file(known_[i], label, look_.files[i], on_row));
       look_.sampled_rows += look_.files[i].sampled_rows;
@@ -122,8 +135,9 @@ class SetSampler {
       look_.label.positives += look_.files[i].label.positives;
       look_.label.others += look_.files[i].label.others;
     }
-    for (const ColumnSampler& sampler : samplers_) {
-      look_.columns.push_back(sampler.finish(look_.rows));
+    for (size_t i = 0; i < samplers_.size(); ++i) {
+      look_.columns.push_back(samplers_[i].finish(look_.rows));
+      look_.columns.back().is_mixed = schema_.types[i].is_mixed();
     }
     return std::move(look_);
   }
@@ -134,9 +148,11 @@ class SetSampler {
                      open_file(files_, path, look_.config));
     const std::vector<FileColumn>& columns = reader->columns();
     RETURN_IF_ERROR(check_columns(path, columns, options_.max_columns));
-    if (schema_.path.empty()) schema_ = {.path = path, .columns = columns};
+    if (schema_.path.empty()) {
+      schema_ = {.path = path, .columns = columns, .types = std::vector<SetColumn>(columns.size())};
+    }
     KnownFile file = {.path = path, .layout = reader->layout()};
-    ASSIGN_OR_RETURN(file.places, match_columns(schema_, path, columns));
+    ASSIGN_OR_RETURN(file.places, match_columns(path, columns, schema_));
     const std::vector<int64_t>& groups = reader->group_rows();
     look_.files.push_back(
         {.path = path, .rows = std::accumulate(groups.begin(), groups.end(), int64_t{0})});
@@ -169,8 +185,10 @@ class SetSampler {
     std::vector<ColumnRequest> requests;
     std::vector<size_t> read;  // columns of the schema
     for (size_t i = 0; i < schema_.columns.size(); ++i) {
-      if (!schema_.columns[i].supported) continue;
-      requests.push_back({.column = file.places[i], .as = samplers_[i].read_type()});
+      if (!schema_.types[i].supported()) continue;
+      const ValueType type = reader->columns()[file.places[i]].type;  // of this file
+      requests.push_back({.column = file.places[i],
+                          .as = type == ValueType::kText ? samplers_[i].read_type() : type});
       read.push_back(i);
     }
     for (const RowRange& range : choose_ranges(*reader, look.rows)) {

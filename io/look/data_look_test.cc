@@ -127,12 +127,36 @@ TEST_F(DataLookTest, RefusesFilesOfDifferentSchemas) {
   EXPECT_THAT(look({.paths = {a}, .eval_paths = {b}}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("b.csv has no column")));
   const TestTable integers{{{"label", TestColumn::Rows<int64_t>{{0}}}}};
-  const TestTable numbers{{{"label", TestColumn::Rows<double>{{0}}}}};
+  const TestTable texts{{{"label", TestColumn::Rows<std::string>{{"0"}}}}};
   EXPECT_THAT(look({.paths = {write("i.orc", integers, DataConfig::ORC, 0),
-                              write("n.orc", numbers, DataConfig::ORC, 0)}}),
+                              write("t.orc", texts, DataConfig::ORC, 0)}}),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("n.orc, column \"label\" is of type double"),
-                             HasSubstr("int64 in"))));
+                       AllOf(HasSubstr("t.orc, column \"label\" holds text (string)"),
+                             HasSubstr("(int64) in"), HasSubstr("i.orc"))));
+}
+
+TEST_F(DataLookTest, ColumnsOfSeveralTypesOfNumbersAreNumbers) {
+  const TestTable integers{{{"label", TestColumn::Rows<int64_t>{{0}, {1}}},
+                            {"id", TestColumn::Rows<int64_t>{{5}, {6}}}}};
+  const TestTable numbers{
+      {{"label", TestColumn::Rows<double>{{0}, {1}}}, {"id", TestColumn::Rows<double>{{5}, {}}}}};
+  const std::string a = write("a.parquet", integers, DataConfig::PARQUET, 0);
+  const std::string b = write("b.orc", numbers, DataConfig::ORC, 0);
+  const std::string c = write("c.parquet", integers, DataConfig::PARQUET, 0);
+  for (const std::vector<std::string>& paths : {std::vector{a, b, c}, std::vector{b, c, a}}) {
+    ASSERT_OK_AND_ASSIGN(const DataLook look, this->look({.paths = paths}));
+    const ColumnLook& id = named(look, "id");
+    EXPECT_EQ(id.kind, ValueKind::kNumber);
+    EXPECT_TRUE(id.is_mixed);
+    EXPECT_TRUE(id.is_whole);
+    EXPECT_EQ(id.distinct, 2) << "5 and 5.0 are one value";
+    EXPECT_EQ(id.missing_rows, 1);
+    EXPECT_THAT(id.type_name, AllOf(HasSubstr("int64 in 2"), HasSubstr("double in 1")));
+    EXPECT_EQ(look.train.label.positives, 3);
+  }
+  ASSERT_OK_AND_ASSIGN(const DataLook look, this->look({.paths = {a}, .eval_paths = {b}}));
+  EXPECT_EQ(look.leaked_rows, 1);
+  EXPECT_FALSE(named(look, "id").is_mixed) << "of the evaluation data";
 }
 
 TEST_F(DataLookTest, RefusesLabelsThatAreNone) {

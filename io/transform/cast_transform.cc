@@ -33,9 +33,10 @@ class Cast : public Transform {
         ids[i] = exact ? static_cast<int64_t>(number) : 0;
         if (exact || input.bad.contains(row)) continue;
         RETURN_IF_ERROR(input.bad.add(
-            row, input.place.error(row, absl::StrFormat("%.17g is no integer below 2^53, which the "
-                                                        "transform cast needs",
-                                                        number))));
+            row,
+            input.place.error(row, absl::StrFormat("%.17g is no integer below 2^53, as ids are; "
+                                                   "the transform bucketize makes ids of ranges",
+                                                   number))));
       }
     }
     return absl::OkStatus();

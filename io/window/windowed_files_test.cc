@@ -18,6 +18,7 @@
 #include "base/status_matchers.h"
 #include "io/window/window_source_registry.h"
 #include "io/window/windowed_files_testing.h"
+#include "tests/io_testing/data_files.h"
 
 namespace millrace {
 namespace {
@@ -55,6 +56,36 @@ TEST_F(WindowedFilesTest, GoesOnFromEveryBatch) {
     for (int i = 0; i < 4; ++i) put(absl::StrCat("f", i), 20 * i, 11 + i);
     files_.put("in/_END", "");
     expect_to_go_on_from_every_batch(options(more), 12);
+  }
+}
+
+// A file of a later window may have doubles where others have integers.
+TEST_F(WindowedFilesTest, NumbersMayHaveAnotherTypeInEachWindow) {
+  const auto put_ids = [this](const std::string& name, const auto& ids) {
+    const TestColumn::Rows<int64_t> zeros(ids.size(), {0});
+    const std::string path = absl::StrCat(testing::TempDir(), "/", name, ".parquet");
+    ASSERT_OK(write_data_file({{{"label", zeros}, {"i1", zeros}, {"id", ids}}}, DataConfig::PARQUET,
+                              0, path));
+    files_.put("in/" + name, *read_file(FileSystem::local(), path));
+  };
+  put_ids("a", TestColumn::Rows<int64_t>{{0}, {1}, {2}});
+  put_ids("b", TestColumn::Rows<double>{{3}, {4}});
+  put_ids("c", TestColumn::Rows<double>{{5}});
+  put_ids("d", TestColumn::Rows<int64_t>{{6}, {7}, {8}});
+  files_.put("in/_END", "");
+  for (const char* more : {"", "windows { files: 2 }", "windows { files: 3 }"}) {
+    SCOPED_TRACE(more);
+    const auto options =
+        options_of("batch_size: 2 format: PARQUET windows { directory { path: 'in' } }", more);
+    ASSERT_OK_AND_ASSIGN(const std::vector<Step> steps, [&]() -> absl::StatusOr<std::vector<Step>> {
+      const auto data = open(options);
+      RETURN_IF_ERROR(data->start_epoch(0));
+      return read_all(*data);
+    }());
+    std::vector<int64_t> ids;
+    for (const Step& step : steps) ids.insert(ids.end(), step.ids.begin(), step.ids.end());
+    EXPECT_EQ(ids, range(0, 9));
+    expect_to_go_on_from_every_batch(options, 4);
   }
 }
 
