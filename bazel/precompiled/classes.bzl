@@ -347,6 +347,7 @@ CLASSES = {
         "arrow_columns": "proto",
         "arrow_columns_test": "proto",
         "byte_source_test": "proto",
+        "columnar_types_test": "proto",
         "csv_check": "proto",
         "csv_check_test": "proto",
         "csv_reader": "proto",

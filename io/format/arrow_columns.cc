@@ -2,7 +2,9 @@
 
 #include <arrow/array/array_dict.h>
 #include <arrow/array/array_nested.h>
+#include <arrow/util/float16.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -34,8 +36,15 @@ bool value_type(const arrow::DataType& type, ValueType* value) {
     case arrow::Type::TIME64:
     case arrow::Type::TIMESTAMP: *value = ValueType::kInt64; return true;
     case arrow::Type::UINT64: *value = ValueType::kUint64; return true;
+    case arrow::Type::HALF_FLOAT:
     case arrow::Type::FLOAT:
     case arrow::Type::DOUBLE: *value = ValueType::kDouble; return true;
+    case arrow::Type::DECIMAL32:
+    case arrow::Type::DECIMAL64:
+    case arrow::Type::DECIMAL128:
+    case arrow::Type::DECIMAL256:
+      *value = type_of_decimals(static_cast<const arrow::DecimalType&>(type));
+      return true;
     case arrow::Type::STRING:
     case arrow::Type::LARGE_STRING:
     case arrow::Type::BINARY:
@@ -56,6 +65,14 @@ void append_numbers(const arrow::ArrayData& data, int64_t begin, int64_t count,
   out->insert(out->end(), values, values + count);
 }
 
+void append_float16s(const arrow::ArrayData& data, int64_t begin, int64_t count,
+                     std::vector<double>* out) {
+  const uint16_t* values = data.GetValues<uint16_t>(1) + begin;
+  for (int64_t i = 0; i < count; ++i) {
+    out->push_back(arrow::util::Float16::FromBits(values[i]).ToDouble());
+  }
+}
+
 template <typename ArrayType>
 void append_texts(const arrow::Array& array, int64_t begin, int64_t count, StringValues* out) {
   const auto& texts = static_cast<const ArrayType&>(array);
@@ -65,10 +82,11 @@ void append_texts(const arrow::Array& array, int64_t begin, int64_t count, Strin
   }
 }
 
-absl::Status append_run(const arrow::Array& array, int64_t begin, int64_t count, Column* out);
+absl::Status append_run(const arrow::Array& array, int64_t begin, int64_t count, Column* out,
+                        std::vector<BadValue>* bad);
 
-absl::Status append_dictionary(const arrow::Array& array, int64_t begin, int64_t count,
-                               Column* out) {
+absl::Status append_dictionary(const arrow::Array& array, int64_t begin, int64_t count, Column* out,
+                               std::vector<BadValue>* bad) {
   const auto& encoded = static_cast<const arrow::DictionaryArray&>(array);
   const arrow::Array& words = *encoded.dictionary();
   for (int64_t i = begin; i < begin + count; ++i) {
@@ -77,12 +95,13 @@ absl::Status append_dictionary(const arrow::Array& array, int64_t begin, int64_t
       return absl::DataLossError(
           absl::StrCat("entry ", index, " of a dictionary of ", words.length()));
     }
-    RETURN_IF_ERROR(append_run(words, index, 1, out));
+    RETURN_IF_ERROR(append_run(words, index, 1, out, bad));
   }
   return absl::OkStatus();
 }
 
-absl::Status append_run(const arrow::Array& array, int64_t begin, int64_t count, Column* out) {
+absl::Status append_run(const arrow::Array& array, int64_t begin, int64_t count, Column* out,
+                        std::vector<BadValue>* bad) {
   const arrow::ArrayData& data = *array.data();
   switch (array.type_id()) {
     case arrow::Type::BOOL:
@@ -103,6 +122,7 @@ absl::Status append_run(const arrow::Array& array, int64_t begin, int64_t count,
     case arrow::Type::DATE64:
     case arrow::Type::TIME64:
     case arrow::Type::TIMESTAMP: append_numbers<int64_t>(data, begin, count, &out->int64s); break;
+    case arrow::Type::HALF_FLOAT: append_float16s(data, begin, count, &out->doubles); break;
     case arrow::Type::FLOAT: append_numbers<float>(data, begin, count, &out->doubles); break;
     case arrow::Type::DOUBLE: append_numbers<double>(data, begin, count, &out->doubles); break;
     case arrow::Type::STRING:
@@ -116,7 +136,11 @@ absl::Status append_run(const arrow::Array& array, int64_t begin, int64_t count,
     case arrow::Type::FIXED_SIZE_BINARY:
       append_texts<arrow::FixedSizeBinaryArray>(array, begin, count, &out->strings);
       break;
-    case arrow::Type::DICTIONARY: return append_dictionary(array, begin, count, out);
+    case arrow::Type::DECIMAL32:
+    case arrow::Type::DECIMAL64:
+    case arrow::Type::DECIMAL128:
+    case arrow::Type::DECIMAL256: append_decimals(array, begin, count, out, bad); break;
+    case arrow::Type::DICTIONARY: return append_dictionary(array, begin, count, out, bad);
     default:
       return absl::DataLossError(absl::StrCat("an unexpected type ", array.type()->ToString()));
   }
@@ -125,10 +149,10 @@ absl::Status append_run(const arrow::Array& array, int64_t begin, int64_t count,
 
 // Appends the values of [begin, end) that are not null. Returns: how many.
 absl::StatusOr<int64_t> append_values(const arrow::Array& array, int64_t begin, int64_t end,
-                                      Column* out) {
+                                      Column* out, std::vector<BadValue>* bad) {
   if (is_null_type(*array.type())) return 0;
   if (array.null_count() == 0) {
-    RETURN_IF_ERROR(append_run(array, begin, end - begin, out));
+    RETURN_IF_ERROR(append_run(array, begin, end - begin, out, bad));
     return end - begin;
   }
   int64_t appended = 0;
@@ -139,14 +163,14 @@ absl::StatusOr<int64_t> append_values(const arrow::Array& array, int64_t begin, 
     }
     int64_t run_end = i + 1;
     while (run_end < end && array.IsValid(run_end)) ++run_end;
-    RETURN_IF_ERROR(append_run(array, i, run_end - i, out));
+    RETURN_IF_ERROR(append_run(array, i, run_end - i, out, bad));
     appended += run_end - i;
     i = run_end;
   }
   return appended;
 }
 
-absl::Status append_plain(const arrow::Array& array, Column* column) {
+absl::Status append_plain(const arrow::Array& array, Column* column, std::vector<BadValue>* bad) {
   if (is_null_type(*array.type())) {
     append_empty_rows(array.length(), column);
     return absl::OkStatus();
@@ -160,7 +184,7 @@ absl::Status append_plain(const arrow::Array& array, Column* column) {
     }
   }
   column->rows += array.length();
-  return append_values(array, 0, array.length(), column).status();
+  return append_values(array, 0, array.length(), column, bad).status();
 }
 
 // Whether the lists lie end to end in their values, all of which are there: null lists hold none.
@@ -176,7 +200,7 @@ bool lie_end_to_end(const ListArrayType& lists) {
 }
 
 template <typename ListArrayType>
-absl::Status append_lists(const arrow::Array& array, Column* column) {
+absl::Status append_lists(const arrow::Array& array, Column* column, std::vector<BadValue>* bad) {
   const auto& lists = static_cast<const ListArrayType&>(array);
   const arrow::Array& values = *lists.values();
   const int64_t rows = lists.length();
@@ -190,19 +214,19 @@ absl::Status append_lists(const arrow::Array& array, Column* column) {
   for (int64_t i = 0; one_each && i < rows; ++i) one_each = lists.value_length(i) == 1;
   if (!one_each) make_jagged(*column);
   column->rows += rows;
-  if (one_each) return append_values(values, first, last, column).status();
+  if (one_each) return append_values(values, first, last, column, bad).status();
   std::vector<int64_t>& offsets = column->offsets;
   const int64_t before = offsets.back();
   if (whole) {  // the usual case is copied in one piece
     for (int64_t i = 1; i <= rows; ++i) offsets.push_back(before + lists.value_offset(i) - first);
-    return append_values(values, first, last, column).status();
+    return append_values(values, first, last, column, bad).status();
   }
   int64_t total = before;
   for (int64_t i = 0; i < rows; ++i) {
     if (lists.IsValid(i)) {
       const int64_t begin = lists.value_offset(i);
       ASSIGN_OR_RETURN(const int64_t count,
-                       append_values(values, begin, begin + lists.value_length(i), column));
+                       append_values(values, begin, begin + lists.value_length(i), column, bad));
       total += count;
     }
     offsets.push_back(total);
@@ -233,14 +257,29 @@ FileColumn describe_field(const arrow::Field& field) {
   return column;
 }
 
-absl::Status append_array(const arrow::Array& array, Column* column) {
+absl::Status append_array(const arrow::Array& array, Column* column, std::vector<BadValue>* bad) {
   switch (array.type_id()) {
-    case arrow::Type::LIST: return append_lists<arrow::ListArray>(array, column);
-    case arrow::Type::LARGE_LIST: return append_lists<arrow::LargeListArray>(array, column);
+    case arrow::Type::LIST: return append_lists<arrow::ListArray>(array, column, bad);
+    case arrow::Type::LARGE_LIST: return append_lists<arrow::LargeListArray>(array, column, bad);
     case arrow::Type::FIXED_SIZE_LIST:
-      return append_lists<arrow::FixedSizeListArray>(array, column);
-    default: return append_plain(array, column);
+      return append_lists<arrow::FixedSizeListArray>(array, column, bad);
+    default: return append_plain(array, column, bad);
   }
+}
+
+absl::Status add_bad_values(const Column& column, absl::Span<const BadValue> values,
+                            const ColumnOrigin& origin, BadRows& bad) {
+  for (const BadValue& value : values) {
+    int64_t row = value.index;
+    if (!column.offsets.empty()) {
+      row = std::upper_bound(column.offsets.begin(), column.offsets.end(), value.index) -
+            column.offsets.begin() - 1;
+    }
+    RETURN_IF_ERROR(bad.add(
+        row, absl::DataLossError(absl::StrCat(origin.group, ", row ", origin.first_row + row,
+                                              ", column ", origin.column, ": ", value.what))));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace millrace

@@ -5,26 +5,42 @@
 #include <arrow/array.h>
 #include <arrow/type.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "io/bad_rows.h"
 #include "io/column.h"
 #include "io/file_reader.h"
+#include "io/format/arrow_decimals.h"
 
 namespace millrace {
 
-// Describes a field: plain, list, large list or fixed-size list of integers, booleans, floats,
-// dates, times, text or bytes, also dictionary-encoded. A field of Arrow's type null is empty.
+// Describes a field: plain, list, large list or fixed-size list of integers, booleans, floats of 16
+// bits and more, decimals, dates, times, text or bytes, also dictionary-encoded. A field of Arrow's
+// type null is empty.
 FileColumn describe_field(const arrow::Field& field);
 
 // What lists of this type hold; null if it is none of the list types above.
 const arrow::DataType* list_value_type(const arrow::DataType& type);
 
 // Appends the rows of `array` to `column`, whose type is that of describe_field or, for a field
-// that is empty, any. Errors: DataLoss where the array contradicts itself; then the column is of no
-// use.
-absl::Status append_array(const arrow::Array& array, Column* column);
+// that is empty, any. Adds decimals that do not fit to `bad`.
+// Errors: DataLoss where the array contradicts itself; then the column is of no use.
+absl::Status append_array(const arrow::Array& array, Column* column, std::vector<BadValue>* bad);
+
+// The place of rows of a column, for messages.
+struct ColumnOrigin {
+  std::string group;      // "FILE, row group 3"
+  std::string column;     // name
+  int64_t first_row = 0;  // of the column in the group
+};
+
+// Adds the rows of bad values of a column. Errors: those of `bad`.
+absl::Status add_bad_values(const Column& column, absl::Span<const BadValue> values,
+                            const ColumnOrigin& origin, BadRows& bad);
 
 }  // namespace millrace
 

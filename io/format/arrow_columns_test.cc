@@ -6,11 +6,13 @@
 #include <arrow/array/builder_primitive.h>
 #include <arrow/builder.h>
 
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/status_matchers.h"
+#include "io/bad_rows.h"
 
 namespace millrace {
 namespace {
@@ -32,10 +34,19 @@ TEST(DescribeFieldTest, Types) {
   }
   EXPECT_EQ(type_of(arrow::uint64()), ValueType::kUint64);
   EXPECT_EQ(type_of(arrow::large_list(arrow::float32())), ValueType::kDouble);
+  for (const auto& type : {arrow::float16(), arrow::decimal32(9, 1), arrow::decimal64(18, 2),
+                           arrow::decimal128(38, 38), arrow::decimal256(50, 3)}) {
+    EXPECT_EQ(type_of(type), ValueType::kDouble);
+    EXPECT_EQ(type_of(arrow::list(type)), ValueType::kDouble);
+  }
+  for (const auto& type : {arrow::decimal32(9, 0), arrow::decimal128(38, 0),
+                           arrow::decimal128(5, -3), arrow::decimal256(76, 0)}) {
+    EXPECT_EQ(type_of(type), ValueType::kInt64);
+  }
   EXPECT_EQ(type_of(arrow::fixed_size_list(arrow::large_binary(), 2)), ValueType::kString);
   EXPECT_EQ(type_of(arrow::dictionary(arrow::int8(), arrow::utf8())), ValueType::kString);
-  for (const auto& type : {arrow::list(arrow::list(arrow::int8())), arrow::decimal128(10, 2),
-                           arrow::struct_({arrow::field("a", arrow::int8())}), arrow::float16()}) {
+  for (const auto& type : {arrow::list(arrow::list(arrow::int8())),
+                           arrow::struct_({arrow::field("a", arrow::int8())})}) {
     EXPECT_FALSE(describe_field(*arrow::field("x", type)).supported) << type->ToString();
   }
 }
@@ -44,6 +55,14 @@ template <typename Builder, typename Values>
 std::shared_ptr<arrow::Array> build(Builder builder, const Values& values) {
   for (const auto& value : values) EXPECT_TRUE(builder.Append(value).ok());
   return *builder.Finish();
+}
+
+// Appends an array without bad values.
+absl::Status append_array(const arrow::Array& array, Column* column) {
+  std::vector<BadValue> bad;
+  const absl::Status status = append_array(array, column, &bad);
+  EXPECT_THAT(bad, IsEmpty());
+  return status;
 }
 
 TEST(AppendArrayTest, IntegersOfAnyWidth) {
@@ -107,6 +126,45 @@ TEST(AppendArrayTest, TheTypeNullHasRowsWithoutValues) {
   ASSERT_OK(append_array(**lists.Finish(), &column));
   EXPECT_THAT(column.offsets, ElementsAre(0, 0, 0)) << "nulls inside lists are omitted";
   EXPECT_FALSE(describe_field(*arrow::field("x", arrow::int64())).is_empty);
+}
+
+TEST(AppendArrayTest, HalfPrecisionIsExact) {
+  arrow::HalfFloatBuilder builder;
+  // 1, -2, 65504, the least above 0, infinity.
+  for (const uint16_t bits : {0x3c00, 0xc000, 0x7bff, 0x0001, 0x7c00}) {
+    ASSERT_TRUE(builder.Append(bits).ok());
+  }
+  ASSERT_TRUE(builder.AppendNull().ok());
+  Column column;
+  column.type = ValueType::kDouble;
+  ASSERT_OK(append_array(**builder.Finish(), &column));
+  EXPECT_THAT(column.doubles,
+              ElementsAre(1, -2, 65504, 0x1p-24, std::numeric_limits<double>::infinity()));
+  EXPECT_THAT(column.offsets, ElementsAre(0, 1, 2, 3, 4, 5, 5));
+}
+
+TEST(AppendArrayTest, RowsOfBadDecimalsAreBad) {
+  auto values = std::make_shared<arrow::Decimal128Builder>(arrow::decimal128(38, 0));
+  arrow::ListBuilder lists(arrow::default_memory_pool(), values);
+  const arrow::Decimal128 large("9223372036854775808");
+  ASSERT_TRUE(lists.Append().ok() && values->Append(1).ok() && values->AppendNull().ok() &&
+              values->Append(2).ok() && lists.AppendNull().ok() && lists.Append().ok() &&
+              values->Append(3).ok() && values->Append(large).ok() && lists.Append().ok() &&
+              values->Append(4).ok());
+  Column column;
+  std::vector<BadValue> values_that_are_bad;
+  ASSERT_OK(append_array(**lists.Finish(), &column, &values_that_are_bad));
+  EXPECT_THAT(column.int64s, ElementsAre(1, 2, 3, 0, 4));
+  EXPECT_THAT(column.offsets, ElementsAre(0, 2, 2, 4, 5));
+  BadRows bad(4, /*skip=*/true);
+  ASSERT_OK(add_bad_values(column, values_that_are_bad, {"a.parquet, row group 1", "x", 10}, bad));
+  EXPECT_EQ(bad.count(), 1);
+  EXPECT_TRUE(bad.contains(2));
+  EXPECT_EQ(bad.first().message(),
+            "a.parquet, row group 1, row 12, column x: 9223372036854775808 does not fit a 64-bit "
+            "integer");
+  BadRows strict(4, /*skip=*/false);
+  EXPECT_FALSE(add_bad_values(column, values_that_are_bad, {}, strict).ok());
 }
 
 TEST(AppendArrayTest, Dictionaries) {

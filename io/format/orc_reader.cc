@@ -61,15 +61,20 @@ class OrcReader : public FileReader {
   absl::StatusOr<std::vector<Column>> read(const RowRange& range,
                                            absl::Span<const ColumnRequest> requests,
                                            BadRows& bad) override {
+    std::vector<std::vector<BadValue>> bad_values(requests.size());  // by request
     auto read = [&]() -> absl::StatusOr<std::vector<Column>> {
       std::shared_ptr<arrow::RecordBatch> batch;
       RETURN_IF_ERROR(guard_arrow(*file_, [&] { return read_batch(range, requests, &batch); }));
-      return convert(*batch, requests);
+      return convert(*batch, requests, &bad_values);
     };
     auto columns = read();
-    if (columns.ok()) return columns;
-    return annotate(memory_.explain(columns.status()),
-                    absl::StrCat(path_, ", stripe ", range.group));
+    const std::string place = absl::StrCat(path_, ", stripe ", range.group);
+    if (!columns.ok()) return annotate(memory_.explain(columns.status()), place);
+    for (size_t i = 0; i < requests.size(); ++i) {
+      const ColumnOrigin origin{place, columns_[requests[i].column].name, range.begin};
+      RETURN_IF_ERROR(add_bad_values((*columns)[i], bad_values[i], origin, bad));
+    }
+    return columns;
   }
 
  private:
@@ -134,14 +139,16 @@ class OrcReader : public FileReader {
   }
 
   absl::StatusOr<std::vector<Column>> convert(const arrow::RecordBatch& batch,
-                                              absl::Span<const ColumnRequest> requests) const {
+                                              absl::Span<const ColumnRequest> requests,
+                                              std::vector<std::vector<BadValue>>* bad) const {
     std::vector<Column> columns(requests.size());
     for (size_t i = 0; i < requests.size(); ++i) {
       const FileColumn& wanted = columns_[requests[i].column];
       const std::shared_ptr<arrow::Array> array = batch.GetColumnByName(wanted.name);
       if (array == nullptr) return absl::DataLossError(absl::StrCat("no column ", wanted.name));
       columns[i].type = wanted.is_empty ? requests[i].as : wanted.type;
-      RETURN_IF_ERROR(append_array(*array, &columns[i]), absl::StrCat("column ", wanted.name));
+      RETURN_IF_ERROR(append_array(*array, &columns[i], &(*bad)[i]),
+                      absl::StrCat("column ", wanted.name));
     }
     return columns;
   }

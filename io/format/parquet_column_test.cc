@@ -192,8 +192,10 @@ class ParquetColumnTest : public testing::TestWithParam<Layout> {
   std::vector<std::string> right(int64_t c) const {
     Column column;
     column.type = ours_->columns()[c].type;
+    std::vector<BadValue> bad;
     for (const auto& chunk : by_arrow_->column(c)->chunks()) {
-      EXPECT_OK(append_array(*chunk, &column));
+      EXPECT_OK(append_array(*chunk, &column, &bad));
+      EXPECT_TRUE(bad.empty());
     }
     std::vector<std::string> cells;
     for (int64_t row = 0; row < column.rows; ++row) cells.push_back(cell(column, row));

@@ -91,10 +91,16 @@ class ParquetReader : public FileReader {
       close_group();
       columns = read_columns(range, requests);
     }
-    if (columns.ok()) return columns;
-    close_group();
-    return annotate(memory_.explain(columns.status()),
-                    absl::StrCat(path_, ", row group ", range.group));
+    const std::string place = absl::StrCat(path_, ", row group ", range.group);
+    if (!columns.ok()) {
+      close_group();
+      return annotate(memory_.explain(columns.status()), place);
+    }
+    for (size_t i = 0; i < requests.size(); ++i) {
+      const ColumnOrigin origin{place, columns_[requests[i].column].name, range.begin};
+      RETURN_IF_ERROR(add_bad_values((*columns)[i], bad_values_[i], origin, bad));
+    }
+    return columns;
   }
 
  private:
@@ -142,6 +148,7 @@ class ParquetReader : public FileReader {
     }
     const int64_t end = range.begin + range.count;
     taken_bytes_ = 0;
+    bad_values_.assign(requests.size(), {});
     std::vector<Column> columns(requests.size());
     for (size_t i = 0; i < requests.size(); ++i) {
       const int64_t column = requests[i].column;
@@ -154,7 +161,7 @@ class ParquetReader : public FileReader {
         RETURN_IF_ERROR(check_empty(column, columns[i]), what);
       } else {
         RETURN_IF_ERROR(guard_arrow(*file_, [&] { return read_batches_to(end); }));
-        RETURN_IF_ERROR(append_rows(range.begin, end, column, &columns[i]), what);
+        RETURN_IF_ERROR(append_rows(range.begin, end, column, &columns[i], &bad_values_[i]), what);
         RETURN_IF_ERROR(check_empty(column, columns[i]), what);
       }
       columns[i].type = type;
@@ -243,7 +250,8 @@ class ParquetReader : public FileReader {
     return arrow::Status::OK();
   }
 
-  absl::Status append_rows(int64_t begin, int64_t end, int64_t column, Column* out) const {
+  absl::Status append_rows(int64_t begin, int64_t end, int64_t column, Column* out,
+                           std::vector<BadValue>* bad) const {
     int64_t first = 0;
     for (const auto& batch : batches_) {
       const int64_t from = std::clamp<int64_t>(begin - first, 0, batch->num_rows());
@@ -252,7 +260,7 @@ class ParquetReader : public FileReader {
       if (from == to) continue;
       const std::shared_ptr<arrow::Array> array = batch->GetColumnByName(columns_[column].name);
       if (array == nullptr) return absl::DataLossError("the column is missing");
-      RETURN_IF_ERROR(append_array(*array->Slice(from, to - from), out));
+      RETURN_IF_ERROR(append_array(*array->Slice(from, to - from), out, bad));
     }
     return absl::OkStatus();
   }
@@ -270,8 +278,9 @@ class ParquetReader : public FileReader {
   std::vector<ColumnRequest> requests_;
   std::shared_ptr<parquet::RowGroupReader> row_group_;
   std::vector<std::unique_ptr<ParquetColumn>>
-      decoded_;              // by request; null: not read yet, or Arrow's
-  int64_t taken_bytes_ = 0;  // by the read that goes on
+      decoded_;                                    // by request; null: not read yet, or Arrow's
+  int64_t taken_bytes_ = 0;                        // by the read that goes on
+  std::vector<std::vector<BadValue>> bad_values_;  // of the last read, by request
   ParquetLevels levels_;
   // Of columns that are left to Arrow.
   std::unique_ptr<arrow::RecordBatchReader> stream_;
