@@ -26,7 +26,7 @@ using Rows = std::vector<std::vector<std::string>>;
 class Subject {
  public:
   Subject(const FileFormatConformance& c, ExpectedFile file)
-      : c_(c), file_(std::move(file)), path_("dir/file" + c.extension) {
+      : c_(c), file_(std::move(file)), path_(c.directory + "/file" + c.extension) {
     set_bytes(file_.bytes);
   }
   explicit Subject(const FileFormatConformance& c) : Subject(c, c.file()) {}

@@ -35,6 +35,8 @@ struct FileFormatConformance {
   std::function<ExpectedFile()> file;
   // Returns a file with bad rows. Null: the format has no bad rows.
   std::function<ExpectedFile()> file_with_bad_rows = nullptr;
+  // The directory of its files. Each part NAME=VALUE adds a column behind those of the format.
+  std::string directory = "dir";
   // The extension of its files, with the dot, or `config` names the format.
   std::string extension = ".data";
   DataConfig config = {};

@@ -10,6 +10,7 @@
 #include "base/parts/part_registry.h"
 #include "base/path/rereadable.h"
 #include "base/status_macros.h"
+#include "io/partition_columns.h"
 
 namespace millrace {
 namespace {
@@ -88,6 +89,75 @@ absl::Status unknown_format(const std::string& path, DataConfig::Format format) 
                    absl::StrJoin(extensions, " "), "); set `format` in the data's configuration"));
 }
 
+// A file with columns for the directories of its path.
+class PartitionedReader : public FileReader {
+ public:
+  using FileReader::read;
+  PartitionedReader(std::unique_ptr<FileReader> file, std::vector<Partition> partitions)
+      : file_(std::move(file)), partitions_(std::move(partitions)), columns_(file_->columns()) {
+    for (const Partition& partition : partitions_) {
+      FileColumn& column = columns_.emplace_back();
+      column.name = partition.name;
+      column.type = ValueType::kText;
+      column.type_name = "partition";
+      column.is_partition = true;
+    }
+  }
+
+  const std::string& path() const override { return file_->path(); }
+  const std::vector<FileColumn>& columns() const override { return columns_; }
+  const std::vector<int64_t>& group_rows() const override { return file_->group_rows(); }
+  std::shared_ptr<const FileLayout> layout() const override { return file_->layout(); }
+
+  absl::StatusOr<std::vector<Column>> read(const RowRange& range,
+                                           absl::Span<const ColumnRequest> requests,
+                                           BadRows& bad) override {
+    const auto own_columns = static_cast<int64_t>(file_->columns().size());
+    std::vector<ColumnRequest> own;
+    for (const ColumnRequest& request : requests) {
+      if (request.column < own_columns) own.push_back(request);
+    }
+    std::vector<Column> read;
+    if (!own.empty()) {
+      ASSIGN_OR_RETURN(read, file_->read(range, own, bad));
+    }
+    std::vector<Column> columns(requests.size());
+    auto next = read.begin();
+    for (size_t i = 0; i < requests.size(); ++i) {
+      if (requests[i].column < own_columns) {
+        columns[i] = std::move(*next++);
+        continue;
+      }
+      columns[i].type = requests[i].as;
+      const absl::Status status =
+          append_partition(partitions_[requests[i].column - own_columns], range.count, &columns[i]);
+      if (!status.ok()) RETURN_IF_ERROR(bad.add_all(annotate(status, path())));
+    }
+    return columns;
+  }
+
+ private:
+  const std::unique_ptr<FileReader> file_;
+  const std::vector<Partition> partitions_;
+  std::vector<FileColumn> columns_;  // those of file_, then one for each partition
+};
+
+absl::StatusOr<std::unique_ptr<FileReader>> open_by_format(
+    FileSystem& files, const std::string& path, const DataConfig& config,
+    std::shared_ptr<const FileLayout> layout) {
+  if (config.has_custom_format()) {
+    return registry().create(config.custom_format().name(), files, path, config, std::move(layout));
+  }
+  const std::vector<const KnownFormat*> found = find_formats(path, config);
+  if (found.empty()) return unknown_format(path, config.format());
+  if (found.size() > 1) return ambiguous(path, found);
+  const auto& [name, place, format] = *found.front();
+  if (format.format == DataConfig::AUTO) {
+    return registry().create(name, files, path, config, std::move(layout));
+  }
+  return format.open(files, path, config, std::move(layout));
+}
+
 }  // namespace
 
 bool register_file_format(absl::string_view name, absl::string_view description, FileFormat format,
@@ -119,17 +189,14 @@ absl::StatusOr<std::unique_ptr<FileReader>> open_file(FileSystem& files, const s
         path, " is a directory; name the files in it, such as ", join_path(path, "*.orc")));
   }
   RETURN_IF_ERROR(check_rereadable(path, info));
-  if (config.has_custom_format()) {
-    return registry().create(config.custom_format().name(), files, path, config, std::move(layout));
-  }
-  const std::vector<const KnownFormat*> found = find_formats(path, config);
-  if (found.empty()) return unknown_format(path, config.format());
-  if (found.size() > 1) return ambiguous(path, found);
-  const auto& [name, place, format] = *found.front();
-  if (format.format == DataConfig::AUTO) {
-    return registry().create(name, files, path, config, std::move(layout));
-  }
-  return format.open(files, path, config, std::move(layout));
+  ASSIGN_OR_RETURN(std::unique_ptr<FileReader> file,
+                   open_by_format(files, path, config, std::move(layout)));
+  if (partitions_of(path).empty()) return file;
+  std::vector<std::string> names;
+  for (const FileColumn& column : file->columns()) names.push_back(column.name);
+  ASSIGN_OR_RETURN(std::vector<Partition> partitions, partition_columns(path, names));
+  if (partitions.empty()) return file;
+  return std::make_unique<PartitionedReader>(std::move(file), std::move(partitions));
 }
 
 }  // namespace millrace

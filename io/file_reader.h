@@ -28,6 +28,8 @@ struct FileColumn {
   std::string type_name;  // as the format calls it, for messages
   // True if no row has a value, of whatever type: `type` is kText then.
   bool is_empty = false;
+  // True if the value is in the path of the file (io/partition_columns.h): `type` is kText then.
+  bool is_partition = false;
 };
 
 struct ColumnRequest {
@@ -107,10 +109,12 @@ bool register_file_format(absl::string_view name, absl::string_view description,
 // extension belongs to no format or to several.
 std::optional<DataConfig::Format> format_of_extension(const std::string& path);
 
-// Opens a file by config.custom_format, config.format or, where that is AUTO, by its extension.
-// Errors: NotFound; InvalidArgument for a directory, an unknown extension or a format that is
-// not linked in, saying what is, and for two formats of one name or extension, naming the places;
-// those of the opener and of PartRegistry::create.
+// Opens a file by config.custom_format, config.format or, where that is AUTO, by its extension. The
+// reader has a column more, behind those of the file, for each partition_columns() of its path; all
+// rows are bad where such a column is requested as a number and its value is none.
+// Errors: those of partition_columns(); NotFound; InvalidArgument for a directory, an unknown
+// extension or a format that is not linked in, saying what is, and for two formats of one name or
+// extension, naming the places; those of the opener and of PartRegistry::create.
 absl::StatusOr<std::unique_ptr<FileReader>> open_file(
     FileSystem& files, const std::string& path, const DataConfig& config,
     std::shared_ptr<const FileLayout> layout = nullptr);

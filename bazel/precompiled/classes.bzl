@@ -297,6 +297,7 @@ CLASSES = {
         "file_reader": "proto",
         "file_reader_test": "proto",
         "names_files_test": "tensor",
+        "partition_columns_test": "proto",
     },
     "io/epoch": {
         "bad_data_test": "tensor",
@@ -605,6 +606,7 @@ CLASSES = {
         "model_bank_test": "proto",
         "moving_average_test": "torch",
         "outputs_test": "proto",
+        "partitions_test": "proto",
         "predict_test": "proto",
         "program_test": "proto",
         "real_data_test": "proto",

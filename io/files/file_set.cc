@@ -31,8 +31,12 @@ absl::StatusOr<int64_t> find_column(const FileReader& reader, const std::string&
   }
   if (found < 0) {
     std::vector<std::string> names;
-    for (const FileColumn& column : columns) names.push_back(column.name);
-    const bool one_text = columns.size() == 1 && columns[0].type == ValueType::kText;
+    int64_t own = 0;
+    for (const FileColumn& column : columns) {
+      names.push_back(column.name);
+      own += column.is_partition ? 0 : 1;
+    }
+    const bool one_text = own == 1 && columns[0].type == ValueType::kText;
     return absl::InvalidArgumentError(
         absl::StrCat(reader.path(), " has no column \"", name, "\"", did_you_mean(name, names),
                      one_text ? delimiter_hint(columns[0].name) : ""));

@@ -1,0 +1,48 @@
+// Columns whose values are in the path of a file, as Hive and Spark store partitions of a table.
+#ifndef MILLRACE_IO_PARTITION_COLUMNS_H_
+#define MILLRACE_IO_PARTITION_COLUMNS_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "io/column.h"
+
+namespace millrace {
+
+// A directory NAME=VALUE of a path.
+struct Partition {
+  std::string directory;             // as the path has it
+  std::string name;                  // decoded
+  std::optional<std::string> value;  // decoded; none: missing
+
+  friend bool operator==(const Partition&, const Partition&) = default;
+};
+
+// Returns the partitions of a file, the outermost directory first: those of all directories of
+// `path` as it is given, also of an absolute one. Of a URI, scheme and host do not count, nor does
+// a query of http:// and https://. Names and values are URL-decoded. A value that is empty or
+// __HIVE_DEFAULT_PARTITION__ is missing. A directory without a name before its first "=" is no
+// partition. Directories of one name and value are one partition; a name with several values gives
+// a partition for each.
+std::vector<Partition> partitions_of(absl::string_view path);
+
+// Returns the partitions that are columns of the file `path`, whose own columns are `names`: those
+// whose name is none of these.
+// Errors: InvalidArgument, naming file and directories, if one of them has several values.
+absl::StatusOr<std::vector<Partition>> partition_columns(absl::string_view path,
+                                                         absl::Span<const std::string> names);
+
+// Appends so many rows that hold the value of the partition, none if it is missing, to `column`,
+// whose type says as what the value is read.
+// Errors: DataLoss, naming column and directory, if the value is not of this type; the rows then
+// hold 0.
+absl::Status append_partition(const Partition& partition, int64_t rows, Column* column);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_IO_PARTITION_COLUMNS_H_
