@@ -318,6 +318,7 @@ CLASSES = {
         "epoch_source": "proto",
         "epoch_source_test": "tensor",
         "kept_columns_test": "tensor",
+        "missing_values_test": "torch",
         "sampling_test": "tensor",
     },
     "io/feature": {
@@ -337,6 +338,8 @@ CLASSES = {
         "text_ids_test": "proto",
         "transform_check": "proto",
         "transform_check_test": "proto",
+        "value_types": "proto",
+        "value_types_test": "proto",
     },
     "io/files": {
         "file_set": "proto",
@@ -391,10 +394,18 @@ CLASSES = {
         "modulo_transform_test": "proto",
         "multi_hash_transform": "proto",
         "multi_hash_transform_test": "proto",
+        "standardize_transform": "proto",
+        "standardize_transform_test": "proto",
         "threshold_transform": "proto",
         "threshold_transform_test": "proto",
         "truncate_transform": "proto",
         "truncate_transform_test": "proto",
+    },
+    "io/transform/missing": {
+        "missing_values": "proto",
+        "missing_values_test": "proto",
+    },
+    "io/transform/vocabulary": {
         "vocabulary_transform": "proto",
         "vocabulary_transform_test": "proto",
     },

@@ -25,6 +25,21 @@ absl::Status check_no_list_transforms(absl::string_view where, const FeatureConf
   return absl::OkStatus();
 }
 
+// is_missing gives every row one value, without a weight.
+absl::Status check_is_missing(absl::string_view where, const FeatureConfig& feature) {
+  for (int i = 0; i < feature.transform_size(); ++i) {
+    if (!feature.transform(i).has_is_missing()) continue;
+    if (feature.missing() == FeatureConfig::MASK) {
+      return wrong(where,
+                   "missing is MASK, but with is_missing no label is missing; leave one out");
+    }
+    if (feature.has_weight_column()) {
+      return wrong(where, "weight_column is set, but what is_missing gives has no weight");
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Checks the fields that only some kinds of feature have.
 absl::Status check_kind(absl::string_view where, const FeatureConfig& feature) {
   const std::string kind = FeatureConfig::Kind_Name(feature.kind());
@@ -74,7 +89,8 @@ absl::Status check_feature(absl::string_view where, const FeatureConfig& feature
     RETURN_IF_ERROR(
         check_transform(entry(absl::StrCat(where, ".transform"), i), feature.transform(i)));
   }
-  return absl::OkStatus();
+  RETURN_IF_ERROR(check_transform_order(where, feature));
+  return check_is_missing(where, feature);
 }
 
 absl::Status check_crosses(absl::string_view where, const FeatureConfig& feature,

@@ -62,6 +62,23 @@ TEST(FeatureCheckTest, LabelsAloneMayBeMissing) {
               StatusIs(kInvalid, testing::HasSubstr("default_value is set too; leave one out")));
 }
 
+TEST(FeatureCheckTest, WhatIsMissingIsKnownOfEveryRow) {
+  const std::string is_missing = " transform { is_missing {} }";
+  for (const std::string kind : {"SPARSE", "DENSE", "LABEL", "GROUP_ID"}) {
+    EXPECT_OK(check_feature("f", parse("kind: " + kind + is_missing)));
+  }
+  EXPECT_THAT(check_feature("f", parse("kind: LABEL missing: MASK" + is_missing)),
+              StatusIs(kInvalid,
+                       "f: missing is MASK, but with is_missing no label is missing; leave one "
+                       "out"));
+  EXPECT_THAT(
+      check_feature("f", parse("weight_column: 'w'" + is_missing)),
+      StatusIs(kInvalid, "f: weight_column is set, but what is_missing gives has no weight"));
+  EXPECT_THAT(
+      check_feature("f", parse("transform { cast {} }" + is_missing)),
+      StatusIs(kInvalid, testing::HasSubstr("f.transform[1].is_missing: must be the first")));
+}
+
 TEST(FeatureCheckTest, CrossesNeedASparseFeatureBeforeThem) {
   const FeatureConfig feature = parse("transform { cross { feature: 'user' } }");
   EXPECT_OK(check_crosses("f", feature, {"item", "user"}));

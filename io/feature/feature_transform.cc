@@ -11,64 +11,13 @@
 #include "base/status_macros.h"
 #include "io/feature/feature_check.h"
 #include "io/feature/transform_check.h"
+#include "io/feature/value_types.h"
 #include "io/transform/cast_transform.h"
 #include "io/transform/create_transform.h"
 #include "io/transform/id_lists.h"
 
 namespace millrace {
 namespace {
-
-bool is_id_kind(FeatureConfig::Kind kind) {
-  return kind == FeatureConfig::SPARSE || kind == FeatureConfig::EXAMPLE_ID ||
-         kind == FeatureConfig::GROUP_ID;
-}
-
-bool is_integer(ValueType type) { return type == ValueType::kInt64 || type == ValueType::kUint64; }
-
-absl::string_view needs(Transform::Takes takes) {
-  switch (takes) {
-    case Transform::Takes::kTextOrIntegers: return "text or integers";
-    case Transform::Takes::kIntegers: return "integers";
-    case Transform::Takes::kNumbers: break;
-  }
-  return "numbers";
-}
-
-bool fits(ValueType type, Transform::Takes takes) {
-  switch (takes) {
-    case Transform::Takes::kTextOrIntegers: return type == ValueType::kString || is_integer(type);
-    case Transform::Takes::kIntegers: return is_integer(type);
-    case Transform::Takes::kNumbers: break;
-  }
-  return type != ValueType::kString;
-}
-
-// Returns the type that a transform gives. Errors: InvalidArgument if it cannot take `in`.
-absl::StatusOr<ValueType> type_after(const Transform& transform, absl::string_view name,
-                                     ValueType in) {
-  if (fits(in, transform.takes())) return transform.gives(in);
-  const bool wants_cast = in == ValueType::kDouble;
-  return absl::InvalidArgumentError(absl::StrCat(
-      name, " needs ", needs(transform.takes()), " and gets ", describe(in),
-      wants_cast ? "; if they are ids stored as numbers, put the transform cast before it" : ""));
-}
-
-// What to do about ids that are not integers.
-absl::string_view advice_for_ids(ValueType type) {
-  if (type == ValueType::kString) return "; add the transform hash";
-  return "; add the transform cast if they are ids stored as numbers, as pandas stores ids with "
-         "nulls, or bucketize to make ids of ranges";
-}
-
-// Returns the type as which delimited text is read for a transform.
-ValueType type_for_text(Transform::Takes takes) {
-  switch (takes) {
-    case Transform::Takes::kTextOrIntegers: return ValueType::kString;
-    case Transform::Takes::kIntegers: return ValueType::kInt64;
-    case Transform::Takes::kNumbers: break;
-  }
-  return ValueType::kDouble;
-}
 
 // Whether one of `numbers` is NaN or infinite. Looks at exponents, so that the loop is vectorised.
 bool has_non_finite(absl::Span<const double> numbers) {
@@ -96,6 +45,9 @@ void fill_numbers(const Column& column, std::vector<double>* numbers) {
   }
 }
 
+constexpr char kMissingHint[] =
+    "; if it stands for a missing value, put the transform missing_values first";
+
 // Bad numbers become 0, their rows bad.
 absl::Status refuse_non_finite(const FeatureInput& input, absl::Span<const int64_t> offsets,
                                absl::string_view what, std::vector<double>* numbers) {
@@ -106,7 +58,8 @@ absl::Status refuse_non_finite(const FeatureInput& input, absl::Span<const int64
     const int64_t row = row_of_value(offsets, static_cast<int64_t>(i));
     if (!input.bad.contains(row)) {
       RETURN_IF_ERROR(input.bad.add(
-          row, input.place.error(row, absl::StrCat(what, number, " is not a finite number"))));
+          row, input.place.error(row, absl::StrCat(what, number, " is not a finite number",
+                                                   what.empty() ? kMissingHint : ""))));
     }
     number = 0;
   }
@@ -188,7 +141,7 @@ absl::StatusOr<FeatureTransform> FeatureTransform::create(const FeatureConfig& f
   const std::string what =
       absl::StrCat("feature \"", feature.name(), "\" from column \"", column_of(feature), "\"");
   RETURN_IF_ERROR(transform.check_default(), what);
-  ASSIGN_OR_RETURN(Steps steps, transform.make_steps(feature), what);
+  ASSIGN_OR_RETURN(Steps steps, transform.create_steps(feature), what);
   RETURN_IF_ERROR(transform.fit_to_column(feature, column, steps), what);
   for (const Step& step : steps) RETURN_IF_ERROR(step.transform->prepare(files), what);
   transform.steps_ = std::move(steps);
@@ -207,14 +160,17 @@ absl::Status FeatureTransform::check_default() const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<FeatureTransform::Steps> FeatureTransform::make_steps(const FeatureConfig& feature) {
+absl::StatusOr<FeatureTransform::Steps> FeatureTransform::create_steps(
+    const FeatureConfig& feature) {
   Steps steps;
   size_t crosses = 0;
   for (const TransformConfig& config : feature.transform()) {
+    if (config.has_missing_values()) continue;  // it is applied to the column
     // Casts at the beginning change nothing in a column of integers.
     if (config.has_cast() && steps.size() == leading_casts_) ++leading_casts_;
     Step& step = steps.emplace_back();
     ASSIGN_OR_RETURN(step.transform, create_transform(config, crosses));
+    step.name = transform_name(config);
     if (config.has_custom()) {
       step.checked_as = absl::StrCat("feature \"", feature.name(), "\", transform \"",
                                      config.custom().name(), "\"");
@@ -224,40 +180,54 @@ absl::StatusOr<FeatureTransform::Steps> FeatureTransform::make_steps(const Featu
   return steps;
 }
 
+absl::StatusOr<ValueType> FeatureTransform::set_reads_as(const FeatureConfig& feature,
+                                                         ValueType column, const Steps& steps) {
+  MissingValuesTransform missing;
+  const bool removes = feature.transform_size() > 0 && feature.transform(0).has_missing_values();
+  if (removes) missing = feature.transform(0).missing_values();
+  const bool is_text = column == ValueType::kText;
+  ValueType taken = column;
+  if (is_text && steps.empty()) taken = wants_ids_ ? ValueType::kInt64 : ValueType::kDouble;
+  if (is_text && !steps.empty()) taken = type_for_text(steps[0].transform->takes());
+  reads_as_ = taken;
+  // is_missing finds the same cells of delimited text as a feature of numbers does.
+  const bool is_missing = !steps.empty() && steps[0].name == "is_missing";
+  if (is_text && is_missing && (missing.number_size() > 0 || missing.nan())) {
+    taken = ValueType::kDouble;
+  }
+  if (!removes && !(is_text && is_missing)) return taken;
+  ASSIGN_OR_RETURN(
+      missing_values_,
+      MissingValues::create(
+          missing, {.column = column,
+                    .gives = taken,
+                    .ignores_blanks = is_text && (taken != ValueType::kString || is_missing)}));
+  reads_as_ = missing_values_->reads_as();
+  return taken;
+}
+
 absl::Status FeatureTransform::check_steps(const FeatureConfig& feature, ValueType type,
                                            Steps& steps) const {
   for (size_t i = 0; i < steps.size(); ++i) {
     Step& step = steps[i];
+    const Transform::Takes takes = step.transform->takes();
     if (i > 0) {
-      steps[i - 1].must_give_ids =
-          !steps[i - 1].gives_text && step.transform->takes() != Transform::Takes::kNumbers;
+      steps[i - 1].must_give_ids = !steps[i - 1].gives_text &&
+                                   takes != Transform::Takes::kNumbers &&
+                                   takes != Transform::Takes::kAny;
     }
-    const absl::string_view name = transform_name(feature.transform(static_cast<int>(i)));
-    ASSIGN_OR_RETURN(type, type_after(*step.transform, name, type));
+    ASSIGN_OR_RETURN(type, type_after(*step.transform, step.name, type));
     step.gives_text = type == ValueType::kString;
   }
+  RETURN_IF_ERROR(check_result_type(feature.kind(), type));
   if (!steps.empty()) steps.back().must_give_ids = wants_ids_;
-  if (wants_ids_ && !is_integer(type)) {
-    return absl::InvalidArgumentError(absl::StrCat(FeatureConfig::Kind_Name(feature.kind()),
-                                                   " needs integers and gets ", describe(type),
-                                                   advice_for_ids(type)));
-  }
-  if (!wants_ids_ && type == ValueType::kString) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(FeatureConfig::Kind_Name(feature.kind()), " needs numbers and gets text"));
-  }
   return absl::OkStatus();
 }
 
 absl::Status FeatureTransform::fit_to_column(const FeatureConfig& feature, ValueType column,
                                              Steps& steps) {
-  reads_as_ = column;
-  if (column == ValueType::kText) {
-    reads_as_ = !steps.empty() ? type_for_text(steps[0].transform->takes())
-                : wants_ids_   ? ValueType::kInt64
-                               : ValueType::kDouble;
-  }
-  if (!is_number(column)) return check_steps(feature, reads_as_, steps);
+  ASSIGN_OR_RETURN(const ValueType taken, set_reads_as(feature, column, steps));
+  if (!is_number(column)) return check_steps(feature, taken, steps);
   // Other files, also of later windows, may have another type of number.
   if (check_steps(feature, ValueType::kDouble, steps).ok()) return absl::OkStatus();
   const bool is_double = column == ValueType::kDouble;
@@ -297,6 +267,19 @@ absl::Status FeatureTransform::take_weights(const FeatureInput& input, IdColumn*
 
 absl::StatusOr<FeatureValues> FeatureTransform::run(const FeatureInput& input,
                                                     std::vector<size_t>* missing) const {
+  if (!missing_values_.has_value()) return run_steps(input, missing);
+  ASSIGN_OR_RETURN(MissingValues::Kept kept, missing_values_->apply(input));
+  return run_steps({.column = kept.column,
+                    .place = input.place,
+                    .bad = input.bad,
+                    .weights = input.weights == nullptr ? nullptr : &kept.weights,
+                    .crossed = input.crossed,
+                    .owned = &kept.column},
+                   missing);
+}
+
+absl::StatusOr<FeatureValues> FeatureTransform::run_steps(const FeatureInput& input,
+                                                          std::vector<size_t>* missing) const {
   const Column& column = input.column;
   FeatureValues values;
   values.list.rows = column.rows;
@@ -323,7 +306,9 @@ absl::StatusOr<FeatureValues> FeatureTransform::run(const FeatureInput& input,
     values.list.values.resize(column.values());
     RETURN_IF_ERROR(take_weights(input, &values.list));
   }
-  values.list.offsets = input.owned != nullptr ? std::move(input.owned->offsets) : column.offsets;
+  // Texts stay in the column, with their offsets.
+  const bool moves = input.owned != nullptr && column.type != ValueType::kString;
+  values.list.offsets = moves ? std::move(input.owned->offsets) : column.offsets;
   absl::Span<const size_t> missing_places;
   if (missing != nullptr) missing_places = *missing;
   if (cast_ != nullptr && column.type == ValueType::kDouble) {

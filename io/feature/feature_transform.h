@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "io/column.h"
 #include "io/feature/label_range.h"
 #include "io/transform/feature_input.h"
+#include "io/transform/missing/missing_values.h"
 #include "io/transform/transform.h"
 #include "proto/config.pb.h"
 
@@ -26,7 +28,8 @@ namespace millrace {
 // The transforms of one feature, checked against the type of its column and applied in the order of
 // the configuration; each is a class of io/transform/. The result must be integers for sparse
 // features and ids, numbers for other features. A default replaces the result: no transform is
-// applied to it. Immutable; thread-safe.
+// applied to it. missing_values is applied to the column before anything else, so that not-a-number
+// is no bad data where it is missing. Immutable; thread-safe.
 //
 // A column of numbers may hold integers in one file and doubles in another: what was created for
 // one type of number takes all of them. Where the transforms, or the feature without one, need
@@ -44,8 +47,9 @@ class FeatureTransform {
   static absl::StatusOr<FeatureTransform> create(const FeatureConfig& feature, ValueType column,
                                                  LabelRange labels, FileSystem& files);
 
-  // Returns the type as which the column must be read: for kText the type that the first transform
-  // (without one, the feature) takes, else the type of the column.
+  // Returns the type as which the column must be read. For kText: the type that the first transform
+  // (without one, the feature) takes, and text if missing_values compares cells as text. Else the
+  // type of the column.
   ValueType reads_as() const { return reads_as_; }
 
   // Appends the rows as lists of ids. Bad rows: NaN; more or fewer weights than ids; weights that
@@ -64,6 +68,7 @@ class FeatureTransform {
  private:
   struct Step {
     std::shared_ptr<Transform> transform;  // shared with copies of this; constant after create()
+    absl::string_view name;                // of the kind, as the configuration writes it
     // Names feature and transform in errors about the results of a registered transform. Empty for
     // a built-in kind, whose results are right.
     std::string checked_as;
@@ -73,18 +78,24 @@ class FeatureTransform {
   using Steps = std::vector<Step>;
 
   FeatureTransform() = default;
-  // Makes the transforms.
-  absl::StatusOr<Steps> make_steps(const FeatureConfig& feature);
-  // Checks that each transform takes what the one before it gives, for a column of type `type`, and
+  // Makes the transforms but missing_values, without their types.
+  absl::StatusOr<Steps> create_steps(const FeatureConfig& feature);
+  // Sets reads_as_ and missing_values_. Returns the type of the values that `steps` begin with.
+  absl::StatusOr<ValueType> set_reads_as(const FeatureConfig& feature, ValueType column,
+                                         const Steps& steps);
+  // Checks that each transform takes what the one before it gives, for values of type `type`, and
   // that the feature takes the last result. Completes the steps.
   absl::Status check_steps(const FeatureConfig& feature, ValueType type, Steps& steps) const;
-  // Chooses reads_as_ and whether doubles are cast, and checks the steps.
+  // Chooses what to read and whether doubles are cast, and checks the steps.
   absl::Status fit_to_column(const FeatureConfig& feature, ValueType column, Steps& steps);
   absl::Status check_default() const;
   // `missing`, if given, gets the places of numbers that are not-a-number, and is no error then; 0
   // is transformed in their place.
   absl::StatusOr<FeatureValues> run(const FeatureInput& input,
                                     std::vector<size_t>* missing = nullptr) const;
+  // The same without missing_values.
+  absl::StatusOr<FeatureValues> run_steps(const FeatureInput& input,
+                                          std::vector<size_t>* missing) const;
   // Checks the result of a registered transform for the rows of a column. Errors: Internal.
   static absl::Status check_form(const Step& step, const Column& column,
                                  const FeatureValues& values);
@@ -102,6 +113,7 @@ class FeatureTransform {
   int64_t default_id_ = 0;
   double default_number_ = 0;
   ValueType reads_as_ = ValueType::kInt64;
+  std::optional<MissingValues> missing_values_;
   Steps steps_;
   size_t leading_casts_ = 0;  // steps that change nothing in a column of integers
   // Makes integers of doubles before the steps; null: the steps take doubles. Shared with copies of

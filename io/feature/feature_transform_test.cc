@@ -634,6 +634,87 @@ TEST(FeatureTransformTest, MissingLabelsOfIntegers) {
   EXPECT_TRUE(std::isnan(out[1]));
 }
 
+TEST(FeatureTransformTest, MissingValuesLeadToTheDefault) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THAT(numbers("kind: DENSE default_value: 7 transform { missing_values { number: -1 nan: "
+                      "true } } transform { log1p {} }",
+                      doubles({{0}, {nan}, {-1}, {}})),
+              IsOkAndHolds(ElementsAre(0, 7, 7, 7)));
+  EXPECT_THAT(numbers("kind: DENSE transform { missing_values { number: -1 } }", ints({{0}, {-1}})),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("row 101, column x: no value")));
+  EXPECT_THAT(numbers("kind: DENSE", doubles({{nan}})),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("nan is not a finite number; if it stands for a missing value, "
+                                 "put the transform missing_values first")));
+  ASSERT_OK_AND_ASSIGN(
+      const IdColumn text,
+      ids("default_id: 3 transform { missing_values { text: 'NA' } } transform { hash {} }",
+          texts({{"NA", "a"}, {"NA"}, {}})));
+  EXPECT_THAT(text.values, ElementsAre(static_cast<int64_t>(xxh3("a")), 3, 3));
+}
+
+TEST(FeatureTransformTest, MissingLabelsAreMasked) {
+  ASSERT_OK_AND_ASSIGN(const FeatureTransform transform,
+                       make("kind: LABEL missing: MASK transform { missing_values { number: -1 } } "
+                            "transform { threshold { at_least: 4 } }",
+                            ValueType::kDouble));
+  std::vector<float> out;
+  ASSERT_OK(append(transform, doubles({{5}, {-1}, {std::nan("")}, {3}}), &out));
+  const auto masked = testing::NanSensitiveFloatEq(std::nanf(""));
+  EXPECT_THAT(out, ElementsAre(1, masked, masked, 0));
+}
+
+TEST(FeatureTransformTest, MissingIdsLoseTheirWeights) {
+  ASSERT_OK_AND_ASSIGN(
+      const FeatureTransform transform,
+      make("transform { missing_values { number: 0 } } transform { modulo { divisor: 10 } }",
+           ValueType::kInt64));
+  const Column column = ints({{11, 0, 12}, {0}});
+  const Column weights = doubles({{0.5, std::nan(""), 2}, {7}});
+  BadRows bad(2, false);
+  IdColumn out;
+  ASSERT_OK(transform.append_ids({column, kPlace, bad, &weights}, &out));
+  EXPECT_THAT(out.values, ElementsAre(1, 2));
+  EXPECT_THAT(out.offsets, ElementsAre(0, 2, 2));
+  EXPECT_THAT(out.weights, ElementsAre(0.5, 2));
+}
+
+TEST(FeatureTransformTest, IsMissingTellsRowsWithoutAValue) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::string removes = "transform { missing_values { nan: true } } ";
+  EXPECT_THAT(numbers("kind: DENSE transform { is_missing {} }", doubles({{0}, {}})),
+              IsOkAndHolds(ElementsAre(0, 1)));
+  EXPECT_THAT(
+      numbers("kind: DENSE " + removes + "transform { is_missing {} }", doubles({{nan}, {}, {3}})),
+      IsOkAndHolds(ElementsAre(1, 1, 0)));
+  ASSERT_OK_AND_ASSIGN(const IdColumn text,
+                       ids("default_id: 5 transform { is_missing {} }", texts({{"a", "b"}, {}})));
+  EXPECT_THAT(text.values, ElementsAre(0, 1));
+  EXPECT_THAT(text.offsets, IsEmpty());
+  Column large = ints({{-1}, {}});
+  large.type = ValueType::kUint64;
+  ASSERT_OK_AND_ASSIGN(const IdColumn is_unsigned, ids("transform { is_missing {} }", large));
+  EXPECT_THAT(is_unsigned.values, ElementsAre(0, 1));
+}
+
+// Of one column of delimited text, a feature of numbers and its companion agree on what is missing.
+TEST(FeatureTransformTest, DelimitedTextMissesTheSameValuesWhateverIsMadeOfIt) {
+  const Column cells = texts({{"1"}, {"NA"}, {" NA"}, {" "}, {}, {"2 "}});
+  const auto result = [&](const std::string& text) {
+    const absl::StatusOr<FeatureTransform> transform =
+        make("kind: DENSE " + text, ValueType::kText);
+    EXPECT_OK(transform);
+    EXPECT_EQ(transform->reads_as(), ValueType::kString);
+    std::vector<float> out;
+    EXPECT_OK(append(*transform, cells, &out));
+    return out;
+  };
+  const std::string removes = "transform { missing_values { text: 'NA' } } ";
+  EXPECT_THAT(result(removes + "default_value: -5"), ElementsAre(1, -5, -5, -5, -5, 2));
+  EXPECT_THAT(result(removes + "transform { is_missing {} }"), ElementsAre(0, 1, 1, 1, 1, 0));
+  EXPECT_THAT(result("transform { is_missing {} }"), ElementsAre(0, 0, 0, 1, 1, 0));
+}
+
 TEST(FeatureTransformTest, SingleIds) {
   ASSERT_OK_AND_ASSIGN(const FeatureTransform transform, make("kind: GROUP_ID", ValueType::kInt64));
   std::vector<int64_t> out;
@@ -661,6 +742,10 @@ TEST(FeatureTransformTest, TypesThatDoNotFitNameFeatureAndColumn) {
         "transform cast before it");
   fails("transform { cast {} }", ValueType::kString, "cast needs numbers and gets text");
   fails("transform { modulo { divisor: 3 } }", ValueType::kString, "modulo needs integers");
+  fails("transform { missing_values { number: -1 } } transform { hash {} }", ValueType::kText,
+        "missing_values: number is given and the values are text");
+  fails("kind: DENSE transform { missing_values { text: 'a' } }", ValueType::kDouble,
+        "missing_values: text is given and the column holds numbers");
   fails("transform { log1p {} }", ValueType::kString, "log1p needs numbers and gets text");
   fails("transform { log1p {} }", ValueType::kInt64, "SPARSE needs integers");
   fails("transform { threshold { at_least: 1 } }", ValueType::kInt64, "SPARSE needs integers");
@@ -699,6 +784,12 @@ TEST(FeatureTransformTest, DelimitedTextIsReadAsTheFeatureNeeds) {
   EXPECT_EQ(reads("kind: DENSE"), ValueType::kDouble);
   EXPECT_EQ(reads("transform { hash {} }"), ValueType::kString);
   EXPECT_EQ(reads("transform { modulo { divisor: 2 } }"), ValueType::kInt64);
+  const std::string number = "transform { missing_values { number: -1 } } ";
+  EXPECT_EQ(reads(number), ValueType::kInt64);
+  EXPECT_EQ(reads("kind: DENSE " + number), ValueType::kDouble);
+  EXPECT_EQ(reads(number + "transform { is_missing {} }"), ValueType::kDouble);
+  EXPECT_EQ(reads("transform { missing_values { text: '-' } }"), ValueType::kString);
+  EXPECT_EQ(reads("transform { is_missing {} }"), ValueType::kString);
   EXPECT_EQ(reads("transform { bucketize { boundary: 2 } }"), ValueType::kDouble);
   EXPECT_EQ(reads("kind: LABEL transform { threshold { at_least: 2 } }"), ValueType::kDouble);
 }

@@ -12,7 +12,8 @@
 namespace millrace {
 namespace {
 
-// Returns true if the feature makes ids of text. Errors: those of create_transform().
+// Returns true if the feature, without missing_values, makes ids of text. Errors: those of
+// create_transform().
 absl::StatusOr<bool> takes_text(const FeatureConfig& feature) {
   if (feature.kind() != FeatureConfig::SPARSE || feature.transform().empty()) return false;
   const TransformConfig& first = feature.transform(0);
@@ -20,7 +21,8 @@ absl::StatusOr<bool> takes_text(const FeatureConfig& feature) {
     return first.has_hash() || first.has_multi_hash() || first.has_vocabulary();
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<Transform> transform, create_transform(first, 0));
-  return transform->takes() == Transform::Takes::kTextOrIntegers;
+  return transform->takes() == Transform::Takes::kTextOrIntegers ||
+         transform->takes() == Transform::Takes::kAny;
 }
 
 const std::string& table_of(const FeatureConfig& feature) {
@@ -30,10 +32,12 @@ const std::string& table_of(const FeatureConfig& feature) {
 // What decides the id of one text.
 FeatureConfig of_one_text(const FeatureConfig& feature) {
   FeatureConfig one;
+  one.set_kind(feature.kind());
   one.set_name(feature.name());
   one.set_column(column_of(feature));
-  *one.mutable_transform() = feature.transform();
-  for (TransformConfig& step : *one.mutable_transform()) {
+  for (const TransformConfig& transform : feature.transform()) {
+    if (transform.has_missing_values()) continue;  // a text that is asked for is not missing
+    TransformConfig& step = *one.add_transform() = transform;
     // Ids of other words belong to no word.
     if (step.has_vocabulary()) step.mutable_vocabulary()->set_other_ids(0);
   }
@@ -55,10 +59,10 @@ absl::StatusOr<std::optional<TextIds>> TextIds::create(absl::Span<const FeatureC
   std::optional<FeatureConfig> chosen;
   for (const FeatureConfig& feature : features) {
     if (table_of(feature) != table) continue;
-    ASSIGN_OR_RETURN(const bool is_text, takes_text(feature),
+    FeatureConfig one = of_one_text(feature);
+    ASSIGN_OR_RETURN(const bool is_text, takes_text(one),
                      absl::StrCat("feature \"", feature.name(), "\""));
     if (!is_text) continue;
-    FeatureConfig one = of_one_text(feature);
     for (const TransformConfig& step : one.transform()) {
       if (!step.has_multi_hash() && !step.has_cross()) continue;
       return absl::InvalidArgumentError(absl::StrCat(

@@ -95,6 +95,18 @@ TEST_F(TextIdsTest, FeaturesOfIntegersMakeNone) {
   EXPECT_FALSE(none.has_value());
 }
 
+TEST_F(TextIdsTest, ATextThatIsAskedForIsNotMissing) {
+  ASSERT_OK_AND_ASSIGN(
+      const auto ids,
+      find("feature { name: 'a' table: 'items' transform { missing_values { text: 'ring' } } "
+           "          transform { hash {} } } "
+           "feature { name: 'b' table: 'items' transform { hash {} } }"));
+  EXPECT_THAT(ids[0], Optional(hash_bytes(HashTransform::XXH3, "ring", 0)));
+  ASSERT_OK_AND_ASSIGN(const auto none,
+                       create("feature { name: 'items' transform { is_missing {} } }"));
+  EXPECT_FALSE(none.has_value());
+}
+
 TEST_F(TextIdsTest, RegisteredTransformsOfTextMakeIds) {
   const auto feature = [](const std::string& name) {
     return "feature { name: 'items' transform { custom { name: '" + name + "' } } }";

@@ -53,6 +53,33 @@ absl::Status check_vocabulary(const std::string& where, const VocabularyTransfor
   return at_least(where, "other_ids", vocabulary.other_ids(), 0);
 }
 
+absl::Status check_standardize(const std::string& where, const StandardizeTransform& standardize) {
+  if (!standardize.has_mean()) return wrong(where, "mean is missing");
+  if (!standardize.has_standard_deviation()) return wrong(where, "standard_deviation is missing");
+  if (!std::isfinite(standardize.mean())) {
+    return wrong_number(where, "mean", standardize.mean(), "finite");
+  }
+  const double deviation = standardize.standard_deviation();
+  if (deviation > 0 && std::isfinite(deviation)) return absl::OkStatus();
+  return wrong_number(where, "standard_deviation", deviation, "above 0 and finite");
+}
+
+absl::Status check_missing_values(const std::string& where, const MissingValuesTransform& missing) {
+  if (missing.number_size() == 0 && missing.text_size() == 0 && !missing.nan()) {
+    return wrong(where, "says not which values are missing; give number, text or nan: true");
+  }
+  for (int i = 0; i < missing.number_size(); ++i) {
+    if (!std::isnan(missing.number(i))) continue;
+    return wrong(where, absl::StrCat("number[", i, "] is not a number; write nan: true"));
+  }
+  for (int i = 0; i < missing.text_size(); ++i) {
+    if (!missing.text(i).empty()) continue;
+    return wrong(where,
+                 absl::StrCat("text[", i, "] is empty; an empty cell is missing without it"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::string_view transform_name(const TransformConfig& transform) {
@@ -69,6 +96,9 @@ absl::string_view transform_name(const TransformConfig& transform) {
     case TransformConfig::kUnique: return "unique";
     case TransformConfig::kVocabulary: return "vocabulary";
     case TransformConfig::kCast: return "cast";
+    case TransformConfig::kStandardize: return "standardize";
+    case TransformConfig::kMissingValues: return "missing_values";
+    case TransformConfig::kIsMissing: return "is_missing";
     case TransformConfig::kCustom: return "custom";
     case TransformConfig::KIND_NOT_SET: break;
   }
@@ -92,16 +122,35 @@ absl::Status check_transform(absl::string_view where, const TransformConfig& tra
     case TransformConfig::kTruncate:
       return at_least(place, "count", transform.truncate().count(), 1);
     case TransformConfig::kVocabulary: return check_vocabulary(place, transform.vocabulary());
+    case TransformConfig::kStandardize: return check_standardize(place, transform.standardize());
+    case TransformConfig::kMissingValues:
+      return check_missing_values(place, transform.missing_values());
     case TransformConfig::kCustom:
       return annotate(PartFamily::check("transform", transform.custom().name()), place);
     case TransformConfig::kLog1P:
     case TransformConfig::kUnique:
+    case TransformConfig::kIsMissing:
     case TransformConfig::kCast: return absl::OkStatus();
     case TransformConfig::KIND_NOT_SET: break;
   }
   return wrong(where,
                "says not which transform; known: hash, modulo, bucketize, log1p, clip, "
-               "threshold, multi_hash, cross, truncate, unique, vocabulary, cast, custom");
+               "threshold, multi_hash, cross, truncate, unique, vocabulary, cast, standardize, "
+               "missing_values, is_missing, custom");
+}
+
+absl::Status check_transform_order(absl::string_view where, const FeatureConfig& feature) {
+  const std::string list = absl::StrCat(where, ".transform");
+  for (int i = 1; i < feature.transform_size(); ++i) {
+    const TransformConfig& transform = feature.transform(i);
+    const std::string place = absl::StrCat(entry(list, i), ".", transform_name(transform));
+    if (transform.has_missing_values()) return wrong(place, "must be the first transform");
+    const bool is_early = i == 1 && feature.transform(0).has_missing_values();
+    if (transform.has_is_missing() && !is_early) {
+      return wrong(place, "must be the first transform, or the second after missing_values");
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace millrace

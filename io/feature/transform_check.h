@@ -16,6 +16,11 @@ absl::string_view transform_name(const TransformConfig& transform);
 // Errors: InvalidArgument naming the field that is missing or out of range.
 absl::Status check_transform(absl::string_view where, const TransformConfig& transform);
 
+// Checks the places of missing_values, which must be first, and is_missing, which may only come
+// after missing_values. `where` is the place of `feature` in the configuration.
+// Errors: InvalidArgument naming the transform that must be elsewhere.
+absl::Status check_transform_order(absl::string_view where, const FeatureConfig& feature);
+
 }  // namespace millrace
 
 #endif  // MILLRACE_IO_FEATURE_TRANSFORM_CHECK_H_

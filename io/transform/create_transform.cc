@@ -7,13 +7,15 @@
 #include "io/transform/cross_transform.h"
 #include "io/transform/hash_transform.h"
 #include "io/transform/log1p_transform.h"
+#include "io/transform/missing/is_missing_transform.h"
 #include "io/transform/modulo_transform.h"
 #include "io/transform/multi_hash_transform.h"
+#include "io/transform/standardize_transform.h"
 #include "io/transform/threshold_transform.h"
 #include "io/transform/transform_registry.h"
 #include "io/transform/truncate_transform.h"
 #include "io/transform/unique_transform.h"
-#include "io/transform/vocabulary_transform.h"
+#include "io/transform/vocabulary/vocabulary_transform.h"
 
 namespace millrace {
 
@@ -32,7 +34,11 @@ absl::StatusOr<std::unique_ptr<Transform>> create_transform(const TransformConfi
     case TransformConfig::kUnique: return make_unique_transform();
     case TransformConfig::kVocabulary: return make_vocabulary_transform(config.vocabulary());
     case TransformConfig::kCast: return make_cast_transform();
+    case TransformConfig::kStandardize: return make_standardize_transform(config.standardize());
+    case TransformConfig::kIsMissing: return make_is_missing_transform();
     case TransformConfig::kCustom: return transform_registry().create(config.custom());
+    case TransformConfig::kMissingValues:
+      return absl::InvalidArgumentError("missing_values must be the first transform");
     case TransformConfig::KIND_NOT_SET: break;
   }
   return absl::InvalidArgumentError("a transform has no kind");

@@ -15,7 +15,9 @@ namespace millrace {
 
 // Makes a transform; the caller prepares it. `crosses_before`: the number of `cross` transforms
 // before this one of the same feature. REQUIRES: check_transform (io/feature/transform_check.h)
-// accepts the configuration. Errors: those of transform_registry().create().
+// accepts the configuration. Errors: those of transform_registry().create(); InvalidArgument for
+// missing_values, which changes the column before the first Transform (MissingValues,
+// io/transform/missing/missing_values.h).
 absl::StatusOr<std::unique_ptr<Transform>> create_transform(const TransformConfig& config,
                                                             size_t crosses_before);
 

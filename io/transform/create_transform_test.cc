@@ -19,11 +19,19 @@ using ::testing::IsEmpty;
 TEST(CreateTransformTest, EveryKindHasAClass) {
   const google::protobuf::Descriptor& descriptor = *TransformConfig::descriptor();
   for (int i = 0; i < descriptor.field_count(); ++i) {
-    if (descriptor.field(i)->name() == "custom") continue;
+    const std::string& name = descriptor.field(i)->name();
+    if (name == "custom" || name == "missing_values") continue;
     TransformConfig config;
     config.GetReflection()->MutableMessage(&config, descriptor.field(i));
-    EXPECT_OK(create_transform(config, 0)) << descriptor.field(i)->name();
+    EXPECT_OK(create_transform(config, 0)) << name;
   }
+}
+
+TEST(CreateTransformTest, MissingValuesBelongToTheColumn) {
+  TransformConfig config;
+  config.mutable_missing_values();
+  EXPECT_THAT(create_transform(config, 0), StatusIs(absl::StatusCode::kInvalidArgument,
+                                                    HasSubstr("must be the first transform")));
 }
 
 TEST(CreateTransformTest, TheConfigurationIsPassedOn) {

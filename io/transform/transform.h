@@ -31,7 +31,8 @@ struct FeatureValues {
 // number of values. Immutable once prepare() has succeeded, and thread-safe then.
 class Transform {
  public:
-  enum class Takes { kTextOrIntegers, kIntegers, kNumbers };
+  // kAny: text, integers and numbers.
+  enum class Takes { kTextOrIntegers, kIntegers, kNumbers, kAny };
 
   virtual ~Transform() = default;
 

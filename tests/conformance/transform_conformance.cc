@@ -80,8 +80,9 @@ Source source_of(ValueType type, bool jagged, bool weighted) {
 
 std::vector<Source> sources_of(Transform::Takes takes) {
   std::vector<ValueType> types = {ValueType::kInt64, ValueType::kUint64};
-  if (takes == Transform::Takes::kTextOrIntegers) types.push_back(ValueType::kString);
-  if (takes == Transform::Takes::kNumbers) types.push_back(ValueType::kDouble);
+  const bool is_any = takes == Transform::Takes::kAny;
+  if (is_any || takes == Transform::Takes::kTextOrIntegers) types.push_back(ValueType::kString);
+  if (is_any || takes == Transform::Takes::kNumbers) types.push_back(ValueType::kDouble);
   std::vector<Source> sources;
   for (const ValueType type : types) {
     for (const bool jagged : {false, true}) {

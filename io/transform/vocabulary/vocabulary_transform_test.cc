@@ -1,4 +1,4 @@
-#include "io/transform/vocabulary_transform.h"
+#include "io/transform/vocabulary/vocabulary_transform.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "io/transform/vocabulary.h"
+#include "io/transform/vocabulary/vocabulary.h"
 
 #include <charconv>
 

@@ -1,10 +1,10 @@
-#include "io/transform/vocabulary_transform.h"
+#include "io/transform/vocabulary/vocabulary_transform.h"
 
 #include <vector>
 
 #include "base/status_macros.h"
 #include "io/transform/id_lists.h"
-#include "io/transform/vocabulary.h"
+#include "io/transform/vocabulary/vocabulary.h"
 
 namespace millrace {
 namespace {

@@ -1,6 +1,6 @@
 // Words and their numbers, from a file.
-#ifndef MILLRACE_IO_TRANSFORM_VOCABULARY_H_
-#define MILLRACE_IO_TRANSFORM_VOCABULARY_H_
+#ifndef MILLRACE_IO_TRANSFORM_VOCABULARY_VOCABULARY_H_
+#define MILLRACE_IO_TRANSFORM_VOCABULARY_VOCABULARY_H_
 
 #include <cstdint>
 #include <memory>
@@ -41,4 +41,4 @@ class Vocabulary {
 
 }  // namespace millrace
 
-#endif  // MILLRACE_IO_TRANSFORM_VOCABULARY_H_
+#endif  // MILLRACE_IO_TRANSFORM_VOCABULARY_VOCABULARY_H_

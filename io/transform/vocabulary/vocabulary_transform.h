@@ -1,6 +1,6 @@
 // The transform vocabulary.
-#ifndef MILLRACE_IO_TRANSFORM_VOCABULARY_TRANSFORM_H_
-#define MILLRACE_IO_TRANSFORM_VOCABULARY_TRANSFORM_H_
+#ifndef MILLRACE_IO_TRANSFORM_VOCABULARY_VOCABULARY_TRANSFORM_H_
+#define MILLRACE_IO_TRANSFORM_VOCABULARY_VOCABULARY_TRANSFORM_H_
 
 #include <memory>
 
@@ -15,4 +15,4 @@ std::unique_ptr<Transform> make_vocabulary_transform(const VocabularyTransform& 
 
 }  // namespace millrace
 
-#endif  // MILLRACE_IO_TRANSFORM_VOCABULARY_TRANSFORM_H_
+#endif  // MILLRACE_IO_TRANSFORM_VOCABULARY_VOCABULARY_TRANSFORM_H_
