@@ -4,6 +4,7 @@
 #include <arrow/table.h>
 #include <parquet/arrow/reader.h>
 #include <parquet/arrow/schema.h>
+#include <parquet/exception.h>
 #include <parquet/file_reader.h>
 #include <parquet/metadata.h>
 #include <parquet/statistics.h>
@@ -33,16 +34,20 @@ void add_leaves(const parquet::arrow::SchemaField& field, std::vector<int>* leav
 // Returns true if the statistics of all row groups say that a plain column has no value. The types
 // of such columns mean nothing: writers choose one before they see a value.
 bool is_all_null(const parquet::FileMetaData& metadata, const parquet::arrow::SchemaField& field) {
-  if (!field.is_leaf() || !field.field->nullable() || metadata.num_row_groups() == 0) return false;
-  for (int i = 0; i < metadata.num_row_groups(); ++i) {
-    const auto chunk = metadata.RowGroup(i)->ColumnChunk(field.column_index);
-    const auto statistics = chunk->is_stats_set() ? chunk->encoded_statistics() : nullptr;
-    if (statistics == nullptr || !statistics->has_null_count ||
-        statistics->null_count != chunk->num_values()) {
-      return false;
+  if (!field.is_leaf() || !field.field->nullable() || metadata.num_rows() == 0) return false;
+  try {
+    for (int i = 0; i < metadata.num_row_groups(); ++i) {
+      const auto chunk = metadata.RowGroup(i)->ColumnChunk(field.column_index);
+      const auto statistics = chunk->is_stats_set() ? chunk->encoded_statistics() : nullptr;
+      if (statistics == nullptr || !statistics->has_null_count ||
+          statistics->null_count != chunk->num_values()) {
+        return false;
+      }
     }
+  } catch (const parquet::ParquetException&) {
+    return false;  // encrypted or damaged, which matters only if the column is read
   }
-  return metadata.num_rows() > 0;
+  return metadata.num_row_groups() > 0;
 }
 
 class ParquetReader : public FileReader {

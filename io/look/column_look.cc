@@ -70,6 +70,7 @@ ColumnSampler::ColumnSampler(const FileColumn& column) : type_(column.type) {
   look_.name = column.name;
   look_.type_name = column.type_name;
   look_.is_delimited_text = column.type == ValueType::kText;
+  look_.is_partition = column.is_partition;
   if (!column.supported) return;
   switch (column.type) {
     case ValueType::kInt64:

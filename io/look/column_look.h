@@ -33,6 +33,7 @@ struct ColumnLook {
   ValueKind kind = ValueKind::kUnreadable;
   bool is_delimited_text = false;  // the kind was found by parsing the cells
   bool is_mixed = false;           // integers in some files, numbers in others
+  bool is_partition = false;       // the values are in the paths of the files
   int64_t rows = 0;                // of the sample
   int64_t missing_rows = 0;        // null, an empty list or an empty cell
   int64_t values = 0;              // a list counts as many as it holds

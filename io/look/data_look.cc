@@ -32,6 +32,9 @@ struct Schema {
   std::string path;  // of the first file
   std::vector<FileColumn> columns;
   std::vector<SetColumn> types;  // of the columns, over all files
+  std::vector<bool> is_omitted;  // partitions that not every file has
+
+  bool is_read(size_t i) const { return !is_omitted[i] && types[i].supported(); }
 };
 
 // Returns a column as it is over all files.
@@ -72,6 +75,11 @@ absl::StatusOr<std::vector<int64_t>> match_columns(const std::string& path,
   for (size_t i = 0; i < schema.columns.size(); ++i) {
     const FileColumn& wanted = schema.columns[i];
     const auto found = places.find(wanted.name);
+    if (found == places.end() && wanted.is_partition) {
+      schema.is_omitted[i] = true;
+      matched.push_back(-1);
+      continue;
+    }
     if (found == places.end()) {
       return absl::InvalidArgumentError(absl::StrCat(path, " has no column \"", wanted.name,
                                                      "\", which ", schema.path,
@@ -83,9 +91,10 @@ absl::StatusOr<std::vector<int64_t>> match_columns(const std::string& path,
     matched.push_back(found->second);
     places.erase(found);
   }
-  if (!places.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " has a column \"", places.begin()->first,
-                                                   "\", which ", schema.path,
+  for (const auto& [name, place] : places) {
+    if (columns[place].is_partition) continue;
+    return absl::InvalidArgumentError(absl::StrCat(path, " has a column \"", name, "\", which ",
+                                                   schema.path,
                                                    " does not have; give files of one schema"));
   }
   return matched;
@@ -122,6 +131,9 @@ class SetSampler {
 
   const Schema& schema() const { return schema_; }
 
+  // Omits what the schema of the evaluation data omits, so that rows can be compared.
+  void omit_as(const Schema& eval) { schema_.is_omitted = eval.is_omitted; }
+
   // Reads the sample. Calls on_row with the hash of each row.
   template <typename OnRow>
   absl::StatusOr<FileSetLook> sample(const std::optional<LabelRule>& label, OnRow&& on_row) {
@@ -136,6 +148,7 @@ class SetSampler {
       look_.label.others += look_.files[i].label.others;
     }
     for (size_t i = 0; i < samplers_.size(); ++i) {
+      if (schema_.is_omitted[i]) continue;
       look_.columns.push_back(samplers_[i].finish(look_.rows));
       look_.columns.back().is_mixed = schema_.types[i].is_mixed();
     }
@@ -149,7 +162,10 @@ class SetSampler {
     const std::vector<FileColumn>& columns = reader->columns();
     RETURN_IF_ERROR(check_columns(path, columns, options_.max_columns));
     if (schema_.path.empty()) {
-      schema_ = {.path = path, .columns = columns, .types = std::vector<SetColumn>(columns.size())};
+      schema_ = {.path = path,
+                 .columns = columns,
+                 .types = std::vector<SetColumn>(columns.size()),
+                 .is_omitted = std::vector<bool>(columns.size())};
     }
     KnownFile file = {.path = path, .layout = reader->layout()};
     ASSIGN_OR_RETURN(file.places, match_columns(path, columns, schema_));
@@ -185,7 +201,7 @@ class SetSampler {
     std::vector<ColumnRequest> requests;
     std::vector<size_t> read;  // columns of the schema
     for (size_t i = 0; i < schema_.columns.size(); ++i) {
-      if (!schema_.types[i].supported()) continue;
+      if (!schema_.is_read(i)) continue;
       const ValueType type = reader->columns()[file.places[i]].type;  // of this file
       requests.push_back({.column = file.places[i],
                           .as = type == ValueType::kText ? samplers_[i].read_type() : type});
@@ -242,7 +258,9 @@ class SetSampler {
 absl::StatusOr<std::optional<LabelRule>> choose_label(const LookOptions& options,
                                                       const Schema& schema) {
   std::vector<std::string> names;
-  for (const FileColumn& column : schema.columns) names.push_back(column.name);
+  for (size_t i = 0; i < schema.columns.size(); ++i) {
+    if (!schema.is_omitted[i]) names.push_back(schema.columns[i].name);
+  }
   if (!options.label) {
     const std::optional<std::string> name = find_label_name(names);
     if (!name) return std::nullopt;
@@ -288,6 +306,7 @@ absl::StatusOr<DataLook> look_at_data(FileSystem& files, const LookOptions& opti
   SetSampler eval(files, options);
   if (!options.eval_paths.empty()) {
     RETURN_IF_ERROR(eval.open(options.eval_paths, &train.schema()));
+    train.omit_as(eval.schema());
   }
   ASSIGN_OR_RETURN(look.label, choose_label(options, train.schema()));
   ASSIGN_OR_RETURN(look.train,

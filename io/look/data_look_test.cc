@@ -159,6 +159,44 @@ TEST_F(DataLookTest, ColumnsOfSeveralTypesOfNumbersAreNumbers) {
   EXPECT_FALSE(named(look, "id").is_mixed) << "of the evaluation data";
 }
 
+TEST_F(DataLookTest, DirectoriesOfPathsAreColumns) {
+  for (const char* directory : {"day=1/city=a", "day=1/city=b", "day=2/city=a"}) {
+    ASSERT_OK(FileSystem::local().create_directories(join_path(directory_, directory)));
+    write(absl::StrCat(directory, "/x.csv"), "label,x\n0,1\n1,2\n");
+  }
+  const std::string all = join_path(directory_, "**/*.csv");
+  ASSERT_OK_AND_ASSIGN(const DataLook look, this->look({.paths = {all}}));
+  ASSERT_EQ(look.train.columns.size(), 4);
+  EXPECT_EQ(named(look, "day").type_name, "partition");
+  EXPECT_EQ(named(look, "day").kind, ValueKind::kInteger);
+  EXPECT_TRUE(named(look, "day").is_partition);
+  EXPECT_EQ(named(look, "day").max, 2);
+  EXPECT_EQ(named(look, "city").kind, ValueKind::kText);
+  EXPECT_EQ(named(look, "city").distinct, 2);
+  EXPECT_FALSE(named(look, "x").is_partition);
+}
+
+TEST_F(DataLookTest, PartitionsThatNotEveryFileHasAreLeftOut) {
+  ASSERT_OK(FileSystem::local().create_directories(join_path(directory_, "day=1/city=a")));
+  const std::string text = "label,x\n0,1\n1,2\n";
+  const std::string a = write("day=1/city=a/x.csv", text), b = write("day=1/x.csv", text),
+                    c = write("x.csv", text);
+  const auto names = [&](const LookOptions& options) {
+    std::vector<std::string> names;
+    const absl::StatusOr<DataLook> look = this->look(options);
+    EXPECT_OK(look);
+    for (const ColumnLook& column : look->train.columns) names.push_back(column.name);
+    return names;
+  };
+  using ::testing::ElementsAre;
+  EXPECT_THAT(names({.paths = {a, b}}), ElementsAre("label", "x", "day"));
+  EXPECT_THAT(names({.paths = {b, a}}), ElementsAre("label", "x", "day"));
+  EXPECT_THAT(names({.paths = {a, b, c}}), ElementsAre("label", "x"));
+  EXPECT_THAT(names({.paths = {a}, .eval_paths = {c}}), ElementsAre("label", "x"));
+  ASSERT_OK_AND_ASSIGN(const DataLook look, this->look({.paths = {a}, .eval_paths = {c}}));
+  EXPECT_EQ(look.leaked_rows, 2) << "compared by the columns that both have";
+}
+
 TEST_F(DataLookTest, RefusesLabelsThatAreNone) {
   const std::string path = write("a.csv", "rating,x\n3,a\n4,b\n");
   const auto with = [&](const std::string& column) {

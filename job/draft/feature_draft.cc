@@ -40,6 +40,21 @@ bool is_named_id(const ColumnLook& column) {
   return has_word(column, {"id", "ids", "uid", "gid", "key", "code", "hash", "category"});
 }
 
+// Integers that are floating-point numbers in some files, since some are null, are integers.
+bool holds_integers(const ColumnLook& column) {
+  return column.kind == ValueKind::kInteger || (column.is_mixed && column.is_whole);
+}
+
+// A directory for each day or load, whose values do not come again, by name or as dates YYYYMMDD.
+bool is_time_partition(const ColumnLook& column) {
+  const bool is_named = has_word(
+      column, {"day", "date", "dt", "ds", "hour", "hr", "month", "year", "week", "time", "ts",
+               "timestamp", "datetime", "minute", "batch", "snapshot", "version", "load"});
+  const bool are_dates =
+      column.kind == ValueKind::kInteger && column.min >= 19000101 && column.max <= 21001231;
+  return is_named || are_dates;
+}
+
 bool is_group(const ColumnLook& column) {
   const std::string name = absl::AsciiStrToLower(column.name);
   const bool named =
@@ -47,12 +62,13 @@ bool is_group(const ColumnLook& column) {
       (has_word(column, {"query", "session", "request", "impression", "group", "search"}) &&
        has_word(column, {"id"}));
   const int64_t rows = column.rows - column.missing_rows;
-  return named && column.max_length <= 1 && column.kind != ValueKind::kNumber &&
-         column.distinct > 1 && rows >= 2 * column.distinct;
+  const bool could_be = column.kind == ValueKind::kText || holds_integers(column);
+  return named && column.max_length <= 1 && could_be && column.distinct > 1 &&
+         rows >= 2 * column.distinct;
 }
 
 bool is_unique_per_row(const ColumnLook& column) {
-  const bool could_be = column.kind == ValueKind::kText || column.kind == ValueKind::kInteger;
+  const bool could_be = column.kind == ValueKind::kText || holds_integers(column);
   return could_be && column.max_length <= 1 && column.rows >= kManyRows &&
          column.distinct == column.rows;
 }
@@ -78,7 +94,7 @@ bool is_heavy_tailed(const ColumnLook& column) {
 
 // Integers whose most frequent value is near the least one, and most are small.
 bool is_count(const ColumnLook& column) {
-  if (column.kind != ValueKind::kInteger || column.distinct <= kFewValues) return false;
+  if (!holds_integers(column) || column.distinct <= kFewValues) return false;
   if (column.max_length > 1) return false;
   if (is_named_id(column) || column.min < -100 || column.max > kMaxCount) return false;
   if (has_word(column, {"count", "counts", "cnt", "num", "number", "n", "price", "amount", "age",
@@ -91,13 +107,16 @@ bool is_count(const ColumnLook& column) {
 
 bool is_categorical(const ColumnLook& column) {
   if (column.kind == ValueKind::kText) return true;
-  if (column.kind == ValueKind::kInteger) return !is_count(column);
+  if (holds_integers(column)) return !is_count(column);
   return column.is_whole && is_named_id(column);  // ids that became numbers since some are null
 }
 
 std::string reason_to_leave_out(const ColumnLook& column) {
   if (column.kind == ValueKind::kUnreadable) {
     return absl::StrCat("nested or of a type that is not read: ", column.type_name);
+  }
+  if (column.is_partition && is_time_partition(column)) {
+    return "a partition by time: its values do not come again";
   }
   if (column.values == 0) return "no value in the sample: all null";
   if (column.distinct == 1 && column.missing_rows == 0 && column.max_length <= 1) {
@@ -108,7 +127,7 @@ std::string reason_to_leave_out(const ColumnLook& column) {
   if (is_unique_per_row(column) && !is_time(column)) {
     return "unique per row, such as an id of the row; nothing can be learnt of it";
   }
-  if (column.kind != ValueKind::kNumber) return "";
+  if (column.kind != ValueKind::kNumber || holds_integers(column)) return "";
   if (column.max_length > 1) {
     return absl::StrCat("lists of up to ", column.max_length,
                         " numbers; a dense feature takes one number");
@@ -139,6 +158,8 @@ void draft_sparse(const ColumnLook& column, FeatureDraft& draft) {
     draft.feature.add_transform()->mutable_hash();
     draft.note = "text, hashed";
     if (column.kind != ValueKind::kText) draft.note = "ids or categories, hashed as text";
+  } else if (column.is_mixed) {
+    draft.note = "ids or categories, stored as numbers in some files";
   } else if (column.kind == ValueKind::kNumber) {
     draft.feature.add_transform()->mutable_cast();
     draft.note = "ids stored as numbers";

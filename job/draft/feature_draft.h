@@ -24,8 +24,9 @@ struct FeatureDraft {
 // are hashed. Numbers and counts are DENSE, with log1p where values are large or heavy-tailed.
 // Times are cut into SPARSE periods that hold equal shares of the rows. A column named as a group,
 // such as "session_id" or "qid", is GROUP_ID. A column is left out if it is unreadable, without
-// values, constant, unique per row, a list of numbers, not finite somewhere, or has a name that a
-// configuration cannot have.
+// values, constant, unique per row, a list of numbers, not finite somewhere, a partition by time,
+// or has a name that a configuration cannot have. Whole numbers that are integers in some files
+// count as integers.
 std::vector<FeatureDraft> draft_features(const DataLook& look);
 
 }  // namespace millrace

@@ -86,6 +86,39 @@ TEST(FeatureDraft, IdsThatBecameNumbersAreCast) {
   EXPECT_EQ(draft(look).feature.kind(), FeatureConfig::DENSE);
 }
 
+TEST(FeatureDraft, IdsThatAreNumbersInSomeFilesAreIntegers) {
+  ColumnLook look = numbers("c1", ValueKind::kNumber, 400, quantiles(4e8, 5e11, 1e12));
+  look.is_mixed = look.is_whole = true;
+  EXPECT_EQ(draft(look).feature.kind(), FeatureConfig::SPARSE);
+  EXPECT_EQ(transforms_of(draft(look)), "") << "they are cast without one";
+  EXPECT_THAT(draft(look).note, HasSubstr("stored as numbers in some files"));
+  ColumnLook count = numbers("i1", ValueKind::kNumber, 300, quantiles(0, 3, 5000));
+  count.is_mixed = count.is_whole = true;
+  EXPECT_EQ(draft(count).feature.kind(), FeatureConfig::DENSE);
+  look.is_whole = false;
+  EXPECT_EQ(draft(look).feature.kind(), FeatureConfig::DENSE);
+}
+
+TEST(FeatureDraft, PartitionsAreFeaturesUnlessByTime) {
+  const auto partition = [](ColumnLook look) {
+    look.is_partition = look.is_delimited_text = true;
+    return draft(look);
+  };
+  const FeatureDraft country = partition(column("country", ValueKind::kText, 20));
+  EXPECT_TRUE(country.is_used);
+  EXPECT_TRUE(country.feature.transform(0).has_hash());
+  for (const char* name : {"day", "event_date", "dt", "hour", "snapshotVersion"}) {
+    const FeatureDraft time = partition(column(name, ValueKind::kText, 20));
+    EXPECT_FALSE(time.is_used) << name;
+    EXPECT_THAT(time.note, HasSubstr("a partition by time"));
+    EXPECT_TRUE(draft(column(name, ValueKind::kText, 20)).is_used) << "of a file: " << name;
+  }
+  EXPECT_FALSE(
+      partition(numbers("p", ValueKind::kInteger, 30, quantiles(20240101, 20240110, 20240130)))
+          .is_used);
+  EXPECT_TRUE(partition(numbers("shop", ValueKind::kInteger, 30, quantiles(1, 15, 30))).is_used);
+}
+
 TEST(FeatureDraft, CountsAndNumbersAreDense) {
   const FeatureDraft count = draft(numbers("i1", ValueKind::kInteger, 300, quantiles(0, 3, 5000)));
   EXPECT_EQ(count.feature.kind(), FeatureConfig::DENSE);

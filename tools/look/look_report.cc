@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/utf8/characters.h"
 #include "tools/text_table.h"
 
@@ -101,7 +102,16 @@ std::string columns_text(const FileSetLook& look) {
     const std::string line = absl::StrCat("not read: ", column.name, ": ", column.type_name);
     absl::StrAppend(&text, cut(line, kLineBytes), "\n");
   }
-  return text;
+  std::vector<std::string> partitions;
+  for (const ColumnLook& column : look.columns) {
+    if (column.is_partition) partitions.push_back(column.name);
+    if (!column.is_mixed) continue;
+    const std::string line = absl::StrCat("mixed: ", column.name, ": ", column.type_name);
+    absl::StrAppend(&text, cut(line, kLineBytes), "\n");
+  }
+  if (partitions.empty()) return text;
+  const std::string line = absl::StrCat("partition: ", absl::StrJoin(partitions, ", "));
+  return absl::StrCat(text, cut(line, kLineBytes), "\n");
 }
 
 std::string set_text(absl::string_view what, const FileSetLook& look) {

@@ -13,6 +13,7 @@
 namespace millrace {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Json = nlohmann::json;
@@ -64,6 +65,27 @@ TEST(LookReport, ANameWithALineBreakIsOnOneLine) {
   DataLook look = example();
   look.train.columns[0].name = "price\n(USD)";
   EXPECT_THAT(look_text(look), HasSubstr("price (USD)"));
+}
+
+TEST(LookReport, NamesPartitionsAndColumnsOfSeveralTypes) {
+  DataLook look = example();
+  EXPECT_THAT(look_text(look), AllOf(Not(HasSubstr("mixed: ")), Not(HasSubstr("partition: "))));
+  ColumnLook mixed = number_column("user_id");
+  mixed.is_mixed = true;
+  mixed.type_name = "int64 in 3 files, double in 1";
+  look.train.columns.push_back(mixed);
+  for (const char* name : {"day", "country"}) {
+    look.train.columns.push_back(number_column(name));
+    look.train.columns.back().is_partition = true;
+    look.train.columns.back().type_name = "partition";
+  }
+  const std::string text = look_text(look);
+  EXPECT_THAT(text, HasSubstr("\nmixed: user_id: int64 in 3 files, double in 1\n"));
+  EXPECT_THAT(text, HasSubstr("\npartition: day, country\n"));
+  const Json columns = Json::parse(look_json(look))["data"]["columns"];
+  EXPECT_EQ(columns[2]["type"], "int64 in 3 files, double in 1");
+  EXPECT_EQ(columns[2]["kind"], "number");
+  EXPECT_EQ(columns[3]["type"], "partition");
 }
 
 TEST(LookReport, ShowsStatisticsInUnits) {
