@@ -122,7 +122,7 @@ uint64_t ColumnSampler::add_integer(int64_t value, ValueType type) {
 uint64_t ColumnSampler::add_number(double value) {
   add_to_moments(value);
   if (!is_integer(value)) {
-    all_integers_ = false;
+    if (!std::isnan(value)) all_integers_ = false;
     return placement_hash(std::bit_cast<int64_t>(value));
   }
   return placement_hash(static_cast<int64_t>(value));
@@ -144,6 +144,7 @@ uint64_t ColumnSampler::add_text(absl::string_view text) {
 void ColumnSampler::add_to_moments(double value) {
   if (!std::isfinite(value)) {
     ++look_.not_finite;
+    look_.not_a_number += std::isnan(value);
     return;
   }
   look_.min = finite_ == 0 ? value : std::min(look_.min, value);
@@ -158,6 +159,9 @@ void ColumnSampler::add_to_moments(double value) {
     if (finite_ % stride_ == 0) kept_.push_back(value);
   }
   ++finite_;
+  const double distance = value - running_mean_;
+  running_mean_ += distance / static_cast<double>(finite_);
+  squares_ += distance * (value - running_mean_);
 }
 
 void ColumnSampler::count_frequencies(int64_t total_rows, ColumnLook& look) const {
@@ -202,12 +206,13 @@ ColumnLook ColumnSampler::finish(int64_t total_rows) const {
   }
   if (look.kind != ValueKind::kInteger && look.kind != ValueKind::kNumber) {
     look.min = look.max = 0;
-    look.not_finite = 0;
+    look.not_finite = look.not_a_number = 0;
     return look;
   }
-  look.is_whole = all_integers_ && look.not_finite == 0;
+  look.is_whole = all_integers_ && look.not_finite == look.not_a_number;
   if (finite_ == 0) return look;
   look.mean = sum_ / static_cast<double>(finite_);
+  look.standard_deviation = std::sqrt(squares_ / static_cast<double>(finite_));
   std::vector<double> sorted = kept_;
   std::sort(sorted.begin(), sorted.end());
   sorted.front() = look.min;

@@ -48,10 +48,12 @@ struct ColumnLook {
   // Numbers and integers.
   double min = 0;
   double mean = 0;
+  double standard_deviation = 0;  // of the sample itself: the mean square is divided by its size
   double max = 0;
-  bool is_whole = false;          // every number is an integer
+  bool is_whole = false;          // every number is an integer, but for not-a-number
   int64_t most_frequent = 0;      // integer
   int64_t not_finite = 0;         // numbers that are infinite or not a number; left out above
+  int64_t not_a_number = 0;       // of these, not-a-number
   std::vector<double> quantiles;  // at equal steps from the least to the greatest value
 
   double missing_share() const;
@@ -95,6 +97,9 @@ class ColumnSampler {
   bool all_numbers_ = true;
   int64_t finite_ = 0;
   double sum_ = 0;
+  // Of Welford's recurrence: the mean so far, and the sum of squared distances from the mean.
+  double running_mean_ = 0;
+  double squares_ = 0;
   absl::flat_hash_map<uint64_t, int64_t> counts_;  // by hash of the value
   // Every stride_-th number, at most kKept of them.
   std::vector<double> kept_;

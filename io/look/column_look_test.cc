@@ -47,6 +47,7 @@ TEST(ColumnLook, CountsValuesAndTheirFrequencies) {
   EXPECT_EQ(look.min, -4);
   EXPECT_EQ(look.max, 7);
   EXPECT_DOUBLE_EQ(look.mean, 28.0 / 8);
+  EXPECT_DOUBLE_EQ(look.standard_deviation, std::sqrt(120.0 / 8));
   EXPECT_TRUE(look.is_whole);
 }
 
@@ -72,8 +73,19 @@ TEST(ColumnLook, NumbersThatAreNotFiniteAreLeftOutOfTheirStatistics) {
   EXPECT_EQ(look.not_finite, 2);
   EXPECT_DOUBLE_EQ(look.mean, 2);
   EXPECT_EQ(look.max, 2.5);
+  EXPECT_EQ(look.not_a_number, 1);
+  EXPECT_DOUBLE_EQ(look.standard_deviation, 0.5);
+  EXPECT_DOUBLE_EQ(look.missing_share(), 0);
   EXPECT_FALSE(look.is_whole);
   EXPECT_TRUE(look_at(numbers({1, 2, 9}), ValueType::kDouble).is_whole);
+  EXPECT_TRUE(look_at(numbers({1, NAN, 9}), ValueType::kDouble).is_whole);
+  EXPECT_FALSE(look_at(numbers({1, infinity, 9}), ValueType::kDouble).is_whole);
+}
+
+TEST(ColumnLook, TheDeviationOfNumbersFarFromZeroIsExact) {
+  const ColumnLook look = look_at(numbers({1e9 + 1, 1e9 + 2, 1e9 + 3}), ValueType::kDouble);
+  EXPECT_DOUBLE_EQ(look.standard_deviation, std::sqrt(2.0 / 3));
+  EXPECT_EQ(look_at(numbers({5, 5}), ValueType::kDouble).standard_deviation, 0);
 }
 
 TEST(ColumnLook, QuantilesOfMoreNumbersThanAreKept) {

@@ -333,19 +333,13 @@ std::string features_text(const std::vector<FeatureRun>& runs, FeatureConfig::Ki
   return text;
 }
 
-std::string tables_text(const std::vector<FeatureRun>& runs, const SizeDraft& size) {
-  std::string text;
-  for (const FeatureRun& run : runs) {
-    if (run.feature.kind() != FeatureConfig::SPARSE) continue;
-    absl::StrAppendFormat(&text, "  table { name: %s dim: %d }\n", in_quotes(run.name()), size.dim);
-  }
-  if (text.empty()) return "";
-  return absl::StrFormat(
-             "\n  # At most %.0f ids in a table, as far as the sample shows. deepfm takes tables "
-             "of one "
-             "dim.\n",
-             size.most_distinct) +
-         text;
+std::string tables_text(const SizeDraft& size) {
+  const std::string sentence = absl::StrFormat(
+      "Each sparse feature has a table of its name, of at most %.0f ids, as far as the sample "
+      "shows. deepfm takes tables of one dim.",
+      size.most_distinct);
+  return absl::StrCat("\n", comment_lines(sentence, "  "), "  default_table { dim: ", size.dim,
+                      " }\n");
 }
 
 std::string left_out_text(const std::vector<FeatureDraft>& drafts) {
@@ -432,7 +426,7 @@ absl::StatusOr<std::string> draft_config(const DataLook& look, absl::string_view
                       comment_text(look.train.config.path(0))),
       "");
   absl::StrAppend(&text, "train {\n", data_text(data, size), "\n", label_text(look), dense, sparse,
-                  groups, tables_text(runs, size));
+                  groups, sparse.empty() ? "" : tables_text(size));
   absl::StrAppend(&text, left_out_text(drafts), "\n", model_text(size, !sparse.empty()),
                   "  optimizer { learning_rate: 0.001 adam {} }\n");
   if (!sparse.empty())

@@ -64,7 +64,8 @@ TEST_F(ConfigDraftTest, OneFileIsSplitByHash) {
   EXPECT_EQ(train.feature(0).kind(), FeatureConfig::LABEL);
   EXPECT_EQ(train.model().name(), "deepfm");
   EXPECT_TRUE(train.optimizer().has_adam());
-  EXPECT_EQ(train.table_size(), 2);
+  EXPECT_EQ(train.table_size(), 0);
+  EXPECT_EQ(train.default_table().dim(), 8);
   EXPECT_GT(train.max_epochs(), 1);
   EXPECT_EQ(config.run().evaluation().best().term(0).monitor(), "eval/auc");
   EXPECT_THAT(text, HasSubstr("drawn by a hash, is held out"));
@@ -111,7 +112,7 @@ TEST_F(ConfigDraftTest, NumberedColumnsAreOneEntry) {
   }
   ASSERT_OK_AND_ASSIGN(const std::string config, draft({.paths = {write("a.csv", text)}}));
   EXPECT_THAT(config, HasSubstr("feature { name: \"c{1..3}\" transform { hash {} } }"));
-  EXPECT_THAT(config, HasSubstr("table { name: \"c{1..3}\" dim: 8 }"));
+  EXPECT_THAT(config, HasSubstr("  default_table { dim: 8 }"));
   EXPECT_THAT(config, HasSubstr("feature { name: \"c10\""));
 }
 
@@ -150,6 +151,7 @@ TEST_F(ConfigDraftTest, NumbersAloneTrainANetwork) {
   ASSERT_OK_AND_ASSIGN(const std::string config, draft({.paths = {write("a.csv", text)}}));
   EXPECT_EQ(parse(config).train().model().name(), "mlp");
   EXPECT_FALSE(parse(config).train().has_sparse_optimizer());
+  EXPECT_THAT(config, Not(HasSubstr("default_table")));
 }
 
 TEST_F(ConfigDraftTest, GroupsGetTheirMetric) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -119,6 +121,7 @@ std::string reason_to_leave_out(const ColumnLook& column) {
     return "a partition by time: its values do not come again";
   }
   if (column.values == 0) return "no value in the sample: all null";
+  if (column.values == column.not_a_number) return "no number in the sample: all not-a-number";
   if (column.distinct == 1 && column.missing_rows == 0 && column.max_length <= 1) {
     return "constant in the sample";
   }
@@ -132,10 +135,10 @@ std::string reason_to_leave_out(const ColumnLook& column) {
     return absl::StrCat("lists of up to ", column.max_length,
                         " numbers; a dense feature takes one number");
   }
-  if (column.not_finite > 0) {
+  if (const int64_t infinite = column.not_finite - column.not_a_number; infinite > 0) {
     return absl::StrFormat(
-        "%.3g %% of its values are not finite, which is bad data in training",
-        100.0 * static_cast<double>(column.not_finite) / static_cast<double>(column.values));
+        "%.3g %% of its values are infinite, which is bad data in training",
+        100.0 * static_cast<double>(infinite) / static_cast<double>(column.values));
   }
   return "";
 }
@@ -169,16 +172,39 @@ void draft_sparse(const ColumnLook& column, FeatureDraft& draft) {
   if (column.max_length > 1) draft.note += ", in lists";
 }
 
+// A number with `decimals` digits behind the point.
+double rounded(double number, int decimals) {
+  return std::strtod(absl::StrFormat("%.*f", std::max(decimals, 0), number).c_str(), nullptr);
+}
+
+// Returns the transform with four digits of the deviation, and the mean to a thousandth of it.
+StandardizeTransform standardize(const ColumnLook& column) {
+  StandardizeTransform transform;
+  const double deviation = column.standard_deviation;
+  const int decimals = 3 - static_cast<int>(std::floor(std::log10(deviation)));
+  transform.set_mean(rounded(column.mean, decimals));
+  transform.set_standard_deviation(
+      std::strtod(absl::StrFormat("%.4g", deviation).c_str(), nullptr));
+  return transform;
+}
+
+// Whether a network can take the numbers as they are: nearly mean 0 and deviation 1.
+bool is_nearly_standard(const ColumnLook& column) {
+  return std::abs(column.mean) <= 1 && column.standard_deviation >= 0.25 &&
+         column.standard_deviation <= 4;
+}
+
 void draft_dense(const ColumnLook& column, FeatureDraft& draft) {
   draft.feature.set_kind(FeatureConfig::DENSE);
   draft.feature.set_default_value(0);
   const double largest = std::max(std::abs(column.quantile(0.01)), std::abs(column.quantile(0.99)));
+  const bool varies = column.standard_deviation > 0 && std::isfinite(column.standard_deviation);
   if (is_heavy_tailed(column)) {
     draft.feature.add_transform()->mutable_log1p();
     draft.note = "numbers with a long tail";
-  } else if (largest > kLargeNumber) {
-    draft.feature.add_transform()->mutable_log1p();
-    draft.note = "large numbers";
+  } else if (varies && (largest > kLargeNumber || !is_nearly_standard(column))) {
+    *draft.feature.add_transform()->mutable_standardize() = standardize(column);
+    draft.note = "numbers, with the mean and the deviation of the sample";
   } else {
     draft.note = "numbers";
   }
@@ -190,6 +216,9 @@ FeatureDraft draft_feature(const ColumnLook& column) {
   draft.note = reason_to_leave_out(column);
   draft.is_used = draft.note.empty();
   if (!draft.is_used) return draft;
+  if (column.not_a_number > 0) {
+    draft.feature.add_transform()->mutable_missing_values()->set_nan(true);
+  }
   if (is_group(column)) {
     draft.feature.set_kind(FeatureConfig::GROUP_ID);
     if (column.kind == ValueKind::kText) draft.feature.add_transform()->mutable_hash();

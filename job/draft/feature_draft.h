@@ -21,10 +21,11 @@ struct FeatureDraft {
 // Returns a draft for each column of the look but the label's, in their order.
 //
 // Text and integers that are ids or have few values are SPARSE; text, and cells of delimited text,
-// are hashed. Numbers and counts are DENSE, with log1p where values are large or heavy-tailed.
-// Times are cut into SPARSE periods that hold equal shares of the rows. A column named as a group,
+// are hashed. Numbers and counts are DENSE, with log1p where they are heavy-tailed, else
+// standardized where they are large, or far from mean 0 and deviation 1. Times are cut into SPARSE
+// periods that hold equal shares of the rows. Not-a-number is missing. A column named as a group,
 // such as "session_id" or "qid", is GROUP_ID. A column is left out if it is unreadable, without
-// values, constant, unique per row, a list of numbers, not finite somewhere, a partition by time,
+// values, constant, unique per row, a list of numbers, infinite somewhere, a partition by time,
 // or has a name that a configuration cannot have. Whole numbers that are integers in some files
 // count as integers.
 std::vector<FeatureDraft> draft_features(const DataLook& look);

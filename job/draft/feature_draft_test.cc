@@ -127,10 +127,38 @@ TEST(FeatureDraft, CountsAndNumbersAreDense) {
   const FeatureDraft score = draft(numbers("score", ValueKind::kNumber, 900, quantiles(-1, 0, 1)));
   EXPECT_EQ(score.feature.kind(), FeatureConfig::DENSE);
   EXPECT_EQ(transforms_of(score), "");
-  EXPECT_TRUE(draft(numbers("height", ValueKind::kNumber, 900, quantiles(100, 170, 220)))
-                  .feature.transform(0)
-                  .has_log1p())
-      << "large";
+}
+
+TEST(FeatureDraft, NumbersAreStandardizedUnlessTheyNearlyAreStandard) {
+  const auto transforms = [](double mean, double deviation) {
+    ColumnLook look = numbers("height", ValueKind::kNumber, 900,
+                              quantiles(mean - 2 * deviation, mean, mean + 2 * deviation));
+    look.mean = mean;
+    look.standard_deviation = deviation;
+    return transforms_of(draft(look));
+  };
+  EXPECT_EQ(transforms(170.12345, 9.876543),
+            "standardize { mean: 170.123 standard_deviation: 9.877 };");
+  EXPECT_EQ(transforms(-1234567, 345678),
+            "standardize { mean: -1234567 standard_deviation: 345700 };");
+  EXPECT_EQ(transforms(0.0001234, 0.000012345),
+            "standardize { mean: 0.0001234 standard_deviation: 1.234e-05 };");
+  EXPECT_EQ(transforms(4, 0.5), "standardize { mean: 4 standard_deviation: 0.5 };");
+  EXPECT_EQ(transforms(0.5, 0.3), "");
+  EXPECT_EQ(transforms(100, 0), "") << "one value, and rows without any";
+}
+
+TEST(FeatureDraft, NotANumberIsMissing) {
+  ColumnLook score = numbers("score", ValueKind::kNumber, 900, quantiles(-1, 0, 1));
+  score.standard_deviation = 0.5;
+  score.not_finite = score.not_a_number = 5;
+  EXPECT_EQ(transforms_of(draft(score)), "missing_values { nan: true };");
+  ColumnLook ids = numbers("item_id", ValueKind::kNumber, 400, quantiles(0, 5, 900));
+  ids.is_whole = true;
+  ids.not_finite = ids.not_a_number = 5;
+  EXPECT_EQ(transforms_of(draft(ids)), "missing_values { nan: true };cast { };");
+  score.not_finite = score.not_a_number = score.values;
+  EXPECT_FALSE(draft(score).is_used);
 }
 
 TEST(FeatureDraft, TimesAreCutIntoPeriods) {
@@ -166,7 +194,7 @@ TEST(FeatureDraft, LeavesOutWhatCannotBeLearnt) {
   EXPECT_THAT(reason(list), HasSubstr("lists of up to 4 numbers"));
   ColumnLook infinite = numbers("f", ValueKind::kNumber, 900, quantiles(0, 1, 2));
   infinite.not_finite = 10;
-  EXPECT_THAT(reason(infinite), HasSubstr("1 % of its values are not finite"));
+  EXPECT_THAT(reason(infinite), HasSubstr("1 % of its values are infinite"));
   ColumnLook rare = column("k", ValueKind::kText, 1);
   rare.missing_rows = 900;
   EXPECT_TRUE(draft(rare).is_used) << "present or missing";

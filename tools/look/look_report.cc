@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kNameBytes = 14;
+constexpr size_t kNameBytes = 12;
 constexpr size_t kLineBytes = 80;
 constexpr size_t kPathBytes = 48;
 constexpr size_t kMaxFiles = 50;
@@ -76,9 +76,9 @@ std::string columns_text(const FileSetLook& look) {
                    {"null", TextTable::kRight},
                    {"values", TextTable::kRight},
                    {"top1", TextTable::kRight},
-                   {"top10", TextTable::kRight},
                    {"min", TextTable::kRight},
                    {"mean", TextTable::kRight},
+                   {"sd", TextTable::kRight},
                    {"max", TextTable::kRight},
                    {"len", TextTable::kRight}});
   for (const ColumnLook& column : look.columns) {
@@ -90,9 +90,9 @@ std::string columns_text(const FileSetLook& look) {
     const bool has_numbers = !column.quantiles.empty();
     table.add({name, kind_text(column.kind), share_text(column.missing_share()),
                absl::StrCat(is_exact(column) ? "" : "~", number_text(column.estimated_distinct)),
-               share_text(column.top_share), share_text(column.top_ten_share),
-               has_numbers ? number_text(column.min) : "",
+               share_text(column.top_share), has_numbers ? number_text(column.min) : "",
                has_numbers ? number_text(column.mean) : "",
+               has_numbers ? number_text(column.standard_deviation) : "",
                has_numbers ? number_text(column.max) : "",
                column.max_length > 1 ? number_text(static_cast<double>(column.max_length)) : ""});
   }
@@ -169,8 +169,10 @@ Json column_json(const ColumnLook& column) {
   if (column.quantiles.empty()) return json;
   json["min"] = column.min;
   json["mean"] = column.mean;
+  json["standard_deviation"] = column.standard_deviation;
   json["max"] = column.max;
   json["not_finite"] = column.not_finite;
+  json["not_a_number"] = column.not_a_number;
   return json;
 }
 
@@ -196,7 +198,7 @@ Json set_json(const FileSetLook& look, bool has_label) {
 std::string look_text(const DataLook& look) {
   const FileSetLook& train = look.train;
   std::string text = set_text("data", train);
-  absl::StrAppend(&text, "null, top1 and top10 (share of the most frequent values) in %\n\n",
+  absl::StrAppend(&text, "null and top1 (share of the most frequent value) in %\n\n",
                   columns_text(train), "\n");
   if (look.label) absl::StrAppend(&text, label_text("label", *look.label, train));
   if (!look.label) absl::StrAppend(&text, "label: none named as one; give --label COLUMN\n");

@@ -30,6 +30,8 @@ ColumnLook number_column(const std::string& name) {
   look.max_length = 98765;
   look.min = -0.001234567;
   look.mean = -123456.7;
+  look.standard_deviation = 0.009876543;
+  look.not_a_number = 3;
   look.max = 1.7e300;
   look.quantiles = {look.min, look.max};
   return look;
@@ -91,7 +93,7 @@ TEST(LookReport, NamesPartitionsAndColumnsOfSeveralTypes) {
 TEST(LookReport, ShowsStatisticsInUnits) {
   const std::string text = look_text(example());
   for (const char* part : {"data: Parquet, 2 files, 100000 rows, 2 columns", "~123k", "25.0",
-                           "12.3", "-123k", "98.8k", "-0.00123", "2e+300"}) {
+                           "12.3", "-123k", "0.00988", "98.8k", "-0.00123", "2e+300"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
 }
@@ -125,6 +127,8 @@ TEST(LookReport, JsonHasAllOfIt) {
   EXPECT_EQ(json["data"]["columns"][0]["distinct"], 500);
   EXPECT_EQ(json["data"]["columns"][0]["distinct_estimate"], 123456);
   EXPECT_EQ(json["data"]["columns"][0]["mean"], -123456.7);
+  EXPECT_EQ(json["data"]["columns"][0]["standard_deviation"], 0.009876543);
+  EXPECT_EQ(json["data"]["columns"][0]["not_a_number"], 3);
   EXPECT_EQ(json["data"]["columns"][1]["kind"], "unreadable");
   EXPECT_EQ(json["leaked_rows"], 20);
 }
