@@ -39,7 +39,7 @@ absl::StatusOr<JobConfig> read_job_config(FileSystem& files, const std::string& 
 absl::Status apply_override(absl::string_view assignment, JobConfig* config);
 
 // Replaces features and tables named by a range in braces ("c{1..26}") by one for each number, with
-// `{}` in their other text fields replaced by it, and fills in defaults that depend on other fields:
+// `{}` in their other text fields replaced by it, and fills in defaults that depend on others:
 // column and table by the feature's name, and the tables that sparse features do not name, which
 // come last in `table`, in the order of the features. Ranges that give more than 1,000,000 features
 // or tables stay as they are, for validate to refuse. Idempotent.

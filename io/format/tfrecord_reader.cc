@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/checksum/crc32c.h"
 #include "base/status_macros.h"
 #include "io/format/byte_source.h"
-#include "io/format/crc32c.h"
 #include "proto/tf_example.pb.h"
 
 namespace millrace {

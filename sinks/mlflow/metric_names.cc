@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "io/format/crc32c.h"
+#include "base/checksum/crc32c.h"
 
 namespace millrace {
 namespace {

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/checksum/crc32c.h"
 #include "base/status_macros.h"
-#include "io/format/crc32c.h"
 
 namespace millrace {
 namespace {

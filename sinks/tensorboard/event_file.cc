@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/byte_stream.h"
+#include "base/checksum/crc32c.h"
 #include "base/status_macros.h"
-#include "io/format/crc32c.h"
 
 namespace millrace {
 namespace {

@@ -22,9 +22,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "base/checksum/crc32c.h"
 #include "base/file_system.h"
 #include "base/random/philox.h"
-#include "io/format/crc32c.h"
 #include "proto/tf_example.pb.h"
 
 namespace millrace {

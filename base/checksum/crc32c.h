@@ -1,6 +1,6 @@
-// The checksum of TFRecord files.
-#ifndef MILLRACE_IO_FORMAT_CRC32C_H_
-#define MILLRACE_IO_FORMAT_CRC32C_H_
+// The checksum of TFRecord files, event files and queues.
+#ifndef MILLRACE_BASE_CHECKSUM_CRC32C_H_
+#define MILLRACE_BASE_CHECKSUM_CRC32C_H_
 
 #include <cstdint>
 
@@ -17,4 +17,4 @@ uint32_t masked_crc32c(absl::string_view bytes);
 
 }  // namespace millrace
 
-#endif  // MILLRACE_IO_FORMAT_CRC32C_H_
+#endif  // MILLRACE_BASE_CHECKSUM_CRC32C_H_

@@ -1,4 +1,4 @@
-#include "io/format/crc32c.h"
+#include "base/checksum/crc32c.h"
 
 #include <isa-l.h>
 
