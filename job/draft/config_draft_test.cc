@@ -133,8 +133,26 @@ TEST_F(ConfigDraftTest, QuotedCellsOfASpreadsheet) {
   ASSERT_OK_AND_ASSIGN(const std::string config, draft({.paths = {write("a.csv", text)}}));
   const TrainConfig train = parse(config).train();
   EXPECT_EQ(train.train_data().csv().delimiter(), ";");
-  EXPECT_EQ(train.feature(1).name(), "city, \"country\"");
+  EXPECT_EQ(train.feature(1).name(), "city_country");
+  EXPECT_EQ(train.feature(1).column(), "city, \"country\"");
+  EXPECT_EQ(train.table(0).name(), "city_country");
   EXPECT_TRUE(train.feature(1).transform(0).has_hash());
+}
+
+TEST_F(ConfigDraftTest, NamesThatTablesCannotHaveBecomeSimilarOnes) {
+  std::string text = "label,a b,a_b,a (b),\xc3\xbc\n";
+  for (int i = 0; i < 200; ++i) {
+    absl::StrAppend(&text, i % 2, ",x", i % 5, ",y", i % 6, ",z", i % 7, ",u", i % 8, "\n");
+  }
+  ASSERT_OK_AND_ASSIGN(const std::string config, draft({.paths = {write("a.csv", text)}}));
+  const TrainConfig train = parse(config).train();
+  std::vector<std::string> names, columns;
+  for (const FeatureConfig& feature : train.feature()) {
+    names.push_back(feature.name());
+    columns.push_back(feature.column());
+  }
+  EXPECT_THAT(names, ElementsAre("label", "a_b_2", "a_b", "a_b_3", "column"));
+  EXPECT_THAT(columns, ElementsAre("", "a b", "", "a (b)", "\xc3\xbc"));
 }
 
 TEST_F(ConfigDraftTest, SaysWhyColumnsAreLeftOut) {

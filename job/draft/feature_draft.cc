@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -19,6 +20,7 @@ constexpr int64_t kManyRows = 100;   // below, unique values prove nothing
 constexpr int kPeriods = 16;         // of a column of times
 constexpr double kLargeNumber = 10;  // above, a dense value would dominate the others
 constexpr double kMaxCount = 1e9;    // integers above are ids
+constexpr size_t kNameBytes = 128;   // of a table
 
 // The words of a name, in small letters: "adUserID2" and "ad_user_id" have "id" and "user".
 std::vector<std::string> words_of(const std::string& name) {
@@ -249,6 +251,38 @@ void join_weights(std::vector<FeatureDraft>& drafts) {
   }
 }
 
+// Returns a name that a table may have, of letters, digits, _ and -: "price_EUR" for "price (EUR)".
+// `taken`: names that are not free.
+std::string name_for(const std::string& column, absl::flat_hash_set<std::string>& taken) {
+  std::string name;
+  for (const char c : column) {
+    if (absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-') {
+      name.push_back(c);
+    } else if (!name.empty() && name.back() != '_') {
+      name.push_back('_');
+    }
+    if (name.size() == kNameBytes) break;
+  }
+  if (name == column) return name;
+  while (!name.empty() && name.back() == '_') name.pop_back();
+  if (name.empty()) name = "column";
+  std::string free = name;
+  for (int i = 2; !taken.insert(free).second; ++i) free = absl::StrCat(name, "_", i);
+  return free;
+}
+
+// Names features as their columns are named, or similarly where a name cannot be that of a table.
+void name_features(const DataLook& look, std::vector<FeatureDraft>& drafts) {
+  absl::flat_hash_set<std::string> taken = {"label"};
+  for (const ColumnLook& column : look.train.columns) taken.insert(column.name);
+  for (FeatureDraft& draft : drafts) {
+    const std::string name = name_for(draft.column, taken);
+    if (!draft.is_used || name == draft.column) continue;
+    draft.feature.set_name(name);
+    draft.feature.set_column(draft.column);
+  }
+}
+
 }  // namespace
 
 std::vector<FeatureDraft> draft_features(const DataLook& look) {
@@ -267,6 +301,7 @@ std::vector<FeatureDraft> draft_features(const DataLook& look) {
     drafts.push_back(std::move(draft));
   }
   if (look.train.format == "libsvm") join_weights(drafts);
+  name_features(look, drafts);
   return drafts;
 }
 

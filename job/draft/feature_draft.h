@@ -28,6 +28,8 @@ struct FeatureDraft {
 // values, constant, unique per row, a list of numbers, infinite somewhere, a partition by time,
 // or has a name that a configuration cannot have. Whole numbers that are integers in some files
 // count as integers.
+// A feature is named as its column, or similarly if that name has characters that the name of a
+// table cannot have.
 std::vector<FeatureDraft> draft_features(const DataLook& look);
 
 }  // namespace millrace
