@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Criteo's text to numbers with Millrace, polars and pyarrow, alternating in one run.
 
-    bench/peers/ingest.py [--threads 1] [--repeats 5] [--rows 900000]
+    bench/peers/ingest.py [--threads 1] [--repeats 5] [--rows 900000] [--quotes]
 
 README.md says how to set it up. All sides read one file of made-up rows in Criteo's format, which
 the page cache holds. Ours makes batches of it: labels, logarithms of 13 numbers, 26 hexadecimal ids.
@@ -42,7 +42,7 @@ train {
 """
 
 
-def write_rows(path, rows):
+def write_rows(path, rows, mark):
     draw = random.Random(1)
     words = [[f"{draw.getrandbits(32):08x}" for _ in range(10 ** (1 + c % 5))] for c in range(IDS)]
     with open(path, "w") as file:
@@ -54,7 +54,7 @@ def write_rows(path, rows):
             for c in range(IDS):
                 gone = c % 3 == 2 and draw.random() < 0.08
                 cells.append("" if gone else draw.choice(words[c]))
-            file.write("\t".join(cells) + "\n")
+            file.write("\t".join(cell and mark + cell + mark for cell in cells) + "\n")
 
 
 def read_with_polars(path):
@@ -120,6 +120,7 @@ def main():
     parser.add_argument("--rows", type=int, default=900_000, help="of the file [900000]")
     parser.add_argument("--threads", type=int, default=1, help="of each side [1]")
     parser.add_argument("--repeats", type=int, default=5, help="processes of each side [5]")
+    parser.add_argument("--quotes", action="store_true", help="quote every cell that has a value")
     parser.add_argument("--file", help="read this file instead of making one")
     parser.add_argument("--side", choices=["polars", "pyarrow"], help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -129,7 +130,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         path = options.file or os.path.join(folder, "rows.tsv")
         if not options.file:
-            write_rows(path, options.rows)
+            write_rows(path, options.rows, '"' if options.quotes else "")
         job = os.path.join(folder, "job.textproto")
         pathlib.Path(job).write_text(JOB % path)
         figures = {}
