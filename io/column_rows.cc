@@ -1,5 +1,8 @@
 #include "io/column_rows.h"
 
+#include <cmath>
+#include <utility>
+
 #include "base/log.h"
 
 namespace millrace {
@@ -21,7 +24,49 @@ void append_values(const Column& from, int64_t begin, int64_t end, Column& to) {
   }
 }
 
+// Converts one number. Returns false if `to` does not hold it exactly.
+bool convert_number(ValueType from, ValueType to, int64_t bits, double number, Column& converted) {
+  constexpr double kExactIntegers = 0x1p53;  // below it every integer is a double of its own
+  if (from == ValueType::kDouble) {
+    if (!(std::abs(number) < kExactIntegers) || number != std::trunc(number)) return false;
+    if (to == ValueType::kUint64 && number < 0) return false;
+    converted.int64s.push_back(static_cast<int64_t>(number));
+    return true;
+  }
+  if (to != ValueType::kDouble) {
+    converted.int64s.push_back(bits);
+    return bits >= 0;  // the other type of integers has no such number
+  }
+  const double value = from == ValueType::kUint64 ? static_cast<double>(static_cast<uint64_t>(bits))
+                                                  : static_cast<double>(bits);
+  converted.doubles.push_back(value);
+  return std::abs(value) <= kExactIntegers;
+}
+
 }  // namespace
+
+std::optional<int64_t> convert_column(ValueType to, Column& column) {
+  if (column.type == to) return std::nullopt;
+  if (column.values() == 0) {
+    column.type = to;
+    return std::nullopt;
+  }
+  MILLRACE_CHECK(is_number(column.type) && is_number(to)) << "only numbers become others";
+  Column converted;
+  const bool is_double = column.type == ValueType::kDouble;
+  for (int64_t row = 0; row < column.rows; ++row) {
+    for (int64_t i = column.begin(row); i < column.end(row); ++i) {
+      if (!convert_number(column.type, to, is_double ? 0 : column.int64s[i],
+                          is_double ? column.doubles[i] : 0, converted)) {
+        return row;
+      }
+    }
+  }
+  column.int64s = std::move(converted.int64s);
+  column.doubles = std::move(converted.doubles);
+  column.type = to;
+  return std::nullopt;
+}
 
 void append_rows(const Column& from, int64_t begin, int64_t end, Column& to) {
   if (to.rows == 0) to.type = from.type;

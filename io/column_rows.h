@@ -3,6 +3,7 @@
 #define MILLRACE_IO_COLUMN_ROWS_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "absl/types/span.h"
 #include "io/column.h"
@@ -12,6 +13,11 @@ namespace millrace {
 // Appends rows [begin, end) of `from`. A column `to` without rows takes the type of `from`.
 // REQUIRES: the range is within `from`; both have one type, unless `to` has no rows.
 void append_rows(const Column& from, int64_t begin, int64_t end, Column& to);
+
+// Makes a column of numbers one of the type `to`. A column without values may have any type.
+// Returns the first row with a value that `to` does not hold exactly; the column is unchanged then.
+// REQUIRES: is_number() of both types, unless there are no values or the types are equal.
+std::optional<int64_t> convert_column(ValueType to, Column& column);
 
 // Returns a column of these rows, in this order. REQUIRES: they are rows of `from`.
 Column gather_rows(const Column& from, absl::Span<const int32_t> rows);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +36,24 @@ std::vector<std::string> values_of(const Column& column) {
   for (int64_t i = 0; i < column.strings.size(); ++i)
     values.push_back(std::string(column.strings[i]));
   return values;
+}
+
+TEST(ColumnRowsTest, NumbersBecomeThoseOfAnotherType) {
+  Column column = integers({3, -4}, {0, 1, 1, 2});
+  EXPECT_EQ(convert_column(ValueType::kDouble, column), std::nullopt);
+  EXPECT_THAT(column.doubles, ElementsAre(3, -4));
+  EXPECT_THAT(column.int64s, IsEmpty());
+  EXPECT_THAT(column.offsets, ElementsAre(0, 1, 1, 2));
+  EXPECT_EQ(convert_column(ValueType::kUint64, column), 2) << "below 0";
+  EXPECT_EQ(column.type, ValueType::kDouble);
+  EXPECT_EQ(convert_column(ValueType::kInt64, column), std::nullopt);
+  EXPECT_THAT(column.int64s, ElementsAre(3, -4));
+  Column large = integers({1, (int64_t{1} << 53) + 1});
+  EXPECT_EQ(convert_column(ValueType::kDouble, large), 1);
+  EXPECT_THAT(large.int64s, ElementsAre(1, (int64_t{1} << 53) + 1)) << "unchanged";
+  Column empty = texts({}, {0, 0, 0});
+  EXPECT_EQ(convert_column(ValueType::kInt64, empty), std::nullopt);
+  EXPECT_EQ(empty.type, ValueType::kInt64);
 }
 
 TEST(ColumnRowsTest, PlainColumnsStayPlain) {

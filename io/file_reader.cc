@@ -99,7 +99,10 @@ class PartitionedReader : public FileReader {
       FileColumn& column = columns_.emplace_back();
       column.name = partition.name;
       column.type = ValueType::kText;
-      column.type_name = "partition";
+      column.supported = !partition.is_ambiguous;
+      column.type_name = partition.is_ambiguous
+                             ? absl::StrCat("partition of several values, ", partition.directory)
+                             : "partition";
       column.is_partition = true;
     }
   }
@@ -128,7 +131,7 @@ class PartitionedReader : public FileReader {
         columns[i] = std::move(*next++);
         continue;
       }
-      columns[i].type = requests[i].as;
+      columns[i].type = read_type(requests[i].as);
       const absl::Status status =
           append_partition(partitions_[requests[i].column - own_columns], range.count, &columns[i]);
       if (!status.ok()) RETURN_IF_ERROR(bad.add_all(annotate(status, path())));
@@ -159,6 +162,8 @@ absl::StatusOr<std::unique_ptr<FileReader>> open_by_format(
 }
 
 }  // namespace
+
+ValueType read_type(ValueType as) { return as == ValueType::kText ? ValueType::kString : as; }
 
 bool register_file_format(absl::string_view name, absl::string_view description, FileFormat format,
                           std::source_location place) {
@@ -194,7 +199,7 @@ absl::StatusOr<std::unique_ptr<FileReader>> open_file(FileSystem& files, const s
   if (partitions_of(path).empty()) return file;
   std::vector<std::string> names;
   for (const FileColumn& column : file->columns()) names.push_back(column.name);
-  ASSIGN_OR_RETURN(std::vector<Partition> partitions, partition_columns(path, names));
+  std::vector<Partition> partitions = partition_columns(path, names);
   if (partitions.empty()) return file;
   return std::make_unique<PartitionedReader>(std::move(file), std::move(partitions));
 }

@@ -40,6 +40,9 @@ struct ColumnRequest {
   friend bool operator==(const ColumnRequest&, const ColumnRequest&) = default;
 };
 
+// Returns the type of a column that was requested as `as`: kString for kText.
+ValueType read_type(ValueType as);
+
 // Rows [begin, begin + count) of one row group.
 struct RowRange {
   int64_t group = 0;
@@ -112,7 +115,7 @@ std::optional<DataConfig::Format> format_of_extension(const std::string& path);
 // Opens a file by config.custom_format, config.format or, where that is AUTO, by its extension. The
 // reader has a column more, behind those of the file, for each partition_columns() of its path; all
 // rows are bad where such a column is requested as a number and its value is none.
-// Errors: those of partition_columns(); NotFound; InvalidArgument for a directory, an unknown
+// Errors: NotFound; InvalidArgument for a directory, an unknown
 // extension or a format that is not linked in, saying what is, and for two formats of one name or
 // extension, naming the places; those of the opener and of PartRegistry::create.
 absl::StatusOr<std::unique_ptr<FileReader>> open_file(

@@ -84,21 +84,22 @@ std::vector<Partition> partitions_of(absl::string_view path) {
   return partitions;
 }
 
-absl::StatusOr<std::vector<Partition>> partition_columns(absl::string_view path,
-                                                         absl::Span<const std::string> names) {
-  std::vector<Partition> partitions = partitions_of(path);
-  std::erase_if(partitions, [&](const Partition& partition) {
-    return std::find(names.begin(), names.end(), partition.name) != names.end();
-  });
-  for (size_t i = 0; i < partitions.size(); ++i) {
-    for (size_t k = i + 1; k < partitions.size(); ++k) {
-      if (partitions[i].name != partitions[k].name) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          path, ": directories ", partitions[i].directory, " and ", partitions[k].directory,
-          " give column \"", partitions[i].name, "\" two values; rename one of them"));
+std::vector<Partition> partition_columns(absl::string_view path,
+                                         absl::Span<const std::string> names) {
+  std::vector<Partition> columns;
+  for (Partition& partition : partitions_of(path)) {
+    if (std::find(names.begin(), names.end(), partition.name) != names.end()) continue;
+    const auto same = std::find_if(columns.begin(), columns.end(), [&](const Partition& column) {
+      return column.name == partition.name;
+    });
+    if (same == columns.end()) {
+      columns.push_back(std::move(partition));
+      continue;
     }
+    same->is_ambiguous = true;
+    absl::StrAppend(&same->directory, " and ", partition.directory);
   }
-  return partitions;
+  return columns;
 }
 
 absl::Status append_partition(const Partition& partition, int64_t rows, Column* column) {

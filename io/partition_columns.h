@@ -19,6 +19,7 @@ struct Partition {
   std::string directory;             // as the path has it
   std::string name;                  // decoded
   std::optional<std::string> value;  // decoded; none: missing
+  bool is_ambiguous = false;         // there are several values: `directory` names all of them
 
   friend bool operator==(const Partition&, const Partition&) = default;
 };
@@ -32,10 +33,9 @@ struct Partition {
 std::vector<Partition> partitions_of(absl::string_view path);
 
 // Returns the partitions that are columns of the file `path`, whose own columns are `names`: those
-// whose name is none of these.
-// Errors: InvalidArgument, naming file and directories, if one of them has several values.
-absl::StatusOr<std::vector<Partition>> partition_columns(absl::string_view path,
-                                                         absl::Span<const std::string> names);
+// whose name is none of these. Partitions of one name are one that is ambiguous.
+std::vector<Partition> partition_columns(absl::string_view path,
+                                         absl::Span<const std::string> names);
 
 // Appends so many rows that hold the value of the partition, none if it is missing, to `column`,
 // whose type says as what the value is read.

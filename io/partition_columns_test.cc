@@ -121,11 +121,16 @@ TEST_F(PartitionColumnsTest, AColumnOfTheFileWins) {
   EXPECT_THAT(texts(columns[0]), ElementsAre("1;"));
 }
 
-TEST_F(PartitionColumnsTest, TwoValuesOfAPartitionAreAnError) {
-  EXPECT_THAT(open("a=1/a=2"), StatusIs(absl::StatusCode::kInvalidArgument,
-                                        AllOf(HasSubstr("a=1/a=2/x.csv: directories a=1 and a=2"),
-                                              HasSubstr("column \"a\" two values"))));
-  EXPECT_OK(open("a=1/a=1"));
+TEST_F(PartitionColumnsTest, APartitionOfTwoValuesCannotBeRead) {
+  ASSERT_OK_AND_ASSIGN(const auto reader, open("a=1/b=3/a=2"));
+  const std::vector<FileColumn>& columns = reader->columns();
+  ASSERT_EQ(columns.size(), 4);
+  EXPECT_EQ(columns[2].name, "a");
+  EXPECT_FALSE(columns[2].supported);
+  EXPECT_EQ(columns[2].type_name, "partition of several values, a=1 and a=2");
+  EXPECT_TRUE(columns[3].supported);
+  ASSERT_OK_AND_ASSIGN(const auto same, open("a=1/a=1"));
+  EXPECT_TRUE(same->columns()[2].supported);
 }
 
 TEST_F(PartitionColumnsTest, AValueThatIsNoNumberMakesAllRowsBad) {

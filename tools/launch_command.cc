@@ -69,9 +69,14 @@ absl::Status check(const LaunchFlags& flags, const NodeRanks& ranks) {
         absl::StrCat("launch: PET_NNODES and PET_NPROC_PER_NODE or -n make ", ranks.world_size,
                      " ranks; a job has at most ", kMostRanks));
   }
-  for (const char* single : {"checkpoint", "completion", "data", "doctor", "explain", "export",
-                             "generate", "hooks", "list", "plugin"}) {
-    if (flags.command[0] == single && ranks.world_size > 1) {
+  std::string command = flags.command[0];
+  if (command == "config" && flags.command.size() > 1) {
+    absl::StrAppend(&command, " ", flags.command[1]);
+  }
+  for (const char* single :
+       {"checkpoint", "completion", "config init", "config plot", "data", "doctor", "explain",
+        "export", "generate", "hooks", "list", "plugin"}) {
+    if (command == single && ranks.world_size > 1) {
       return absl::InvalidArgumentError(absl::StrCat("launch: ", single,
                                                      " runs in one process, and ", ranks.world_size,
                                                      " would do the same; leave `launch --` out"));

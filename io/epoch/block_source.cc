@@ -77,9 +77,6 @@ int64_t index_of(const std::vector<std::string>& names, const std::string& name)
   return std::find(names.begin(), names.end(), name) - names.begin();
 }
 
-// The type of a column that was requested so.
-ValueType read_type(ValueType as) { return as == ValueType::kText ? ValueType::kString : as; }
-
 // Leaves of units that lie end to end what is within `rows`.
 void clip_units(RowInterval rows, std::vector<Unit>* units) {
   std::vector<Unit> kept;
@@ -167,9 +164,16 @@ absl::Status BlockSource::add_feature(const FeatureConfig& config, const Dataset
   Feature feature{.kind = config.kind()};
   const auto own = options.labels_of.find(config.name());
   const LabelRange labels = own != options.labels_of.end() ? own->second : options.labels;
-  ASSIGN_OR_RETURN(
-      feature.transform,
-      FeatureTransform::create(config, files_.column_types()[column], labels, *options.files));
+  ValueType type = files_.column_types()[column];
+  // A column without values fits missing values of numbers, too.
+  const MissingValuesTransform& missing = config.transform_size() > 0
+                                              ? config.transform(0).missing_values()
+                                              : MissingValuesTransform::default_instance();
+  if (!files_.has_values(column) && (missing.number_size() > 0 || missing.nan())) {
+    type = ValueType::kInt64;
+  }
+  ASSIGN_OR_RETURN(feature.transform,
+                   FeatureTransform::create(config, type, labels, *options.files));
   feature.request = add_request({column, feature.transform->reads_as()});
   if (config.has_weight_column()) {
     const int64_t weights = index_of(files_.columns(), config.weight_column());
@@ -405,7 +409,24 @@ absl::Status BlockReader::append_kept(absl::Span<const Column> columns, int64_t 
           place.error(row, absl::StrCat(count, " values; a column that is kept has at most one"))
               .message());
     }
-    append_rows(column, 0, rows, block->kept[i]);
+    const ValueType type = read_type(source_.requests_[request].as);  // of all files
+    if (column.type == type) {
+      append_rows(column, 0, rows, block->kept[i]);
+      continue;
+    }
+    Column converted = column;
+    if (const std::optional<int64_t> row = convert_column(type, converted)) {
+      place.column = source_.files_.columns()[source_.requests_[request].column];
+      return absl::InvalidArgumentError(
+          place
+              .error(*row,
+                     absl::StrCat("a number that is no ",
+                                  type == ValueType::kDouble ? "float64" : "integer below 2^53",
+                                  " exactly, as which other files make the column be kept; "
+                                  "predict them apart"))
+              .message());
+    }
+    append_rows(converted, 0, rows, block->kept[i]);
   }
   return absl::OkStatus();
 }

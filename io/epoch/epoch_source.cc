@@ -45,6 +45,14 @@ uint64_t fingerprint_of(const DatasetOptions& options, const FileSet& files) {
   std::string text = absl::StrCat("2 ", kMaxUnitRows, " ", options.data.shuffle_rows(), " ",
                                   shuffled ? options.seed : 0, " ", split.by(), " ", split.column(),
                                   " ", bounds.from, " ", bounds.to);
+  if (split.by() == SplitConfig::HASH_OF_COLUMN) {
+    const auto column = std::find(files.columns().begin(), files.columns().end(), split.column());
+    const bool is_double =
+        column != files.columns().end() &&
+        files.column_types()[column - files.columns().begin()] == ValueType::kDouble;
+    // Hashes of such numbers were those of their bits before.
+    if (is_double) absl::StrAppend(&text, " integers");
+  }
   if (options.rows.end > 0) {
     absl::StrAppend(&text, " rows ", options.rows.begin, " ", options.rows.end);
   }

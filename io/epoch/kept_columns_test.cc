@@ -250,6 +250,42 @@ TEST_F(KeptColumnsTest, FilesThatCannotBeReadAreLeftOut) {
   EXPECT_EQ(rows, kRows);
 }
 
+// pandas stores integers as float64 on a day on which one is missing.
+TEST_F(KeptColumnsTest, FilesWithOtherTypesOfNumbers) {
+  write(table_of(kRows), DataConfig::PARQUET, "a");
+  const auto write_days = [&](TestColumn::Rows<double> days, const std::string& name) {
+    TestTable table = table_of(kRows, kRows);
+    table.columns.pop_back();
+    table.columns.push_back({.name = "day", .rows = std::move(days)});
+    write(table, DataConfig::PARQUET, name);
+  };
+  TestColumn::Rows<double> days(kRows, {2.5});
+  days[0].clear();
+  write_days(days, "b");
+  write_days(TestColumn::Rows<double>(kRows), "c");  // no value in this file
+  options_.data.set_batch_size(3 * kRows);
+  ASSERT_OK_AND_ASSIGN(const std::vector<Batch> batches, read());
+  const Column& day = (*batches[0].kept)[1];
+  ASSERT_EQ(day.type, ValueType::kDouble);
+  ASSERT_EQ(day.rows, 3 * kRows);
+  EXPECT_EQ(day.doubles[day.begin(4)], 4);
+  EXPECT_EQ(day.begin(kRows), day.end(kRows));
+  EXPECT_EQ(day.doubles[day.begin(kRows + 1)], 2.5);
+  EXPECT_EQ(day.begin(3 * kRows - 1), day.end(3 * kRows - 1));
+}
+
+TEST_F(KeptColumnsTest, ANumberThatNoOtherTypeHoldsIsRefused) {
+  TestTable table = table_of(kRows);
+  table.columns.pop_back();
+  table.columns.push_back(
+      {.name = "day", .rows = TestColumn::Rows<int64_t>(kRows, {(int64_t{1} << 53) + 1})});
+  write(table, DataConfig::PARQUET, "a");
+  table.columns.back().rows = TestColumn::Rows<double>(kRows, {0.5});
+  write(table, DataConfig::PARQUET, "b");
+  EXPECT_THAT(read(), StatusIs(kInvalid, AllOf(HasSubstr("a.parquet, row 1, column day"),
+                                               HasSubstr("no float64 exactly"))));
+}
+
 TEST_F(KeptColumnsTest, FilesWithOtherTypes) {
   write(table_of(kRows), DataConfig::PARQUET, "a");
   TestTable table = table_of(kRows);

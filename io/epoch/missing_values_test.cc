@@ -120,6 +120,25 @@ TEST(MissingValuesTest, FilesMayBeCutAnywhere) {
   }
 }
 
+// Such a file may be the only one of a window.
+TEST(MissingValuesTest, AColumnWithoutValuesFitsAllFields) {
+  TestTable table;
+  table.columns.push_back({.name = "label", .rows = TestColumn::Rows<double>(kRows, {1})});
+  table.columns.push_back({.name = "id", .rows = TestColumn::Rows<int64_t>(kRows)});
+  const std::string path = fresh_test_dir() + "/a.parquet";
+  ASSERT_OK(write_data_file(table, DataConfig::PARQUET, /*group_rows=*/kRows, path));
+  for (const char* field : {"number: -1", "nan: true", "text: 'NA'"}) {
+    TrainConfig config;
+    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
+        absl::StrCat("feature { name: 'label' kind: LABEL } feature { name: 'id' transform { "
+                     "missing_values { ",
+                     field, " } } transform { hash {} } }"),
+        &config));
+    ASSERT_OK_AND_ASSIGN(const std::vector<Batch> batches, read({path}, config));
+    EXPECT_EQ(batches[0].sparse.values.numel(), 0) << field;
+  }
+}
+
 TEST(MissingValuesTest, OtherTextsAreBadData) {
   TrainConfig config = features();
   config.mutable_feature(1)->mutable_transform(0)->mutable_missing_values()->set_text(0, "N/A");

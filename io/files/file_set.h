@@ -48,6 +48,8 @@ class FileSet {
   const std::vector<std::string>& columns() const { return columns_; }
   // Returns SetColumn::type() of each column. A file may have another type of number.
   std::vector<ValueType> column_types() const;
+  // Returns SetColumn::has_values() of a column.
+  bool has_values(int64_t column) const { return set_columns_[column].has_values(); }
   // For each file the rows of each row group.
   const std::vector<std::vector<int64_t>>& group_rows() const { return group_rows_; }
   // The number of a group's first row in its file.

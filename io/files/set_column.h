@@ -29,6 +29,8 @@ class SetColumn {
   // Returns the type of the values: kDouble if one file has floating-point numbers, kUint64 for
   // integers of which some are unsigned, kText if no file has values.
   ValueType type() const { return type_; }
+  // Returns false if no file has values.
+  bool has_values() const { return !path_.empty(); }
   // Returns true if one file has integers and another one floating-point numbers.
   bool is_mixed() const { return has_integers_ && type_ == ValueType::kDouble; }
   // Returns false if the type is one that is not read.

@@ -146,7 +146,7 @@ class OrcReader : public FileReader {
       const FileColumn& wanted = columns_[requests[i].column];
       const std::shared_ptr<arrow::Array> array = batch.GetColumnByName(wanted.name);
       if (array == nullptr) return absl::DataLossError(absl::StrCat("no column ", wanted.name));
-      columns[i].type = wanted.is_empty ? requests[i].as : wanted.type;
+      columns[i].type = wanted.is_empty ? read_type(requests[i].as) : wanted.type;
       RETURN_IF_ERROR(append_array(*array, &columns[i], &(*bad)[i]),
                       absl::StrCat("column ", wanted.name));
     }

@@ -158,7 +158,8 @@ class ParquetReader : public FileReader {
     for (size_t i = 0; i < requests.size(); ++i) {
       const int64_t column = requests[i].column;
       const std::string what = absl::StrCat("column ", columns_[column].name);
-      const ValueType type = columns_[column].is_empty ? requests[i].as : columns_[column].type;
+      const ValueType type =
+          columns_[column].is_empty ? read_type(requests[i].as) : columns_[column].type;
       if (decodes(column)) {
         RETURN_IF_ERROR(guard_arrow(*file_, [&] { return decode(range.begin, end, i); }), what);
         columns[i] = decoded_[i]->take(range.begin, end);

@@ -1,6 +1,7 @@
 #include "io/look/data_look.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -225,7 +226,9 @@ class SetSampler {
   static void count_labels(const Column& column, const LabelRule& rule, LabelCount& count) {
     for (int64_t row = 0; row < column.rows; ++row) {
       if (column.begin(row) == column.end(row)) continue;
-      const double label = rule.label_of(number_at(column, column.begin(row)));
+      const int64_t first = column.begin(row);
+      if (column.type == ValueType::kDouble && std::isnan(column.doubles[first])) continue;
+      const double label = rule.label_of(number_at(column, first));
       ++count.rows;
       count.positives += label == 1;
       count.others += label != 0 && label != 1;
@@ -280,6 +283,7 @@ absl::Status check_label_column(const FileSetLook& look, const LabelRule& label)
     if (column.name != label.column) continue;
     const std::string where =
         absl::StrCat(look.files.front().path, ", column \"", column.name, "\"");
+    if (column.values == 0) return absl::OkStatus();  // no row has a label: a later check says so
     if (column.kind != ValueKind::kInteger && column.kind != ValueKind::kNumber) {
       return absl::InvalidArgumentError(absl::StrCat(
           where, " cannot be the label: it holds ", column.type_name, ", and a label is a number"));

@@ -105,6 +105,16 @@ TEST_F(ConfigDraftTest, ALabelMayBeAComparison) {
   EXPECT_EQ(label.missing(), FeatureConfig::MASK) << "a row has none";
 }
 
+TEST_F(ConfigDraftTest, NotANumberIsNoLabel) {
+  const std::string path =
+      write("a.csv", "rating:float\tuser_id:token\n5\t1\n1\t2\nnan\t1\n3\t3\n");
+  ASSERT_OK_AND_ASSIGN(
+      const std::string text,
+      draft({.paths = {path}, .label = LabelRule{.column = "rating", .at_least = 4}}));
+  EXPECT_EQ(parse(text).train().feature(0).missing(), FeatureConfig::MASK);
+  EXPECT_THAT(text, HasSubstr("33.3 %")) << "one of three";
+}
+
 TEST_F(ConfigDraftTest, NumberedColumnsAreOneEntry) {
   std::string text = "c10,c2,label,c1,c3\n";
   for (int i = 0; i < 50; ++i) {

@@ -224,7 +224,7 @@ FeatureDraft draft_feature(const ColumnLook& column) {
   if (is_group(column)) {
     draft.feature.set_kind(FeatureConfig::GROUP_ID);
     if (column.kind == ValueKind::kText) draft.feature.add_transform()->mutable_hash();
-    if (column.missing_rows > 0) draft.feature.set_default_id(0);
+    if (column.missing_rows + column.not_a_number > 0) draft.feature.set_default_id(0);
     draft.note = "groups, by name";
   } else if (is_time(column)) {
     draft_time(column, draft);

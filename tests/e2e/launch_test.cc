@@ -88,6 +88,8 @@ TEST_F(LaunchTest, WrongUse) {
   EXPECT_THAT(refused({"-n", "2", "train", "job", "--set", "a=1"}),
               AllOf(HasSubstr("there is no flag --set"),
                     HasSubstr("flags of the ranks' command go behind --")));
+  EXPECT_THAT(refused({"-n", "2", "--", "config", "init", "a.csv"}),
+              HasSubstr("config init runs in one process, and 2 would do the same"));
   for (const std::string single : {"export", "data"}) {
     EXPECT_THAT(refused({"-n", "2", "--", single, "job"}),
                 HasSubstr(single + " runs in one process, and 2 would do the same"));

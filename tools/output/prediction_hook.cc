@@ -82,7 +82,7 @@ std::vector<bool> PredictionHook::known_labels(const at::Tensor& labels) const {
 }
 
 // Checks that the batch has what is kept, of the types that the file has.
-absl::Status PredictionHook::check_kept() const {
+absl::Status PredictionHook::check_kept() {
   if (columns_.kept.empty()) return absl::OkStatus();
   const size_t rows = static_cast<size_t>(example_ids_.numel());
   const auto fits = [rows](const Column& column) {
@@ -96,6 +96,12 @@ absl::Status PredictionHook::check_kept() const {
   for (size_t i = 0; i < kept_->size() && writer_ != nullptr; ++i) {
     const ValueType type = (*kept_)[i].type;
     if (type == columns_.kept[i].type) continue;
+    if ((*kept_)[i].values() == 0) {  // it has the type of no column with values
+      auto typed = std::make_shared<std::vector<Column>>(*kept_);
+      (*typed)[i].type = columns_.kept[i].type;
+      kept_ = std::move(typed);
+      continue;
+    }
     return absl::InvalidArgumentError(absl::StrCat(
         "column \"", columns_.kept[i].name, "\" holds ", describe(type), " in set \"", set_,
         "\", but ", describe(columns_.kept[i].type), " in a set before it; predict them apart"));

@@ -55,7 +55,7 @@ class PredictionHook : public Hook {
   std::vector<bool> known_labels(const at::Tensor& labels) const;
   absl::Status open_writer();
   absl::Status check_columns(const at::Tensor& labels) const;
-  absl::Status check_kept() const;
+  absl::Status check_kept();
   void take_kept_types();
 
   WritableFile& file_;

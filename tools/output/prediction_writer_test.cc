@@ -164,8 +164,12 @@ TEST(PredictionWriterTest, KeptColumnsComeLast) {
                                                  "none", "code", "price"));
   std::vector<ColumnRequest> requests;
   for (int64_t i = 3; i < 7; ++i) {
-    requests.push_back({i, reader->columns()[i].type});
-    EXPECT_EQ(requests.back().as, kWithKept.kept[i - 3].type);
+    const FileColumn& column = reader->columns()[i];
+    requests.push_back({i, column.type});
+    EXPECT_EQ(column.is_empty, column.name == "none");
+    if (!column.is_empty) {
+      EXPECT_EQ(column.type, kWithKept.kept[i - 3].type) << column.name;
+    }
   }
   ASSERT_OK_AND_ASSIGN(const auto columns, reader->read({0, 0, 1}, requests));
   EXPECT_EQ(columns[0].strings[0], "a,\"b\"");

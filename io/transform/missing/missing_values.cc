@@ -52,6 +52,8 @@ std::vector<int64_t> as_integers(const MissingValuesTransform& config, ValueType
   const double least = is_unsigned ? 0 : -0x1p63, end = is_unsigned ? 0x1p64 : 0x1p63;
   std::vector<int64_t> integers;
   for (const double number : config.number()) {
+    // The largest integer of the type, which as a double is rounded.
+    if (number == end) integers.push_back(is_unsigned ? -1 : std::numeric_limits<int64_t>::max());
     if (!(number >= least && number < end && number == std::trunc(number))) continue;
     integers.push_back(is_unsigned ? static_cast<int64_t>(static_cast<uint64_t>(number))
                                    : static_cast<int64_t>(number));
