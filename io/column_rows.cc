@@ -40,7 +40,7 @@ bool convert_number(ValueType from, ValueType to, int64_t bits, double number, C
   const double value = from == ValueType::kUint64 ? static_cast<double>(static_cast<uint64_t>(bits))
                                                   : static_cast<double>(bits);
   converted.doubles.push_back(value);
-  return std::abs(value) <= kExactIntegers;
+  return std::abs(value) < kExactIntegers;
 }
 
 }  // namespace

@@ -294,7 +294,7 @@ TEST_F(KeptColumnsTest, FilesWithOtherTypes) {
       {.name = "day", .rows = TestColumn::Rows<std::string>(kRows, {"Monday"})});
   write(table, DataConfig::PARQUET, "b");
   EXPECT_THAT(read(), StatusIs(kInvalid, AllOf(HasSubstr("b.parquet, column \"day\" holds text"),
-                                               HasSubstr("but integers in"))));
+                                               HasSubstr("but integers (int64) in"))));
 }
 
 }  // namespace

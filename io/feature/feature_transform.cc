@@ -417,7 +417,7 @@ absl::Status FeatureTransform::append_number(const FeatureInput& input, int64_t 
   if (count > 1) {
     wrong = absl::StrCat(count, " values where one is due");
   } else if (count == 0 && !has_default_) {
-    wrong = "no value, and the feature has no default_value";
+    wrong = "no value, and the feature has no default_value (of a label, missing: MASK)";
   } else if (std::abs(value) > std::numeric_limits<float>::max()) {
     wrong = absl::StrCat(value, " does not fit a 32-bit float");
   } else if (masks_ && std::isnan(value)) {

@@ -135,6 +135,8 @@ uint64_t ColumnSampler::add_text(absl::string_view text) {
   all_integers_ = false;
   if (all_numbers_ && parse_number(text, &number)) {
     add_to_moments(number);
+    if (is_integer(number)) return placement_hash(static_cast<int64_t>(number));  // "7.0" is 7
+    if (!std::isnan(number)) all_whole_ = false;
   } else {
     all_numbers_ = false;
   }
@@ -209,7 +211,8 @@ ColumnLook ColumnSampler::finish(int64_t total_rows) const {
     look.not_finite = look.not_a_number = 0;
     return look;
   }
-  look.is_whole = all_integers_ && look.not_finite == look.not_a_number;
+  const bool whole = look.is_delimited_text ? all_whole_ : all_integers_;
+  look.is_whole = whole && look.not_finite == look.not_a_number;
   if (finite_ == 0) return look;
   look.mean = sum_ / static_cast<double>(finite_);
   look.standard_deviation = std::sqrt(squares_ / static_cast<double>(finite_));

@@ -94,6 +94,7 @@ class ColumnSampler {
   ColumnLook look_;
   ValueType type_;
   bool all_integers_ = true;
+  bool all_whole_ = true;  // of delimited text: every number is an integer, such as "7.0"
   bool all_numbers_ = true;
   int64_t finite_ = 0;
   double sum_ = 0;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "io/partition_columns.h"
 #include "job/draft/feature_draft.h"
 
 namespace millrace {
@@ -96,6 +98,18 @@ void set_paths(const std::vector<std::string>& paths, DataConfig* config) {
   for (const std::string& path : paths) config->add_path(path);
 }
 
+// The values of the partitions by time that a file lies in; "" without any.
+std::string time_directories(const FileSetLook& look, const std::string& path) {
+  std::vector<std::string> directories;
+  for (const Partition& partition : partitions_of(path)) {
+    for (const ColumnLook& column : look.columns) {
+      if (column.name != partition.name || !is_time_partition(column)) continue;
+      directories.push_back(partition.directory);
+    }
+  }
+  return absl::StrJoin(directories, "/");
+}
+
 DataDraft draft_data(const DataLook& look) {
   const FileSetLook& train = look.train;
   const auto rows = static_cast<double>(train.rows);
@@ -106,17 +120,25 @@ DataDraft draft_data(const DataLook& look) {
     return draft;
   }
   draft.eval = train.config;
-  const FileLook& last = train.files.back();
-  const bool hold_out = train.files.size() >= 2 && train.files.size() <= kMaxListedFiles &&
-                        last.rows > 0 && 4 * last.rows <= train.rows;
-  if (hold_out) {
-    std::vector<std::string> paths;
-    for (const FileLook& file : train.files) paths.push_back(file.path);
-    paths.pop_back();
+  // The last file, or all of the last day or load.
+  const std::string last = time_directories(train, train.files.back().path);
+  std::vector<std::string> paths, last_paths;
+  int64_t last_rows = 0;
+  for (const FileLook& file : train.files) {
+    const bool is_last =
+        last.empty() ? &file == &train.files.back() : time_directories(train, file.path) == last;
+    (is_last ? last_paths : paths).push_back(file.path);
+    if (is_last) last_rows += file.rows;
+  }
+  if (!paths.empty() && train.files.size() <= kMaxListedFiles && last_rows > 0 &&
+      4 * last_rows <= train.rows) {
     set_paths(paths, &draft.train);
-    set_paths({last.path}, &draft.eval);
-    draft.train_rows -= static_cast<double>(last.rows);
-    draft.comment = "The last file is held out to evaluate on: no --eval was given.";
+    set_paths(last_paths, &draft.eval);
+    draft.train_rows -= static_cast<double>(last_rows);
+    draft.comment = last.empty()
+                        ? "The last file is held out to evaluate on: no --eval was given."
+                        : absl::StrCat("All of ", comment_text(last),
+                                       " is held out to evaluate on: no --eval was given.");
     return draft;
   }
   SplitConfig& to = *draft.train.mutable_split();

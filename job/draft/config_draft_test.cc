@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -82,6 +83,31 @@ TEST_F(ConfigDraftTest, TheLastOfManyFilesIsHeldOut) {
   EXPECT_THAT(text, HasSubstr("The last file is held out"));
   ASSERT_OK_AND_ASSIGN(const std::string two, draft({.paths = {a, b}}));
   EXPECT_TRUE(parse(two).train().train_data().has_split()) << "the last has more than a quarter";
+}
+
+TEST_F(ConfigDraftTest, AllFilesOfTheLastDayAreHeldOut) {
+  std::vector<std::string> paths;
+  for (const char* directory : {"day=1", "day=2", "day=3", "day=4"}) {
+    for (const char* country : {"country=fr", "country=uk"}) {
+      const std::string path = absl::StrCat(directory, "/", country);
+      ASSERT_TRUE(std::filesystem::create_directories(join_path(directory_, path)));
+      paths.push_back(clicks(absl::StrCat(path, "/a.csv"), 100));
+    }
+  }
+  ASSERT_OK_AND_ASSIGN(const std::string text, draft({.paths = paths}));
+  const TrainConfig train = parse(text).train();
+  EXPECT_EQ(train.train_data().path_size(), 6);
+  ASSERT_EQ(train.eval_data(0).data().path_size(), 2);
+  EXPECT_EQ(train.eval_data(0).data().path(1), paths.back());
+  EXPECT_THAT(text, HasSubstr("All of day=4 is held out"));
+}
+
+// As pandas writes integers of which some are missing.
+TEST_F(ConfigDraftTest, IdsOfDelimitedTextMayBeNumbers) {
+  std::string text = "label,user_id\n";
+  for (int i = 0; i < 400; ++i) absl::StrAppend(&text, i % 2, ",", i % 40, i % 3 ? ".0\n" : "\n");
+  ASSERT_OK_AND_ASSIGN(const std::string config, draft({.paths = {write("a.csv", text)}}));
+  EXPECT_THAT(config, HasSubstr("feature { name: \"user_id\" transform { cast {} } }"));
 }
 
 TEST_F(ConfigDraftTest, EvaluationDataIsTakenAsGiven) {

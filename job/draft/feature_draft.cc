@@ -50,7 +50,7 @@ bool holds_integers(const ColumnLook& column) {
 }
 
 // A directory for each day or load, whose values do not come again, by name or as dates YYYYMMDD.
-bool is_time_partition(const ColumnLook& column) {
+bool is_named_or_holds_dates(const ColumnLook& column) {
   const bool is_named = has_word(
       column, {"day", "date", "dt", "ds", "hour", "hr", "month", "year", "week", "time", "ts",
                "timestamp", "datetime", "minute", "batch", "snapshot", "version", "load"});
@@ -77,9 +77,22 @@ bool is_unique_per_row(const ColumnLook& column) {
          column.distinct == column.rows;
 }
 
-// Times, by type or name, and other numbers far from 0 that differ little.
+// Boundaries of periods with equal shares of the rows.
+std::vector<double> period_boundaries(const ColumnLook& column) {
+  std::vector<double> boundaries;
+  for (int i = 1; i < kPeriods; ++i) {
+    const double boundary = column.quantile(static_cast<double>(i) / kPeriods);
+    if (boundary > (boundaries.empty() ? column.min : boundaries.back())) {
+      boundaries.push_back(boundary);
+    }
+  }
+  return boundaries;
+}
+
+// Times, by type or name, and other numbers far from 0 that differ little and seldom repeat.
 bool is_time(const ColumnLook& column) {
   if (column.quantiles.empty() || column.distinct <= kFewValues) return false;
+  if (period_boundaries(column).size() < 2) return false;  // too near one another for a double
   const bool is_type = absl::StartsWith(column.type_name, "timestamp") ||
                        absl::StartsWith(column.type_name, "date") ||
                        absl::StartsWith(column.type_name, "time");
@@ -87,7 +100,9 @@ bool is_time(const ColumnLook& column) {
   const double middle = std::abs(column.quantile(0.5));
   const double spread = column.quantile(0.99) - column.quantile(0.01);
   const bool is_named = has_word(column, {"time", "timestamp", "ts", "date", "datetime", "epoch"});
-  return middle > 1e6 && spread < (is_named ? middle : middle / 4) && !is_named_id(column);
+  const bool repeats = column.rows >= 5 * column.distinct;  // as ids do
+  if (middle <= 1e6 || is_named_id(column)) return false;
+  return is_named ? spread < middle : spread < middle / 4 && !repeats;
 }
 
 bool is_heavy_tailed(const ColumnLook& column) {
@@ -119,7 +134,7 @@ std::string reason_to_leave_out(const ColumnLook& column) {
   if (column.kind == ValueKind::kUnreadable) {
     return absl::StrCat("nested or of a type that is not read: ", column.type_name);
   }
-  if (column.is_partition && is_time_partition(column)) {
+  if (is_time_partition(column)) {
     return "a partition by time: its values do not come again";
   }
   if (column.values == 0) return "no value in the sample: all null";
@@ -148,18 +163,13 @@ std::string reason_to_leave_out(const ColumnLook& column) {
 // Cuts times into periods with equal shares of the rows.
 void draft_time(const ColumnLook& column, FeatureDraft& draft) {
   BucketizeTransform& bucketize = *draft.feature.add_transform()->mutable_bucketize();
-  for (int i = 1; i < kPeriods; ++i) {
-    const double boundary = column.quantile(static_cast<double>(i) / kPeriods);
-    const int count = bucketize.boundary_size();
-    if (boundary <= column.min || (count > 0 && boundary <= bucketize.boundary(count - 1)))
-      continue;
-    bucketize.add_boundary(boundary);
-  }
+  for (const double boundary : period_boundaries(column)) bucketize.add_boundary(boundary);
   draft.note = "times or the like, in periods of equal shares of the rows";
 }
 
 void draft_sparse(const ColumnLook& column, FeatureDraft& draft) {
-  if (column.kind == ValueKind::kText || column.is_delimited_text) {
+  const bool is_whole_text = column.is_delimited_text && column.kind == ValueKind::kNumber;
+  if (column.kind == ValueKind::kText || (column.is_delimited_text && !is_whole_text)) {
     draft.feature.add_transform()->mutable_hash();
     draft.note = "text, hashed";
     if (column.kind != ValueKind::kText) draft.note = "ids or categories, hashed as text";
@@ -284,6 +294,10 @@ void name_features(const DataLook& look, std::vector<FeatureDraft>& drafts) {
 }
 
 }  // namespace
+
+bool is_time_partition(const ColumnLook& column) {
+  return column.is_partition && is_named_or_holds_dates(column);
+}
 
 std::vector<FeatureDraft> draft_features(const DataLook& look) {
   std::vector<FeatureDraft> drafts;

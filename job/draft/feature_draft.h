@@ -18,6 +18,10 @@ struct FeatureDraft {
   std::string note;       // the reason of the choice
 };
 
+// Returns true for a partition whose values do not come again: a directory for each day or load, by
+// its name or since the values are dates YYYYMMDD.
+bool is_time_partition(const ColumnLook& column);
+
 // Returns a draft for each column of the look but the label's, in their order.
 //
 // Text and integers that are ids or have few values are SPARSE; text, and cells of delimited text,

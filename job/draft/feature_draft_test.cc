@@ -168,6 +168,12 @@ TEST(FeatureDraft, TimesAreCutIntoPeriods) {
   const BucketizeTransform& periods = time.feature.transform(0).bucketize();
   ASSERT_EQ(periods.boundary_size(), 15);
   for (int i = 1; i < 15; ++i) EXPECT_LT(periods.boundary(i - 1), periods.boundary(i));
+  // Ids repeat, and some are nearer one another than doubles.
+  ColumnLook sku = numbers("sku", ValueKind::kInteger, 40, quantiles(7e9, 7e9 + 20, 7e9 + 39));
+  EXPECT_EQ(transforms_of(draft(sku)), "") << "ids or categories";
+  ColumnLook large =
+      numbers("account", ValueKind::kInteger, 800, quantiles(0x1p60, 0x1p60, 0x1p60));
+  EXPECT_EQ(transforms_of(draft(large)), "");
   ColumnLook typed = numbers("seen", ValueKind::kInteger, 900, quantiles(0, 5, 10));
   typed.type_name = "timestamp[ms]";
   EXPECT_TRUE(draft(typed).feature.transform(0).has_bucketize());
