@@ -19,10 +19,11 @@ fresh() {
   chmod 755 "$work" "$here"
   cp "$source/bazelw" "$here/repo/"
   mkdir -p "$here/repo/bazel"
-  cp "$source"/bazel/{setup.sh,disk_cache.sh,show_progress} "$here/repo/bazel/"
+  cp "$source"/bazel/{setup.sh,disk_cache.sh,show_progress,unpack_wheels.py} "$here/repo/bazel/"
   : > "$here/repo/third_party/requirements.txt"
   : > "$here/repo/third_party/test_requirements.txt"
   : > "$here/repo/third_party/test_debian_packages.txt"
+  : > "$here/repo/third_party/cuda_requirements.txt"
   echo "some-package $here/installed" > "$here/repo/third_party/debian_packages.txt"
   program apt-get "[[ \"\$*\" != *install* ]] || touch $here/installed"
   program dpkg "exit 0"
@@ -191,6 +192,57 @@ program apt-get 'echo "E: Unable to locate package $3"; exit 100'
 echo other-program > "$here/repo/third_party/test_debian_packages.txt"
 call env PIP_FIND_LINKS="$here/wheels"
 expect 1 'installing what tests need failed'
+
+# Wheels for --config=cuda, of another Python and system than those here. `$1` is their only library.
+wheel_with_libraries() {
+  rm -rf "$here/wheels" && mkdir -p "$here/wheels"
+  /usr/bin/python3 - "$here/wheels/torch-1.0-cp312-cp312-manylinux_2_28_x86_64.whl" "$1" << 'END'
+import sys, zipfile
+names = ["include/ATen/ATen.h", "include/google/old.h", "lib/libtorch_python.so", "lib/libtorch.so",
+         "lib/libtorch_cuda.so", "lib/libc10.so", "lib/libc10_cuda.so", "lib/" + sys.argv[2]]
+files = {"torch/" + name: "" for name in names}
+files["nvidia/nccl/include/nccl.h"] = ""
+files["torch-1.0.dist-info/METADATA"] = "Metadata-Version: 2.1\nName: torch\nVersion: 1.0\n"
+files["torch-1.0.dist-info/WHEEL"] = "Wheel-Version: 1.0\nTag: cp312-cp312-manylinux_2_28_x86_64\n"
+with zipfile.ZipFile(sys.argv[1], "w") as wheel:
+    for name, content in files.items():
+        wheel.writestr(name, content)
+END
+  echo "torch==1.0 --hash=sha256:$(sha256sum "$here"/wheels/*.whl | cut -d ' ' -f 1)" > "$here/repo/third_party/cuda_requirements.txt"
+}
+
+fresh what_cuda_needs
+arguments=(build //x)
+touch "$here/installed"
+wheel_with_libraries libtorch_cpu.so
+call env
+expect 0 '^bazel build .*//x$'
+check "no wheels for CUDA" test -z "$(grep CUDA_WHEELS <<< "$output")"
+arguments=(cuda_setup)
+call env PIP_FIND_LINKS="$here/wheels"
+expect 0 'unpacking LibTorch for CUDA and NCCL into'
+check "exit code" test "$code" = 0
+unpacked=$(echo "$here"/cache/cuda-*)
+check "the header of NCCL" test -e "$unpacked/nvidia/nccl/include/nccl.h"
+check "the headers of LibTorch without protobuf's" test "$(ls "$unpacked/torch/include")" = ATen
+check "the libraries to link" test "$(ls "$unpacked/torch/lib" | tr '\n' ' ')" = \
+  "libc10.so libc10_cuda.so libtorch.so libtorch_cpu.so libtorch_cuda.so "
+check "nothing else" test "$(ls "$unpacked" | tr '\n' ' ')" = "nvidia torch "
+call env
+check "quiet once it is there" test "$code:$output" = 0:
+arguments=(build //x)
+call env
+expect 0 "^bazel build .*--repo_env=MILLRACE_CUDA_WHEELS=$unpacked .*//x\$"
+arguments=(cuda_setup)
+sed -i 's/sha256:../sha256:00/' "$here/repo/third_party/cuda_requirements.txt"
+call env PIP_FIND_LINKS="$here/wheels"
+expect 1 'unpacking the wheels for CUDA failed: a wheel differs from its hash in third_party/cuda_requirements.txt'
+wheel_with_libraries libtorch_other.so
+call env PIP_FIND_LINKS="$here/wheels"
+expect 1 'unpacking the wheels for CUDA failed: see the end of its output'
+check "the file that is missing" grep -q 'no file of the wheels matches torch/lib/libtorch_cpu.so' "$here/cache/pip.log"
+check "what was there, and nothing half made" test "$(echo "$here"/cache/cuda-*)" = "$unpacked"
+arguments=(build //x)
 
 # CI goes on without them, and counts the target whose case was skipped as failed.
 fresh ci

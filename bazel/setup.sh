@@ -18,6 +18,14 @@ set_up_tests() {
   unlock_cache
 }
 
+# Unpacks the wheels that --config=cuda compiles and links against.
+set_up_cuda() {
+  local folder=$1
+  lock_cache 1800  # wheels, as downloaded, and what is unpacked of them
+  [[ -d $folder ]] || install_cuda_wheels "$folder" 1660
+  unlock_cache
+}
+
 # Checks that the cache has MB of space left and can be used, and waits for other set-ups to end.
 lock_cache() {
   check_cache "$1"
@@ -74,6 +82,8 @@ cause_in() {
     echo "the network or its package index cannot be reached: check the connection and the proxy"
   elif grep -qE 'No matching distribution found for' "$log"; then
     echo "the package index has no $(grep -oE 'No matching distribution found for [^ ]+' "$log" | tail -n 1 | sed 's/.* for //'): check the pin in third_party/*requirements.txt and pip's index"
+  elif grep -qE 'THESE PACKAGES DO NOT MATCH THE HASHES' "$log"; then
+    echo "a wheel differs from its hash in third_party/cuda_requirements.txt: check pip's index and proxy"
   elif grep -qE 'Unable to locate package' "$log"; then
     echo "apt knows no package $(grep -oE 'Unable to locate package [^ ]+' "$log" | head -n 1 | sed 's/.* //'): this needs the packages of Debian 12"
   elif grep -qE 'Could not get lock' "$log"; then
@@ -186,4 +196,36 @@ install_wheels() {
     fail "installing $what" "$log"
   fi
   mv "$building" "$venv"
+}
+
+# What --config=cuda needs of its wheels: headers, but for those of an older protobuf, which would shadow
+# the real ones, and the libraries that it names to the linker.
+CUDA_FILES=('torch/include/*' '!torch/include/google/*' 'torch/lib/libtorch.so' 'torch/lib/libtorch_cpu.so'
+  'torch/lib/libtorch_cuda.so' 'torch/lib/libc10.so' 'torch/lib/libc10_cuda.so' 'nvidia/nccl/include/*')
+
+# unpack_cuda_wheels FOLDER: downloads the wheels of third_party/cuda_requirements.txt and unpacks them.
+# Nothing is installed: the wheels are of another Python.
+unpack_cuda_wheels() {
+  local building=$1 python="env -u PYTHONHOME -u PYTHONPATH /usr/bin/python3"
+  mkdir -p "$building/tmp" "$building/wheels" &&
+    $python -m venv "$building/venv" &&
+    env -u PYTHONHOME -u PYTHONPATH TMPDIR="$building/tmp" "$building/venv/bin/pip" download --no-deps \
+      --no-cache-dir --disable-pip-version-check --require-hashes --only-binary :all: --python-version 3.12 \
+      --platform manylinux_2_28_x86_64 --platform manylinux_2_18_x86_64 \
+      -d "$building/wheels" -r "$root/third_party/cuda_requirements.txt" &&
+    $python "$root/bazel/unpack_wheels.py" "$building" "$building"/wheels/*.whl -- "${CUDA_FILES[@]}" &&
+    rm -rf "$building/tmp" "$building/wheels" "$building/venv"
+}
+
+# install_cuda_wheels FOLDER MEGABYTES: built aside and renamed into place, as environments are.
+install_cuda_wheels() {
+  local folder=$1 megabytes=$2 building=$1.building-$$ log=$cache/pip.log
+  say "unpacking LibTorch for CUDA and NCCL into $folder"
+  rm -rf "$folder" "$cache"/cuda-*.building-*
+  : > "$log"
+  if ! with_progress "$log" wheels_status unpack_cuda_wheels "$building"; then
+    rm -rf "$building"
+    fail "unpacking the wheels for CUDA" "$log"
+  fi
+  mv "$building" "$folder"
 }

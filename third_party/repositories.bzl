@@ -8,6 +8,7 @@ the first.
 """
 
 load("//third_party:bazel4.bzl", "bazel4_repositories")
+load("//third_party/cuda:repository.bzl", "cuda_repository")
 
 def _wheel_folder(ctx, package):
     """The folder of an installed Python package, or fails saying what to do."""
@@ -81,4 +82,5 @@ def millrace_repositories():
     bazel4_repositories()
     libtorch_repository(name = "libtorch")
     arrow_repository(name = "arrow")
+    cuda_repository(name = "cuda")
     safetensors_repository(name = "safetensors")

@@ -219,7 +219,7 @@ class Checker:
       self.check(rest)
 
   def _check_bazelw(self, words):
-    if words == [programs.SETUP_COMMAND]:
+    if len(words) == 1 and words[0] in programs.SETUP_COMMANDS:
       return
     if not words or words[0] not in programs.BAZEL_COMMANDS:
       raise Mistake(f"./bazelw has no command {' '.join(words[:1])}")

@@ -55,8 +55,8 @@ IMAGES = ("millrace",)
 BAZEL = ("--config= --profile= --output_groups= --test_output= --test_filter= --test_arg= "
          "--runs_per_test= --jobs= --cache_test_results= -c=")
 BAZEL_COMMANDS = ("build", "test", "run")
-# Does not reach Bazel.
-SETUP_COMMAND = "test_setup"
+# Do not reach Bazel.
+SETUP_COMMANDS = ("test_setup", "cuda_setup")
 
 # Targets of a reader's own.
 OWN_TARGETS = ("//my:job",)
