@@ -1,6 +1,7 @@
-// The only file that knows c10d. Its headers take long to compile and its gloo part needs headers
-// of another version than the library has: only what is the same in both is used of them, which is
-// functions that the library exports, never members.
+// The only file that knows c10d, except its part for NCCL (device/nccl_channel.cc). Its headers
+// take long to compile and its gloo part needs headers of another version than the library has:
+// only what is the same in both is used of them, which is functions that the library exports, never
+// members.
 #include "distributed/c10d_collectives.h"
 
 #include <ATen/ops/empty.h>
@@ -19,6 +20,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "distributed/device/device_channel.h"
+#include "distributed/device/device_collective.h"
 #include "distributed/ended_collective.h"
 #include "distributed/mesh/connect_mesh.h"
 #include "distributed/mesh/control_mesh.h"
@@ -182,6 +185,7 @@ class C10dCollectives : public Collectives {
     std::shared_ptr<ControlMesh> control;
     std::shared_ptr<FrameMesh> tables;
     c10::intrusive_ptr<Group> data;
+    std::unique_ptr<DeviceChannel> device;  // null: all tensors are the CPU's
   };
 
   C10dCollectives(const C10dOptions& options, Parts parts);
@@ -216,11 +220,13 @@ class C10dCollectives : public Collectives {
   // Starts a collective of the data channel: `launch` asks the group for it.
   template <typename Launch>
   std::unique_ptr<PendingCollective> start(const char* what, const Launch& launch);
+  std::unique_ptr<PendingCollective> start_on_device(at::Tensor tensor);
   absl::Status run_broadcast(at::Tensor tensor, int root);
   void abort_connections() {
     parts_.control->shut_down();
     parts_.tables->shut_down();
     parts_.data->abort_connections();
+    if (parts_.device != nullptr) parts_.device->abort();
   }
 
   const int rank_;
@@ -264,6 +270,7 @@ C10dCollectives::~C10dCollectives() {
   }
   parts_.control.reset();
   parts_.tables.reset();
+  parts_.device.reset();
   parts_.data.reset();
   // The store goes with its rank: others may still have to read there why the job ended.
   if (parts_.server) supervisor_->wait_for_leavers(absl::Seconds(5));
@@ -318,7 +325,20 @@ std::unique_ptr<PendingCollective> C10dCollectives::start_exchange(
       [=](FrameMesh& mesh) { return mesh.wait(ordinal); });
 }
 
+std::unique_ptr<PendingCollective> C10dCollectives::start_on_device(at::Tensor tensor) {
+  const SupervisedWait wait = {Channel::kData, supervisor_->count_started(Channel::kData), "a sum"};
+  absl::Status failure = supervisor_->failure();
+  if (!failure.ok()) return std::make_unique<EndedCollective>(failure);
+  absl::StatusOr<std::unique_ptr<DeviceSum>> sum = parts_.device->start_sum(std::move(tensor));
+  if (!sum.ok()) {
+    return std::make_unique<EndedCollective>(
+        supervisor_->fail(first_line(absl::string_view(sum.status().message()))));
+  }
+  return std::make_unique<DeviceCollective>(*supervisor_, *std::move(sum), wait);
+}
+
 std::unique_ptr<PendingCollective> C10dCollectives::start_sum(at::Tensor tensor) {
+  if (parts_.device != nullptr && !tensor.is_cpu()) return start_on_device(std::move(tensor));
   return start("a sum", [&](Group& group) { return group.sum(tensor); });
 }
 
@@ -452,6 +472,12 @@ absl::StatusOr<std::unique_ptr<Collectives>> connect_ranks(const C10dOptions& op
   ASSIGN_OR_RETURN(peers, connect_mesh(mesh, *parts.store));
   parts.tables = std::make_shared<FrameMesh>(environment.rank, std::move(peers));
   ASSIGN_OR_RETURN(parts.data, connect_group(ip, store, options, left));
+  if (options.cuda_device) {
+    const std::string prefix = absl::StrCat("millrace/", environment.restart_count, "/nccl");
+    ASSIGN_OR_RETURN(parts.device,
+                     connect_device_channel({environment.rank, environment.world_size,
+                                             *options.cuda_device, store, prefix, kNever}));
+  }
   auto collectives = std::make_unique<C10dCollectives>(options, std::move(parts));
   collectives->set_phase(RankPhase::kStart, 0);
   return collectives;

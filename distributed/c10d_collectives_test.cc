@@ -8,6 +8,7 @@
 #include "distributed/collectives_conformance.h"
 #include "distributed/mesh/sockets.h"
 #include "distributed/process_ranks_testing.h"
+#include "tests/environment/skip.h"
 
 namespace millrace {
 namespace {
@@ -51,6 +52,21 @@ RunRanks processes(int world_size) {
 TEST(C10dCollectivesTest, ConformanceOf1) { test_collectives_conformance(1, processes(1)); }
 TEST(C10dCollectivesTest, ConformanceOf2) { test_collectives_conformance(2, processes(2)); }
 TEST(C10dCollectivesTest, ConformanceOf3) { test_collectives_conformance(3, processes(3)); }
+
+TEST(C10dCollectivesTest, DeviceInAProgramForTheCpu) {
+#ifdef USE_C10D_NCCL
+  GTEST_SKIP() << skip_build("this program is built for CUDA");
+#endif
+  ProcessRanks ranks(2, [&](const RankEnvironment& environment, const ChildLink&) {
+    C10dOptions options = options_for(environment);
+    options.cuda_device = 1;
+    return connect_c10d(options).status();
+  });
+  EXPECT_EQ(ranks.wait(1), absl::UnimplementedError(
+                               "rank 1 is to sum tensors of cuda:1, but this program is built for "
+                               "the CPU; build it with --config=cuda"));
+  EXPECT_THAT(ranks.wait(0), StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("cuda:1")));
+}
 
 // ---- ranks that cannot come together ----
 

@@ -1,0 +1,67 @@
+// The part of the data channel that sums tensors of a device.
+#ifndef MILLRACE_DISTRIBUTED_DEVICE_DEVICE_CHANNEL_H_
+#define MILLRACE_DISTRIBUTED_DEVICE_DEVICE_CHANNEL_H_
+
+#include <ATen/core/Tensor.h>
+#include <c10/util/intrusive_ptr.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace c10d {
+class Store;
+}
+
+namespace millrace {
+
+// A sum that a device computes.
+class DeviceSum {
+ public:
+  // One that has not ended goes on, with the tensor kept alive.
+  virtual ~DeviceSum() = default;
+  // Returns true once the result is in place. The current stream of the caller is ordered after it.
+  // Does not block. Errors: the library's, with its text; Aborted after DeviceChannel::abort(),
+  // also for a sum that had ended by then and of which ended() has not said so.
+  virtual absl::StatusOr<bool> ended() = 0;
+};
+
+// Connections of one rank to all others for tensors of its device. Destroying it ends sums under
+// way with an error on all ranks.
+//
+// Called by one thread; abort() by any.
+class DeviceChannel {
+ public:
+  virtual ~DeviceChannel() = default;
+  // Starts the element-wise sum over ranks, in place, behind what the current stream of the
+  // tensor's device was given. Errors: the library's. REQUIRES: as Collectives::start_sum, and the
+  // device of DeviceChannelOptions.
+  virtual absl::StatusOr<std::unique_ptr<DeviceSum>> start_sum(at::Tensor tensor) = 0;
+  // Ends sums under way with an error. Later start_sum() returns Aborted.
+  virtual void abort() = 0;
+};
+
+struct DeviceChannelOptions {
+  int rank = 0;
+  int world_size = 1;
+  int cuda_device = 0;
+  // Where ranks find one another. Shared with the library, which reads it for as long as it lives.
+  c10::intrusive_ptr<c10d::Store> store;
+  std::string prefix;  // of keys in the store
+  // The time-out that the library gets for a sum. Only the supervisor may decide that a sum takes
+  // too long: the library would end the process and name no rank.
+  std::chrono::milliseconds library_timeout = std::chrono::hours(24);
+};
+
+// Connects this rank to all others. Every rank calls it at the same time. With --config=cuda the
+// channel is NCCL (nccl_channel.cc); otherwise there is none (no_device_channel.cc).
+// Errors: Unimplemented in a program that is built for the CPU, FailedPrecondition if the device is
+// missing, and the library's.
+absl::StatusOr<std::unique_ptr<DeviceChannel>> connect_device_channel(
+    const DeviceChannelOptions& options);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_DISTRIBUTED_DEVICE_DEVICE_CHANNEL_H_

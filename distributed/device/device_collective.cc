@@ -1,0 +1,44 @@
+#include "distributed/device/device_collective.h"
+
+#include "base/clock.h"
+#include "base/status_macros.h"
+
+namespace millrace {
+namespace {
+
+constexpr absl::Duration kBetweenQuestions = absl::Microseconds(20);
+// As SupervisedCollective: nothing is amiss in a wait as short as the first.
+constexpr absl::Duration kFirstLook = absl::Seconds(1);
+constexpr absl::Duration kBetweenLooks = absl::Milliseconds(250);
+
+}  // namespace
+
+absl::Status DeviceCollective::wait() {
+  if (done_) return result_;
+  result_ = supervise();
+  done_ = true;
+  return result_;
+}
+
+absl::Status DeviceCollective::supervise() {
+  Clock& clock = Clock::real();
+  absl::Duration next_look = clock.elapsed() + kFirstLook;
+  for (;;) {
+    const absl::StatusOr<bool> ended = sum_->ended();
+    // What a sum reports that was aborted is a consequence: the failure of the job is the reason.
+    RETURN_IF_ERROR(ended.ok() ? absl::OkStatus() : supervisor_.failure());
+    if (!ended.ok()) {
+      const absl::string_view message = ended.status().message();
+      return supervisor_.explain_broken_connection(message.substr(0, message.find('\n')));
+    }
+    if (*ended) return absl::OkStatus();
+    RETURN_IF_ERROR(supervisor_.failure());
+    if (clock.elapsed() >= next_look) {
+      RETURN_IF_ERROR(supervisor_.look_after(wait_));
+      next_look = clock.elapsed() + kBetweenLooks;
+    }
+    clock.sleep(kBetweenQuestions);
+  }
+}
+
+}  // namespace millrace
