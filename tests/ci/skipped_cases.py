@@ -6,12 +6,14 @@ Prints the number of skipped cases and a line for each reason. With CI=true in t
 it also prints a line `refused TARGET` for each target that passed with skips that are refused, and
 exits with 1 if a skip is refused. A skip is refused unless its reason has a form of
 tests/environment/skip.h and names a feature that the machine lacks, as far as a probe of this file
-finds, or data of users. Packages are no such reason: `./bazelw test_setup` installs them.
+finds, or data of users, or what is too large for CI. Packages are no such reason: `./bazelw
+test_setup` installs them.
 """
 import ctypes
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import urllib.parse
@@ -45,6 +47,10 @@ def has_ipv6():
     return False
 
 
+def has_cuda_device():
+  return os.path.exists("/dev/nvidia0")
+
+
 def may_change_affinity():
   try:
     os.sched_setaffinity(0, os.sched_getaffinity(0))
@@ -63,6 +69,8 @@ def may_mount_tmpfs():
 
 # The variables that name data of users, and those that `./bazelw test_setup` provides.
 USER_DATA = {"MILLRACE_DATA"}
+# What CI does without: 730 MB for a configuration that no machine of it can run.
+LARGE = {"MILLRACE_CUDA_WHEELS"}
 INSTALLED = {
     "MILLRACE_CLANG_FORMAT",
     "MILLRACE_MLFLOW",
@@ -76,11 +84,13 @@ INSTALLED = {
 # Feature by its name in tests/environment/skip.h -> a function that is true if the machine has it.
 PROBES = {
     "/dev/full": lambda: os.access("/dev/full", os.W_OK),
+    "CUDA device": has_cuda_device,
     "IPv6": has_ipv6,
     "affinities": may_change_affinity,
     "avx2": lambda: {"avx2", "bmi2"} <= processor_flags(),
     "avx512": lambda: {"avx512f", "avx512vl", "avx512bw", "avx512dq"} <= processor_flags(),
     "locked memory": lambda: resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] >= 4096,
+    "nvcc": lambda: bool(shutil.which("nvcc")) or os.path.exists("/usr/local/cuda/bin/nvcc"),
     "processor flags": lambda: bool(processor_flags()),
     "ptrace": may_trace,
     "root": lambda: os.geteuid() == 0,
@@ -99,7 +109,7 @@ def why_refused(reason):
   if kind == "not provided":
     if feature in INSTALLED:
       return "./bazelw test_setup installs it"
-    if feature not in USER_DATA:
+    if feature not in USER_DATA | LARGE:
       return "tests/ci/skipped_cases.py knows no variable %s" % feature
     return "%s is set" % feature if os.environ.get(feature) else ""
   if feature not in PROBES:

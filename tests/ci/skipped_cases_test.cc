@@ -94,6 +94,11 @@ TEST_F(SkippedCasesTest, DataOfUsersMayBeMissing) {
   EXPECT_EQ(count(true).exit_code, 1);
 }
 
+TEST_F(SkippedCasesTest, WhatIsTooLargeForCiMayBeMissing) {
+  add_target("cuda", skip_not_provided("MILLRACE_CUDA_WHEELS", "call ./bazelw cuda_setup"));
+  EXPECT_EQ(count(true).exit_code, 0);
+}
+
 TEST_F(SkippedCasesTest, WhatTheSetUpInstallsMayNotBeMissingInCi) {
   add_target("bucket", skip_not_provided("MILLRACE_S3_SERVER", "no server"));
   ::unsetenv("MILLRACE_S3_SERVER");
