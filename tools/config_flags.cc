@@ -18,6 +18,8 @@
 #include "proto/data_windows.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
+#include "tools/device/cuda_devices.h"
+#include "tools/device/device_flag.h"
 #include "tools/output/run_inputs.h"
 
 namespace millrace {
@@ -64,11 +66,7 @@ absl::Status apply_flags(const ConfigFlags& flags, JobConfig* config) {
                      parse_instruction_set(*flags.instruction_set), "--instruction_set");
     config->mutable_run()->set_instruction_set(set);
   }
-  if (flags.device != "cpu" && flags.device != "auto") {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--device ", flags.device, ": this program is built for the CPU; use cpu or auto"));
-  }
-  return absl::OkStatus();
+  return check_device_flag(flags.device, cuda_devices());
 }
 
 // The families that configurations name are known to programs, not to proto/.
