@@ -3,6 +3,9 @@
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/functions/utils.h>
 
+#include <memory>
+#include <type_traits>
+
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -70,6 +73,18 @@ class Backward : public torch::autograd::Node {
   const int64_t call_;
 };
 
+// LibTorch 2.13 counts the users of a node within the node, 2.11 (docs/cuda.md) beside it.
+using NodePointer = decltype(torch::autograd::Edge::function);
+
+template <typename Node, typename Pointer, typename... Arguments>
+Pointer make_node(const Arguments&... arguments) {
+  if constexpr (std::is_same_v<Pointer, std::shared_ptr<typename Pointer::element_type>>) {
+    return std::make_shared<Node>(arguments...);
+  } else {
+    return c10::make_intrusive<Node>(arguments...);
+  }
+}
+
 }  // namespace
 
 void CollectionStep::end() {
@@ -122,7 +137,7 @@ absl::Status CollectionStep::add_gradient(ForwardCall& call, int64_t output,
 
 void connect_backward(const std::shared_ptr<CollectionStep>& step, int64_t call,
                       std::vector<at::Tensor>& outputs) {
-  auto node = c10::make_intrusive<Backward>(step, step->number, call);
+  const auto node = make_node<Backward, NodePointer>(step, step->number, call);
   for (at::Tensor& output : outputs) torch::autograd::set_history(output, node);
 }
 
