@@ -35,7 +35,7 @@ struct Batch {
   // Columns of the files as they are, in the order of FeatureSchema::kept_columns(), with `size`
   // rows each; null: none are kept.
   std::shared_ptr<const std::vector<Column>> kept;
-  Cursor cursor;           // the position in the data just after this batch
+  Cursor cursor;  // the position in the data just after this batch
   // Examples left out as bad data (DataConfig.bad_data) between the last one of the batch before
   // and the last one of this, or with the last batch of an epoch, its end.
   int64_t bad_examples = 0;
