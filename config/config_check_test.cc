@@ -332,7 +332,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"train.train_data.csv={delimiter: ',,'}", "must be one character"},
         Case{"train.train_data.csv={list_delimiter: ',,'}", "list_delimiter is \",,\""},
         Case{"train.train_data.csv={list_delimiter: ',' literal_quotes: true}",
-             "other than delimiter"},
+             "with literal_quotes they must differ"},
         Case{"train.train_data.csv={column: ['a', 'a']}", "column[1] \"a\": the name is taken"},
         Case{"train.train_data.csv={column: ''}", "column[0]: is empty"},
         Case{"train.train_data.csv={header: TYPED list_delimiter: ' '}", "a TYPED header says"},
