@@ -282,7 +282,7 @@ TEST_F(KeptColumnsTest, ANumberThatNoOtherTypeHoldsIsRefused) {
   write(table, DataConfig::PARQUET, "a");
   table.columns.back().rows = TestColumn::Rows<double>(kRows, {0.5});
   write(table, DataConfig::PARQUET, "b");
-  EXPECT_THAT(read(), StatusIs(kInvalid, AllOf(HasSubstr("a.parquet, row 1, column day"),
+  EXPECT_THAT(read(), StatusIs(kInvalid, AllOf(HasSubstr("a.parquet, row 0, column day"),
                                                HasSubstr("no float64 exactly"))));
 }
 
