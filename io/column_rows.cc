@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "io/exact_integer.h"
 
 namespace millrace {
 namespace {
@@ -26,9 +27,8 @@ void append_values(const Column& from, int64_t begin, int64_t end, Column& to) {
 
 // Converts one number. Returns false if `to` does not hold it exactly.
 bool convert_number(ValueType from, ValueType to, int64_t bits, double number, Column& converted) {
-  constexpr double kExactIntegers = 0x1p53;  // below it every integer is a double of its own
   if (from == ValueType::kDouble) {
-    if (!(std::abs(number) < kExactIntegers) || number != std::trunc(number)) return false;
+    if (!is_exact_integer(number)) return false;
     if (to == ValueType::kUint64 && number < 0) return false;
     converted.int64s.push_back(static_cast<int64_t>(number));
     return true;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
+#include "io/exact_integer.h"
 #include "io/feature/split_check.h"
 #include "io/transform/hash_functions.h"
 
@@ -24,9 +25,7 @@ uint64_t hash_number(uint64_t bits, uint64_t seed) {
 // Returns the bits of the integer that equals the number, as other files may store it, else those
 // of the number.
 uint64_t bits_of(double number) {
-  if (std::abs(number) < 0x1p53 && number == std::trunc(number)) {
-    return static_cast<uint64_t>(static_cast<int64_t>(number));
-  }
+  if (is_exact_integer(number)) return static_cast<uint64_t>(static_cast<int64_t>(number));
   return std::bit_cast<uint64_t>(number);
 }
 

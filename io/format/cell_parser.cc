@@ -1,6 +1,5 @@
 #include "io/format/cell_parser.h"
 
-#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -8,6 +7,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "io/exact_integer.h"
 #include "io/format/text_numbers.h"
 
 namespace millrace {
@@ -68,7 +68,7 @@ bool slow_double(absl::string_view cell, double* value) {
 bool is_integer_as_number(absl::string_view cell, ValueType type, bool hexadecimal) {
   double value = 0;
   return type != ValueType::kDouble && !hexadecimal && slow_double(cell, &value) &&
-         std::abs(value) < 0x1p53 && value == std::trunc(value);
+         is_exact_integer(value);
 }
 
 std::string complaint(absl::string_view cell, ValueType type, bool hexadecimal) {

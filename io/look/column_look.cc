@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "base/hash.h"
+#include "io/exact_integer.h"
 
 namespace millrace {
 namespace {
@@ -32,10 +33,6 @@ bool parse_number(absl::string_view text, double* value) {
   const absl::string_view digits = absl::StartsWith(text, "-") ? text.substr(1) : text;
   if (digits.size() > 1 && digits[0] == '0' && absl::ascii_isdigit(digits[1])) return false;
   return absl::SimpleAtod(text, value);
-}
-
-bool is_integer(double value) {
-  return std::floor(value) == value && std::abs(value) < 9007199254740992.0;  // 2^53
 }
 
 }  // namespace
@@ -121,7 +118,7 @@ uint64_t ColumnSampler::add_integer(int64_t value, ValueType type) {
 
 uint64_t ColumnSampler::add_number(double value) {
   add_to_moments(value);
-  if (!is_integer(value)) {
+  if (!is_exact_integer(value)) {
     if (!std::isnan(value)) all_integers_ = false;
     return placement_hash(std::bit_cast<int64_t>(value));
   }
@@ -135,7 +132,8 @@ uint64_t ColumnSampler::add_text(absl::string_view text) {
   all_integers_ = false;
   if (all_numbers_ && parse_number(text, &number)) {
     add_to_moments(number);
-    if (is_integer(number)) return placement_hash(static_cast<int64_t>(number));  // "7.0" is 7
+    if (is_exact_integer(number))
+      return placement_hash(static_cast<int64_t>(number));  // "7.0" is 7
     if (!std::isnan(number)) all_whole_ = false;
   } else {
     all_numbers_ = false;

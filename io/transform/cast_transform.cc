@@ -1,19 +1,11 @@
 #include "io/transform/cast_transform.h"
 
-#include <cmath>
-
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "io/exact_integer.h"
 
 namespace millrace {
 namespace {
-
-// Below it every integer is a number of its own.
-constexpr double kExactIntegers = 0x1p53;
-
-bool is_exact_integer(double number) {
-  return std::abs(number) < kExactIntegers && number == std::trunc(number);
-}
 
 class Cast : public Transform {
  public:
