@@ -1,5 +1,6 @@
 #include "io/column_rows.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -44,6 +45,11 @@ bool convert_number(ValueType from, ValueType to, int64_t bits, double number, C
 }
 
 }  // namespace
+
+int64_t row_of_value(absl::Span<const int64_t> offsets, int64_t index) {
+  if (offsets.empty()) return index;
+  return std::upper_bound(offsets.begin(), offsets.end(), index) - offsets.begin() - 1;
+}
 
 std::optional<int64_t> convert_column(ValueType to, Column& column) {
   if (column.type == to) return std::nullopt;

@@ -1,4 +1,4 @@
-// Rows of one column put into another.
+// Rows of a column: which values they hold, and putting them into another.
 #ifndef MILLRACE_IO_COLUMN_ROWS_H_
 #define MILLRACE_IO_COLUMN_ROWS_H_
 
@@ -9,6 +9,9 @@
 #include "io/column.h"
 
 namespace millrace {
+
+// Returns the row that holds the value at `index`. `offsets` are those of a column.
+int64_t row_of_value(absl::Span<const int64_t> offsets, int64_t index);
 
 // Appends rows [begin, end) of `from`. A column `to` without rows takes the type of `from`.
 // REQUIRES: the range is within `from`; both have one type, unless `to` has no rows.

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
+#include "io/column_rows.h"
 #include "io/feature/feature_check.h"
 #include "io/feature/transform_check.h"
 #include "io/feature/value_types.h"
@@ -27,12 +28,6 @@ bool has_non_finite(absl::Span<const double> numbers) {
     found |= (std::bit_cast<uint64_t>(x) & kExponent) == kExponent;
   }
   return found != 0;
-}
-
-// Returns the row that holds the value at `index`. `offsets` are those of a column.
-int64_t row_of_value(absl::Span<const int64_t> offsets, int64_t index) {
-  if (offsets.empty()) return index;
-  return std::upper_bound(offsets.begin(), offsets.end(), index) - offsets.begin() - 1;
 }
 
 void fill_numbers(const Column& column, std::vector<double>* numbers) {

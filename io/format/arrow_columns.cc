@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "io/column_rows.h"
 
 namespace millrace {
 namespace {
@@ -270,11 +271,7 @@ absl::Status append_array(const arrow::Array& array, Column* column, std::vector
 absl::Status add_bad_values(const Column& column, absl::Span<const BadValue> values,
                             const ColumnOrigin& origin, BadRows& bad) {
   for (const BadValue& value : values) {
-    int64_t row = value.index;
-    if (!column.offsets.empty()) {
-      row = std::upper_bound(column.offsets.begin(), column.offsets.end(), value.index) -
-            column.offsets.begin() - 1;
-    }
+    const int64_t row = row_of_value(column.offsets, value.index);
     RETURN_IF_ERROR(bad.add(
         row, absl::DataLossError(absl::StrCat(origin.group, ", row ", origin.first_row + row,
                                               ", column ", origin.column, ": ", value.what))));
