@@ -320,7 +320,7 @@ absl::Status BlockReader::append_unit(const Unit& unit, int64_t epoch, BadRows& 
                                           place, bad, keep));
   }
   RETURN_IF_ERROR(append_features(absl::MakeSpan(*columns), unit.count, place, bad, block));
-  RETURN_IF_ERROR(append_kept(*columns, unit.count, place, bad, block));
+  RETURN_IF_ERROR(append_kept(absl::MakeSpan(*columns), unit.count, place, bad, block));
   if (block->example_ids.size() == before) {  // no feature is the example id
     for (const int64_t number : numbers) {
       block->example_ids.push_back((source_.first_file_ << 40) + number);
@@ -395,28 +395,22 @@ absl::Status BlockReader::append_features(absl::Span<Column> columns, int64_t ro
   return absl::OkStatus();
 }
 
-absl::Status BlockReader::append_kept(absl::Span<const Column> columns, int64_t rows,
-                                      ColumnPlace place, const BadRows& bad, Block* block) const {
+absl::Status BlockReader::append_kept(absl::Span<Column> columns, int64_t rows, ColumnPlace place,
+                                      const BadRows& bad, Block* block) const {
   for (size_t i = 0; i < source_.kept_requests_.size(); ++i) {
-    const int64_t request = source_.kept_requests_[i];
-    const Column& column = columns[request];
+    const BlockSource::Request& request = source_.requests_[source_.kept_requests_[i]];
+    Column& column = columns[source_.kept_requests_[i]];
+    place.column = source_.files_.columns()[request.column];
     // Whether a column holds lists, not all formats tell before its values are read.
     for (int64_t row = 0; row < rows && !column.offsets.empty(); ++row) {
       const int64_t count = column.end(row) - column.begin(row);
       if (count <= 1 || bad.contains(row)) continue;
-      place.column = source_.files_.columns()[source_.requests_[request].column];
       return absl::InvalidArgumentError(
           place.error(row, absl::StrCat(count, " values; a column that is kept has at most one"))
               .message());
     }
-    const ValueType type = read_type(source_.requests_[request].as);  // of all files
-    if (column.type == type) {
-      append_rows(column, 0, rows, block->kept[i]);
-      continue;
-    }
-    Column converted = column;
-    if (const std::optional<int64_t> row = convert_column(type, converted)) {
-      place.column = source_.files_.columns()[source_.requests_[request].column];
+    const ValueType type = read_type(request.as);  // of all files
+    if (const std::optional<int64_t> row = convert_column(type, column)) {
       return absl::InvalidArgumentError(
           place
               .error(*row,
@@ -426,7 +420,7 @@ absl::Status BlockReader::append_kept(absl::Span<const Column> columns, int64_t 
                                   "predict them apart"))
               .message());
     }
-    append_rows(converted, 0, rows, block->kept[i]);
+    append_rows(column, 0, rows, block->kept[i]);
   }
   return absl::OkStatus();
 }

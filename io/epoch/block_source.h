@@ -111,7 +111,8 @@ class BlockReader {
                       BadRows& bad, Block* block, std::vector<uint8_t>* keep) const;
   absl::Status append_features(absl::Span<Column> columns, int64_t rows, ColumnPlace place,
                                BadRows& bad, Block* block);
-  absl::Status append_kept(absl::Span<const Column> columns, int64_t rows, ColumnPlace place,
+  // Converts kept columns to the types that they have in all files, and appends them.
+  absl::Status append_kept(absl::Span<Column> columns, int64_t rows, ColumnPlace place,
                            const BadRows& bad, Block* block) const;
 
   const BlockSource& source_;
