@@ -196,10 +196,11 @@ absl::StatusOr<std::unique_ptr<FileReader>> open_file(FileSystem& files, const s
   RETURN_IF_ERROR(check_rereadable(path, info));
   ASSIGN_OR_RETURN(std::unique_ptr<FileReader> file,
                    open_by_format(files, path, config, std::move(layout)));
-  if (partitions_of(path).empty()) return file;
+  std::vector<Partition> partitions = partitions_of(path);
+  if (partitions.empty()) return file;
   std::vector<std::string> names;
   for (const FileColumn& column : file->columns()) names.push_back(column.name);
-  std::vector<Partition> partitions = partition_columns(path, names);
+  partitions = partition_columns(std::move(partitions), names);
   if (partitions.empty()) return file;
   return std::make_unique<PartitionedReader>(std::move(file), std::move(partitions));
 }

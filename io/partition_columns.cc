@@ -84,10 +84,10 @@ std::vector<Partition> partitions_of(absl::string_view path) {
   return partitions;
 }
 
-std::vector<Partition> partition_columns(absl::string_view path,
+std::vector<Partition> partition_columns(std::vector<Partition> partitions,
                                          absl::Span<const std::string> names) {
   std::vector<Partition> columns;
-  for (Partition& partition : partitions_of(path)) {
+  for (Partition& partition : partitions) {
     if (std::find(names.begin(), names.end(), partition.name) != names.end()) continue;
     const auto same = std::find_if(columns.begin(), columns.end(), [&](const Partition& column) {
       return column.name == partition.name;

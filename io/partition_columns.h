@@ -32,9 +32,9 @@ struct Partition {
 // a partition for each.
 std::vector<Partition> partitions_of(absl::string_view path);
 
-// Returns the partitions that are columns of the file `path`, whose own columns are `names`: those
-// whose name is none of these. Partitions of one name are one that is ambiguous.
-std::vector<Partition> partition_columns(absl::string_view path,
+// Returns those of the partitions of a file that are columns of it: whose name is none of `names`,
+// its own columns. Partitions of one name are one that is ambiguous.
+std::vector<Partition> partition_columns(std::vector<Partition> partitions,
                                          absl::Span<const std::string> names);
 
 // Appends so many rows that hold the value of the partition, none if it is missing, to `column`,
