@@ -186,7 +186,9 @@ absl::StatusOr<ValueType> FeatureTransform::set_reads_as(const FeatureConfig& fe
   if (is_text && !steps.empty()) taken = type_for_text(steps[0].transform->takes());
   reads_as_ = taken;
   // is_missing finds the same cells of delimited text as a feature of numbers does.
-  const bool is_missing = !steps.empty() && steps[0].name == "is_missing";
+  const int first = removes ? 1 : 0;
+  const bool is_missing =
+      feature.transform_size() > first && feature.transform(first).has_is_missing();
   if (is_text && is_missing && (missing.number_size() > 0 || missing.nan())) {
     taken = ValueType::kDouble;
   }
