@@ -4,7 +4,6 @@
 #include <arrow/array/array_nested.h>
 #include <arrow/util/float16.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

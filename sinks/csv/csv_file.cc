@@ -6,7 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
+#include "base/lines/csv_field.h"
 #include "base/lines/rewrite_lines.h"
 #include "base/status_macros.h"
 #include "sinks/number_text.h"
@@ -27,11 +27,6 @@ std::string header_of(const std::vector<std::string>& columns) {
 }
 
 }  // namespace
-
-std::string csv_field(absl::string_view text) {
-  if (text.find_first_of(",\"\r\n") == text.npos) return std::string(text);
-  return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
-}
 
 std::string csv_number(double value) { return number_text(value, {"nan", "inf", "-inf"}); }
 

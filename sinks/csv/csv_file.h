@@ -15,9 +15,6 @@
 
 namespace millrace {
 
-// Returns `text` as a field of RFC 4180: in quotes where it has to be.
-std::string csv_field(absl::string_view text);
-
 // Returns the shortest decimal number that reads back as `value`; "nan", "inf" or "-inf".
 std::string csv_number(double value);
 

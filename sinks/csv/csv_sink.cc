@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/lines/csv_field.h"
 #include "sinks/report_values.h"
 
 namespace millrace {

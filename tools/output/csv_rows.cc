@@ -10,20 +10,14 @@
 #include <utility>
 #include <vector>
 
+#include "base/lines/csv_field.h"
+
 namespace millrace {
 namespace {
 
+// An empty text is quoted, unlike a missing one.
 void append_text(std::string_view value, std::string& text) {
-  if (!value.empty() && value.find_first_of(",\"\r\n") == value.npos) {
-    text.append(value);
-    return;
-  }
-  text.push_back('"');
-  for (const char c : value) {
-    if (c == '"') text.push_back('"');
-    text.push_back(c);
-  }
-  text.push_back('"');
+  text.append(value.empty() ? "\"\"" : csv_field({value.data(), value.size()}));
 }
 
 // Appends the value of a row that has one.
