@@ -5,13 +5,6 @@
 #include "base/status_macros.h"
 
 namespace millrace {
-namespace {
-
-// Nothing is amiss in a wait as short as the first; then somebody looks around.
-constexpr absl::Duration kFirstSlice = absl::Seconds(1);
-constexpr absl::Duration kLaterSlice = absl::Milliseconds(250);
-
-}  // namespace
 
 std::shared_ptr<CollectivesUnderWay::Entry> CollectivesUnderWay::add() {
   MutexLock lock(mutex_);
@@ -45,7 +38,7 @@ bool CollectivesUnderWay::await_all(absl::Duration limit) {
   });
 }
 
-absl::Status SupervisedCollective::wait() {
+absl::Status CollectiveAwaitedOnce::wait() {
   if (done_) return result_;
   result_ = supervise();
   done_ = true;
@@ -54,10 +47,10 @@ absl::Status SupervisedCollective::wait() {
 
 absl::Status SupervisedCollective::supervise() {
   std::string error;
-  absl::Duration slice = kFirstSlice;
+  absl::Duration slice = kFirstLook;
   while (!under_way_->await(*entry_, slice, &error)) {
     RETURN_IF_ERROR(supervisor_.look_after(wait_));
-    slice = kLaterSlice;
+    slice = kBetweenLooks;
   }
   return error.empty() ? absl::OkStatus() : supervisor_.explain_broken_connection(error);
 }

@@ -41,7 +41,25 @@ class CollectivesUnderWay {
   std::list<std::shared_ptr<Entry>> entries_ ABSL_GUARDED_BY(mutex_);
 };
 
-class SupervisedCollective : public PendingCollective {
+// How long a wait takes before its rank looks for failures of the others, and the time between two
+// such looks.
+inline constexpr absl::Duration kFirstLook = absl::Seconds(1);
+inline constexpr absl::Duration kBetweenLooks = absl::Milliseconds(250);
+
+// A collective whose wait() ends once: later calls return what the first one did.
+class CollectiveAwaitedOnce : public PendingCollective {
+ public:
+  absl::Status wait() final;
+
+ private:
+  // Waits, and finds out what is amiss if that takes too long.
+  virtual absl::Status supervise() = 0;
+
+  bool done_ = false;
+  absl::Status result_;
+};
+
+class SupervisedCollective : public CollectiveAwaitedOnce {
  public:
   // Under way. `supervisor` must outlive it.
   SupervisedCollective(Supervisor& supervisor, std::shared_ptr<CollectivesUnderWay> under_way,
@@ -51,17 +69,13 @@ class SupervisedCollective : public PendingCollective {
         entry_(std::move(entry)),
         wait_(wait) {}
 
-  absl::Status wait() override;
-
  private:
-  absl::Status supervise();
+  absl::Status supervise() override;
 
   Supervisor& supervisor_;
   const std::shared_ptr<CollectivesUnderWay> under_way_;
   const std::shared_ptr<CollectivesUnderWay::Entry> entry_;
   SupervisedWait wait_;
-  bool done_ = false;
-  absl::Status result_;
 };
 
 }  // namespace millrace

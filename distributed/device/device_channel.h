@@ -20,7 +20,7 @@ namespace millrace {
 // A sum that a device computes.
 class DeviceSum {
  public:
-  // One that has not ended goes on, with the tensor kept alive.
+  // Does not end the sum: it continues, and the channel keeps its tensor.
   virtual ~DeviceSum() = default;
   // Returns true once the result is in place. The current stream of the caller is ordered after it.
   // Does not block. Errors: the library's, with its text; Aborted after DeviceChannel::abort(),
@@ -47,7 +47,8 @@ struct DeviceChannelOptions {
   int rank = 0;
   int world_size = 1;
   int cuda_device = 0;
-  // Where ranks find one another. Shared with the library, which reads it for as long as it lives.
+  // The store by which ranks exchange addresses. Shared with the library, which uses it until the
+  // channel is destroyed.
   c10::intrusive_ptr<c10d::Store> store;
   std::string prefix;  // of keys in the store
   // The time-out that the library gets for a sum. Only the supervisor may decide that a sum takes

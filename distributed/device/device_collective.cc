@@ -7,18 +7,8 @@ namespace millrace {
 namespace {
 
 constexpr absl::Duration kBetweenQuestions = absl::Microseconds(20);
-// As SupervisedCollective: nothing is amiss in a wait as short as the first.
-constexpr absl::Duration kFirstLook = absl::Seconds(1);
-constexpr absl::Duration kBetweenLooks = absl::Milliseconds(250);
 
 }  // namespace
-
-absl::Status DeviceCollective::wait() {
-  if (done_) return result_;
-  result_ = supervise();
-  done_ = true;
-  return result_;
-}
 
 absl::Status DeviceCollective::supervise() {
   Clock& clock = Clock::real();

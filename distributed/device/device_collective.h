@@ -6,30 +6,26 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "distributed/collectives.h"
 #include "distributed/device/device_channel.h"
+#include "distributed/supervised_collective.h"
 #include "distributed/supervisor.h"
 
 namespace millrace {
 
 // Waits by asking the device again and again, so that a rank that died, or a sum that never ends,
 // becomes an error that names a rank. For one thread.
-class DeviceCollective : public PendingCollective {
+class DeviceCollective : public CollectiveAwaitedOnce {
  public:
   // `supervisor` must outlive it.
   DeviceCollective(Supervisor& supervisor, std::unique_ptr<DeviceSum> sum, SupervisedWait wait)
       : supervisor_(supervisor), sum_(std::move(sum)), wait_(wait) {}
 
-  absl::Status wait() override;
-
  private:
-  absl::Status supervise();
+  absl::Status supervise() override;
 
   Supervisor& supervisor_;
   const std::unique_ptr<DeviceSum> sum_;
   SupervisedWait wait_;
-  bool done_ = false;
-  absl::Status result_;
 };
 
 }  // namespace millrace
