@@ -5,33 +5,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
+#include "io/format/csv_testing.h"
 #include "tests/io_testing/data_files.h"
 
 namespace millrace {
 namespace {
 
+using csv_testing::named;
+using csv_testing::open;
+using csv_testing::read;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-absl::StatusOr<std::unique_ptr<FileReader>> open(const std::string& text, CsvConfig config = {}) {
-  const std::string path = fresh_test_dir() + "/data.csv";
-  RETURN_IF_ERROR(write_file_atomically(FileSystem::local(), path, text));
-  return open_csv(FileSystem::local(), path, config);
-}
-
-absl::StatusOr<Column> read(const std::string& text, ColumnRequest request, CsvConfig config = {}) {
-  ASSIGN_OR_RETURN(const auto reader, open(text, config));
-  ASSIGN_OR_RETURN(std::vector<Column> columns,
-                   reader->read({0, 0, reader->group_rows().at(0)}, {request}));
-  return columns[0];
-}
-
-CsvConfig named(std::vector<std::string> columns) {
-  CsvConfig config;
-  for (const std::string& column : columns) config.add_column(column);
-  return config;
-}
 
 TEST(CsvReaderTest, HeaderBlankLinesAndLineEnds) {
   for (const std::string end : {"\n", "\r\n"}) {
