@@ -21,17 +21,22 @@ int64_t version_of(const at::Tensor& tensor) {
   return tensor.is_inference() ? 0 : static_cast<int64_t>(tensor._version());
 }
 
-// A gradient as contiguous float32, not shared with whoever could change it unnoticed: under
-// another handle to its memory, which may have another version, or without versions.
+// A gradient as contiguous float32 on the CPU, not shared with whoever could change it unnoticed:
+// under another handle to its memory, which may have another version, or without versions.
 absl::StatusOr<at::Tensor> owned_gradient(const at::Tensor& gradient, at::IntArrayRef sizes) {
   if (gradient.requires_grad()) {
     return absl::UnimplementedError("second derivatives of embeddings");
   }
-  if (gradient.scalar_type() != at::kFloat || !gradient.device().is_cpu() ||
-      gradient.layout() != at::kStrided || gradient.sizes() != sizes) {
+  if (gradient.scalar_type() != at::kFloat || gradient.layout() != at::kStrided ||
+      gradient.sizes() != sizes) {
     return absl::InvalidArgumentError(absl::StrCat("a gradient ", type_and_shape(gradient),
                                                    "; Float [", absl::StrJoin(sizes, ", "),
                                                    "], like the output, is due"));
+  }
+  if (!gradient.is_cpu()) {
+    // A copy to pinned memory takes no buffer between. It waits for the device.
+    at::Tensor result = at::empty(sizes, at::TensorOptions(at::kFloat).pinned_memory(true));
+    return result.copy_(gradient);
   }
   at::Tensor result = gradient.contiguous();
   const bool shared =

@@ -232,7 +232,7 @@ absl::StatusOr<EmbeddingOutput> EmbeddingCollection::forward(const KeyedJagged& 
   }
 
   // The pooled features, then each unpooled one.
-  std::vector<at::Tensor> outputs = {buffers_->take(batch, pooled_dim_)};
+  std::vector<at::Tensor> outputs = {buffers_->take(batch, pooled_dim_, output_device_)};
   std::vector<JaggedRows> unpooled;
   ForwardCall call;
   for (size_t f = 0; f < places_->size(); ++f) {
@@ -241,8 +241,8 @@ absl::StatusOr<EmbeddingOutput> EmbeddingCollection::forward(const KeyedJagged& 
     if (place.unpooled < 0) continue;
     const at::Tensor offsets = input.features.offsets.narrow(0, f * batch, batch + 1);
     const int64_t* bounds = offsets.const_data_ptr<int64_t>();
-    outputs.push_back(buffers_->take(bounds[batch] - bounds[0], place.dim));
-    unpooled.push_back({at::Tensor(), offsets - bounds[0]});
+    outputs.push_back(buffers_->take(bounds[batch] - bounds[0], place.dim, output_device_));
+    unpooled.push_back({at::Tensor(), (offsets - bounds[0]).to(output_device_)});
   }
   int64_t number = 0;
   if (training) {
@@ -257,6 +257,9 @@ absl::StatusOr<EmbeddingOutput> EmbeddingCollection::forward(const KeyedJagged& 
   if (!looked_up.ok()) {
     if (training) step_->keep(looked_up);
     return looked_up;
+  }
+  if (!output_device_.is_cpu()) {
+    for (at::Tensor& output : outputs) output = output.to(output_device_, /*non_blocking=*/true);
   }
   if (training) connect_backward(step_, number, outputs);
   for (size_t i = 0; i < unpooled.size(); ++i) unpooled[i].rows = outputs[i + 1];

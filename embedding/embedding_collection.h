@@ -2,6 +2,7 @@
 #ifndef MILLRACE_EMBEDDING_EMBEDDING_COLLECTION_H_
 #define MILLRACE_EMBEDDING_EMBEDDING_COLLECTION_H_
 
+#include <c10/core/Device.h>
 #include <torch/nn/module.h>
 
 #include <atomic>
@@ -105,6 +106,11 @@ class EmbeddingCollection : public torch::nn::Module {
   // What forward gives from here on, whatever it is asked and without looking anything up; none: as
   // ever. For a model without its tables, evaluated or traced. Between calls.
   void set_stand_in(std::optional<EmbeddingOutput> output) { stand_in_ = std::move(output); }
+
+  // Sets the device of outputs: forward() pools in pinned memory of the host and copies to the
+  // device, in the order of its current stream; backward passes copy gradients back and wait for
+  // them. Between steps. Default: the CPU.
+  void set_output_device(at::Device device) { output_device_ = device; }
 
   // Sets what the gradients of an id of tables()[table] become that occurs several times in a step.
   // Between steps. Default: SUM.
@@ -236,6 +242,7 @@ class EmbeddingCollection : public torch::nn::Module {
   int64_t pooled_dim_ = 0;
   int64_t unpooled_features_ = 0;
   std::optional<EmbeddingOutput> stand_in_;
+  at::Device output_device_ = at::kCPU;
   std::shared_ptr<OutputBuffers> buffers_;  // shared with tensors in their memory
   std::mutex pool_mutex_;                   // of whoever uses the pool
   std::unique_ptr<ThreadPool> pool_;

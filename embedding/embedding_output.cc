@@ -49,7 +49,7 @@ absl::StatusOr<PaddedRows> EmbeddingOutput::padded(absl::string_view name, int64
   // end of a list read a row of zeros, which is the last one.
   const at::Tensor begins = jagged.offsets.slice(0, 0, -1).unsqueeze(1);
   const at::Tensor ends = jagged.offsets.slice(0, 1).unsqueeze(1);
-  const at::Tensor places = begins + at::arange(length, at::kLong);
+  const at::Tensor places = begins + at::arange(length, begins.options());
   const at::Tensor rows = at::constant_pad_nd(jagged.rows, {0, 0, 0, 1});
   PaddedRows result;
   result.mask = places < ends;

@@ -17,7 +17,10 @@ OutputBuffers::~OutputBuffers() {
   for (const Buffer& buffer : spare_) unmap_memory(buffer.memory, buffer.bytes);
 }
 
-at::Tensor OutputBuffers::take(int64_t rows, int64_t columns) {
+at::Tensor OutputBuffers::take(int64_t rows, int64_t columns, at::Device copied_to) {
+  if (!copied_to.is_cpu()) {
+    return at::empty({rows, columns}, at::TensorOptions(at::kFloat).pinned_memory(true));
+  }
   const int64_t bytes = rows * columns * static_cast<int64_t>(sizeof(float));
   if (bytes < kWorthKeeping) return at::empty({rows, columns}, at::kFloat);
   const Buffer buffer = take_buffer(bytes);

@@ -3,6 +3,7 @@
 #define MILLRACE_EMBEDDING_OUTPUT_BUFFERS_H_
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
 
 #include <cstdint>
 #include <memory>
@@ -23,8 +24,9 @@ class OutputBuffers : public std::enable_shared_from_this<OutputBuffers> {
   }
   ~OutputBuffers();
 
-  // float32 [rows, columns], contiguous, not initialised.
-  at::Tensor take(int64_t rows, int64_t columns);
+  // float32 [rows, columns], contiguous, not initialised. On the CPU; for copies to a device other
+  // than the CPU in pinned memory, which LibTorch keeps for reuse.
+  at::Tensor take(int64_t rows, int64_t columns, at::Device copied_to = at::kCPU);
 
  private:
   struct Buffer {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/catch_exceptions.h"
 #include "base/status_macros.h"
+#include "framework/device/on_device.h"
 #include "framework/model.h"
 #include "framework/model_output_check.h"
 #include "framework/precision/autocast_scope.h"
@@ -21,11 +22,13 @@
 namespace millrace {
 namespace {
 
-// Puts back the training mode of every module and the generator's state when it goes out of scope.
+// Puts back the training mode of every module and the state of the generators when it goes out of
+// scope.
 class Undisturbed {
  public:
-  explicit Undisturbed(Model& model)
-      : generator_(at::detail::getDefaultCPUGenerator()), state_(generator_.get_state()) {
+  explicit Undisturbed(Model& model) {
+    keep(at::detail::getDefaultCPUGenerator());
+    if (!model.device().is_cpu()) keep(at::globalContext().defaultGenerator(model.device()));
     for (const std::shared_ptr<torch::nn::Module>& module : model.modules()) {
       training_.emplace_back(module, module->is_training());
     }
@@ -34,16 +37,19 @@ class Undisturbed {
   ~Undisturbed() {
     // A module comes before those inside it, which train() reaches too.
     for (const auto& [module, training] : training_) module->train(training);
-    generator_.set_state(state_);
+    for (auto& [generator, state] : generators_) generator.set_state(state);
   }
   Undisturbed(const Undisturbed&) = delete;
   Undisturbed& operator=(const Undisturbed&) = delete;
 
  private:
+  void keep(const at::Generator& generator) {
+    generators_.emplace_back(generator, generator.get_state());
+  }
+
   // Shared as LibTorch gives them out.
   std::vector<std::pair<std::shared_ptr<torch::nn::Module>, bool>> training_;
-  at::Generator generator_;
-  const at::Tensor state_;
+  std::vector<std::pair<at::Generator, at::Tensor>> generators_;  // with their states
 };
 
 absl::StatusOr<StepResult> evaluate_batch(Model& model, const Batch& batch,
@@ -51,8 +57,8 @@ absl::StatusOr<StepResult> evaluate_batch(Model& model, const Batch& batch,
   ASSIGN_OR_RETURN(const std::vector<int64_t> targets, count_targets(model, batch));
   absl::StatusOr<ModelOutput> output = absl::InternalError("the model was not called");
   RETURN_IF_ERROR(catch_exceptions("the model's evaluation", [&] {
-    const AutocastScope autocast(compute);
-    output = model.evaluate(batch);
+    const AutocastScope autocast(compute, model.device().type());
+    output = model.evaluate(on_device(batch, model.device()));
     return output.status();
   }));
   RETURN_IF_ERROR(check_model_output(*output, batch, targets.size()));
@@ -60,7 +66,7 @@ absl::StatusOr<StepResult> evaluate_batch(Model& model, const Batch& batch,
   result.applied = true;
   result.examples = batch.size;
   if (!targets.empty()) {
-    result.task_losses = output->loss * target_factors(targets);
+    result.task_losses = output->loss * target_factors(targets).to(output->loss.device());
     result.task_targets = targets;
     result.loss = result.task_losses.sum();
   } else {

@@ -1,5 +1,7 @@
 #include "framework/model.h"
 
+#include <c10/core/impl/VirtualGuardImpl.h>
+
 #include <memory>
 
 #include "embedding/embedding_collection.h"
@@ -12,6 +14,15 @@ absl::StatusOr<std::vector<TableLookup>> Model::lookups(const Batch& batch) {
     lookups.push_back({collection, batch.sparse});
   }
   return lookups;
+}
+
+void Model::move_to(at::Device device) {
+  if (!device.is_cpu()) c10::impl::VirtualGuardImpl(device.type()).setDevice(device);
+  to(device);
+  for (EmbeddingCollection* collection : collections_of(*this)) {
+    collection->set_output_device(device);
+  }
+  device_ = device;
 }
 
 std::vector<EmbeddingCollection*> collections_of(Model& model) {

@@ -2,6 +2,7 @@
 #ifndef MILLRACE_FRAMEWORK_MODEL_H_
 #define MILLRACE_FRAMEWORK_MODEL_H_
 
+#include <c10/core/Device.h>
 #include <torch/nn/module.h>
 
 #include <cstdint>
@@ -107,8 +108,20 @@ class Model : public torch::nn::Module {
   // Called by the trainer before begin_step().
   void set_report_due(bool due) { report_due_ = due; }
 
+  // Returns the device on which the model computes. Its parameters and buffers, `dense`, `labels`
+  // and `weights` of the batches that forward() and evaluate() get, and the outputs of its
+  // collections are there; ids, `example_ids` and `group_ids` are on the CPU. A tensor that
+  // forward() makes itself must be made there, as with at::zeros_like(). All other functions get
+  // batches on the CPU. Default: the CPU.
+  at::Device device() const { return device_; }
+  // Moves the model to `device`, before optimizers are made of its parameters, and makes that the
+  // current device of this thread. Tables stay in the memory of the host. Throws c10::Error if the
+  // device cannot be used.
+  void move_to(at::Device device);
+
  private:
   bool report_due_ = false;
+  at::Device device_ = at::kCPU;
 };
 
 // Returns the embedding collections among a model's modules, in the modules' order. Borrowed from

@@ -38,7 +38,7 @@ class StepRun {
  public:
   StepRun(const TrainStepParts& parts, const StepInput& input, StepObserver& observer)
       : parts_(parts), input_(input), observer_(observer) {
-    if (!input.targets.empty()) factors_ = target_factors(input.targets);
+    if (!input.targets.empty()) factors_ = target_factors(input.targets).to(parts.model.device());
   }
 
   absl::StatusOr<StepResult> run() {
@@ -58,7 +58,7 @@ class StepRun {
     for (int64_t i = 0; i < count; ++i) {
       RETURN_IF_ERROR(observer_.after_data(input_.micro_batches[i], i));
       if (input_.micro_batches[i].size > 0) {
-        RETURN_IF_ERROR(run_micro_batch(input_.micro_batches[i], i));
+        RETURN_IF_ERROR(run_micro_batch(i));
       }
     }
     CommitInput commit;
@@ -92,21 +92,23 @@ class StepRun {
     return absl::OkStatus();
   }
 
-  absl::Status run_micro_batch(const Batch& batch, int64_t index) {
+  absl::Status run_micro_batch(int64_t index) {
+    const Batch& batch = input_.model_batch(index);
+    const at::Device device = parts_.model.device();
     parts_.commit.enter(RankPhase::kForward);
-    seed_generators(input_.seed, input_.progress.step, index, input_.rank);
+    seed_generators(input_.seed, input_.progress.step, index, input_.rank, device);
     absl::StatusOr<ModelOutput> output = absl::InternalError("the model was not called");
     {
       Stopwatch watch(result_.timings.forward);
       RETURN_IF_ERROR(catch_exceptions("the model's forward pass", [&] {
-        const AutocastScope autocast(parts_.compute);
+        const AutocastScope autocast(parts_.compute, device.type());
         output = parts_.model.forward(batch);
         return output.status();
       }));
     }
     RETURN_IF_ERROR(check_model_output(*output, batch, input_.targets.size()));
     outputs_.push_back(*std::move(output));
-    computed_.push_back(&batch);
+    computed_.push_back(&input_.micro_batches[index]);
     parts_.commit.enter(RankPhase::kBackward);
     Stopwatch watch(result_.timings.backward);
     return catch_exceptions("the backward pass", [&] {
@@ -201,7 +203,7 @@ class StepRun {
   StepObserver& observer_;
   at::Tensor factors_;  // float32 [tasks]: of the loss of each task, if targets are counted
   std::vector<ModelOutput> outputs_;
-  std::vector<const Batch*> computed_;  // that outputs_ are of
+  std::vector<const Batch*> computed_;  // that outputs_ are of, on the CPU
   // Of tables: examples / targets / loss_scale, and clipping by norm.
   double gradient_scale_ = 1;
   double gradient_limit_ = std::numeric_limits<double>::infinity();  // of tables
@@ -223,11 +225,16 @@ std::unique_ptr<TrainStep> create_standard_train_step() {
   return std::make_unique<StandardTrainStep>();
 }
 
-void seed_generators(uint64_t seed, int64_t step, int64_t micro_batch, int rank) {
+void seed_generators(uint64_t seed, int64_t step, int64_t micro_batch, int rank,
+                     at::Device device) {
   const uint64_t stream = static_cast<uint64_t>(micro_batch) << 32 | static_cast<uint32_t>(rank);
-  at::Generator generator = at::detail::getDefaultCPUGenerator();
-  std::lock_guard<std::mutex> lock(generator.mutex());
-  generator.set_current_seed(philox64(seed, stream, static_cast<uint64_t>(step)));
+  const uint64_t own = philox64(seed, stream, static_cast<uint64_t>(step));
+  const auto set = [own](at::Generator generator) {
+    std::lock_guard<std::mutex> lock(generator.mutex());
+    generator.set_current_seed(own);
+  };
+  set(at::detail::getDefaultCPUGenerator());
+  if (!device.is_cpu()) set(at::globalContext().defaultGenerator(device));
 }
 
 }  // namespace millrace

@@ -2,6 +2,8 @@
 #ifndef MILLRACE_FRAMEWORK_TRAIN_STEP_H_
 #define MILLRACE_FRAMEWORK_TRAIN_STEP_H_
 
+#include <c10/core/Device.h>
+
 #include <cstdint>
 #include <memory>
 
@@ -46,13 +48,21 @@ struct StepInput {
   absl::Span<const int64_t> targets = {};
   // Factor of losses before their backward passes.
   double loss_scale = 1;
+  // `micro_batches` with their tensors on the device of the model. Empty: the model computes on the
+  // CPU.
+  absl::Span<const Batch> on_device = {};
+
+  // Returns a micro-batch as forward() gets it.
+  const Batch& model_batch(int64_t micro_batch) const {
+    return on_device.empty() ? micro_batches[micro_batch] : on_device[micro_batch];
+  }
 };
 
 // The trainer's part in a step: it fires the hooks. An error ends the step and is returned by run.
 class StepObserver {
  public:
   virtual ~StepObserver() = default;
-  // Before the forward pass of each micro-batch.
+  // Before the forward pass of each micro-batch, with StepInput::micro_batches.
   virtual absl::Status after_data(const Batch& batch, int64_t micro_batch) = 0;
   // Once, when gradients are complete and found finite, before anything is updated. The step goes
   // on whatever a hook says here, since other ranks update too: the trainer keeps the error and
@@ -63,7 +73,8 @@ class StepObserver {
 // Forward, backward and update over all micro-batches. What an implementation must do, and
 // what tests/conformance/train_step_conformance.h checks:
 //  * before each micro-batch, seed the generators by (seed, step, micro-batch, rank);
-//  * run the forward pass, and no more, in AutocastScope(parts.compute);
+//  * run the forward pass, and no more, in AutocastScope(parts.compute, model.device().type()),
+//    with input.model_batch();
 //  * multiply losses by input.loss_scale before the backward pass and pass it in CommitInput, so
 //    that parts.commit divides gradients by it;
 //  * sum gradients over micro-batches so that N of them equal one large batch, also where each task
@@ -71,8 +82,7 @@ class StepObserver {
 //  * call parts.sparse_optimizer->check() before parts.commit.run(), so that an error which a
 //    collection kept from a forward or backward pass fails the step before anything is updated;
 //  * call parts.commit.run() once, after the last backward pass and before any update, and do what
-//  it
-//    decides: gradients are sums over ranks from then on;
+//    it decides: gradients are sums over ranks from then on;
 //  * clip the gradients that parts.commit.run() leaves, before after_backward, if parts.clipping is
 //    given;
 //  * tell parts.commit what it enters: forward, backward, update;
@@ -96,8 +106,9 @@ class TrainStep {
 // The standard step.
 std::unique_ptr<TrainStep> create_standard_train_step();
 
-// Seeds LibTorch's CPU generator for one micro-batch.
-void seed_generators(uint64_t seed, int64_t step, int64_t micro_batch, int rank);
+// Seeds LibTorch's generator of the CPU, and that of `device`, for one micro-batch.
+void seed_generators(uint64_t seed, int64_t step, int64_t micro_batch, int rank,
+                     at::Device device = at::kCPU);
 
 }  // namespace millrace
 

@@ -1,6 +1,7 @@
 #include "job/job.h"
 
 #include <ATen/Parallel.h>
+#include <c10/core/Device.h>
 
 #include <algorithm>
 #include <map>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/catch_exceptions.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "checkpoint/bank/model_bank.h"
@@ -335,7 +337,12 @@ class JobBuilder {
     }
     ASSIGN_OR_RETURN(parts_.model, create_model(train.model(), resources, train.seed()),
                      "train.model");
-    return absl::OkStatus();
+    if (!resources_.cuda_device.has_value()) return absl::OkStatus();
+    const at::Device device(at::kCUDA, static_cast<at::DeviceIndex>(*resources_.cuda_device));
+    return catch_exceptions(absl::StrCat("moving the model to ", device.str()), [&] {
+      parts_.model->move_to(device);
+      return absl::OkStatus();
+    });
   }
 
   absl::Status make_optimizers() {

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -29,6 +30,9 @@ struct JobResources {
   // The columns of that terminal at the moment; empty: 80. Any thread may call it.
   std::function<int64_t()> columns = nullptr;
   int local_world_size = 1;  // ranks that share this machine's cores
+  // The CUDA device on which the model computes, of a program built with --config=cuda; none: the
+  // CPU.
+  std::optional<int> cuda_device = std::nullopt;
   // See DatasetOptions.
   bool labels_may_miss = false;
   std::vector<std::string> kept_columns = {};  // see FeatureSchema

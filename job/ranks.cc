@@ -18,7 +18,7 @@
 namespace millrace {
 absl::StatusOr<std::unique_ptr<Collectives>> join_ranks(
     const RankEnvironment& environment, const JobConfig& config,
-    const std::function<void(RankPhase, int64_t step)>& published) {
+    const std::function<void(RankPhase, int64_t step)>& published, std::optional<int> cuda_device) {
   if (environment.world_size == 1) return std::make_unique<OneRankCollectives>();
   const DistributedConfig& distributed = config.run().distributed();
   C10dOptions options;
@@ -32,6 +32,7 @@ absl::StatusOr<std::unique_ptr<Collectives>> join_ranks(
   options.stop_signal = noted_stop_signal;
   options.peer_stop_signal = note_stop_signal;
   options.published = published;
+  options.cuda_device = cuda_device;
   absl::StatusOr<std::unique_ptr<Collectives>> collectives = connect_c10d(options);
   if (absl::IsUnavailable(collectives.status())) {  // others are, not our files
     return absl::AbortedError(collectives.status().message());

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -17,13 +18,14 @@ namespace millrace {
 
 // Connects with the other ranks that `environment` tells of, with the times of run.distributed; all
 // must have the same run.job_name and `train`. Without others it connects with nobody.
-// `published`: see C10dOptions.
+// `published`, `cuda_device`: see C10dOptions.
 // Errors: InvalidArgument if this job cannot run on several ranks; FailedPrecondition if a rank
 // came twice or has another job, saying what differs; Aborted if ranks are missing or the master
 // cannot be reached.
 absl::StatusOr<std::unique_ptr<Collectives>> join_ranks(
     const RankEnvironment& environment, const JobConfig& config,
-    const std::function<void(RankPhase, int64_t step)>& published = nullptr);
+    const std::function<void(RankPhase, int64_t step)>& published = nullptr,
+    std::optional<int> cuda_device = std::nullopt);
 
 // For a command that runs on one rank. Errors: InvalidArgument, also where others are told of that
 // cannot be.

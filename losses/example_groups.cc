@@ -8,7 +8,7 @@
 namespace millrace {
 
 ExampleGroups::ExampleGroups(const at::Tensor& group_ids) {
-  const at::Tensor contiguous = group_ids.contiguous();
+  const at::Tensor contiguous = group_ids.to(at::kCPU).contiguous();
   const int64_t* const ids = contiguous.const_data_ptr<int64_t>();
   places_.resize(static_cast<size_t>(contiguous.numel()));
   std::iota(places_.begin(), places_.end(), 0);

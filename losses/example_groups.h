@@ -16,7 +16,7 @@ namespace millrace {
 // sorted by id.
 class ExampleGroups {
  public:
-  // `group_ids`: int64 [examples] on the CPU.
+  // `group_ids`: int64 [examples].
   explicit ExampleGroups(const at::Tensor& group_ids);
 
   size_t size() const { return begins_.size() - 1; }

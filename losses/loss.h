@@ -10,7 +10,8 @@
 
 namespace millrace {
 
-// Examples of one task that have its label. All tensors are on the CPU.
+// Examples of one task that have its label. Labels and weights are on the device of the outputs,
+// groups there or on the CPU.
 struct LossExamples {
   at::Tensor labels;     // float [examples]: numbers, never not-a-number
   at::Tensor weights;    // float [examples], at least 0, or undefined: all 1

@@ -11,7 +11,9 @@
 namespace millrace {
 namespace {
 
-at::Tensor as_floats(const at::Tensor& labels) { return labels.to(at::kFloat).contiguous(); }
+at::Tensor as_floats(const at::Tensor& labels) {
+  return labels.to(at::kCPU, at::kFloat).contiguous();
+}
 
 }  // namespace
 
@@ -29,7 +31,8 @@ at::Tensor PairwiseLoss::sum(const at::Tensor& outputs, const LossExamples& exam
       }
     }
   }
-  const at::Tensor i = at::tensor(above, at::kLong), j = at::tensor(below, at::kLong);
+  const at::Tensor i = at::tensor(above, at::kLong).to(outputs.device());
+  const at::Tensor j = at::tensor(below, at::kLong).to(outputs.device());
   const at::Tensor losses =
       -at::log_sigmoid(outputs.index_select(0, i) - outputs.index_select(0, j));
   at::Tensor weights = examples.weights;

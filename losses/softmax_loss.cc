@@ -18,7 +18,7 @@ at::Tensor SoftmaxLoss::sum(const at::Tensor& outputs, const LossExamples& examp
   for (int64_t group = 0; group < count; ++group) {
     for (const int64_t i : groups.examples(static_cast<size_t>(group))) group_of[i] = group;
   }
-  const at::Tensor index = at::tensor(group_of, at::kLong);
+  const at::Tensor index = at::tensor(group_of, at::kLong).to(outputs.device());
   const at::Tensor scaled = outputs / temperature_;
   // Outputs above their group's greatest, so that no exponential overflows.
   const at::Tensor greatest =
@@ -33,7 +33,7 @@ at::Tensor SoftmaxLoss::sum(const at::Tensor& outputs, const LossExamples& examp
 }
 
 int64_t SoftmaxLoss::count_targets(const LossExamples& examples) const {
-  const at::Tensor labels = examples.labels.to(at::kFloat).contiguous();
+  const at::Tensor labels = examples.labels.to(at::kCPU, at::kFloat).contiguous();
   const float* const label = labels.const_data_ptr<float>();
   const ExampleGroups groups(examples.group_ids);
   int64_t count = 0;

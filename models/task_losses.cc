@@ -41,7 +41,8 @@ TaskLosses::Selection TaskLosses::select(int64_t task, const Batch& batch) const
   const at::Tensor known = examples.labels.isnan().logical_not();
   selection.places = known.nonzero().squeeze(1);
   const auto take = [&](at::Tensor& tensor) {
-    if (tensor.defined()) tensor = tensor.index_select(0, selection.places);
+    if (!tensor.defined()) return;
+    tensor = tensor.index_select(0, selection.places.to(tensor.device()));
   };
   take(examples.labels);
   take(examples.weights);

@@ -1,6 +1,7 @@
 #include "tools/config_flags.h"
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -66,7 +67,12 @@ absl::Status apply_flags(const ConfigFlags& flags, JobConfig* config) {
                      parse_instruction_set(*flags.instruction_set), "--instruction_set");
     config->mutable_run()->set_instruction_set(set);
   }
-  return check_device_flag(flags.device, cuda_devices());
+  // Of no rank yet.
+  ASSIGN_OR_RETURN(const std::optional<int> device,
+                   device_of_rank(flags.device, cuda_devices(), RankEnvironment()));
+  if (!device.has_value() || flags.uses_device) return absl::OkStatus();
+  return absl::UnimplementedError(absl::StrCat(
+      "--device ", flags.device, ": this command computes on the CPU; use cpu or auto"));
 }
 
 // The families that configurations name are known to programs, not to proto/.
@@ -116,7 +122,10 @@ void add_config_flags(CLI::App& command, ConfigFlags& flags) {
       ->check(check_not_empty);
   command.add_flag("--overwrite", flags.overwrite,
                    "let outputs replace files of any kind, but not what the run reads");
-  command.add_option("--device", flags.device, "auto or cpu")->capture_default_str();
+  command
+      .add_option("--device", flags.device,
+                  flags.uses_device ? "cpu, auto (the CPU), cuda or cuda:N" : "auto or cpu")
+      ->capture_default_str();
 }
 
 absl::Status check_config_file(FileSystem& files, const std::string& path, int world_size) {

@@ -33,10 +33,13 @@ struct ConfigFlags {
   std::optional<std::string> resume;           // auto, never or a path
   std::string summary;                         // path; "": none
   bool overwrite = false;                      // outputs may replace files of any kind
-  std::string device = "cpu";                  // auto or cpu
+  std::string device = "cpu";                  // cpu, auto, cuda or cuda:N
+  // Whether the command can compute on a CUDA device: other commands refuse one.
+  bool uses_device = false;
 };
 
-// Adds them to a command, but for `resume`. `flags` must live until the command line is parsed.
+// Adds them to a command, but for `resume`. `flags` must live until the command line is parsed;
+// `uses_device` is set before.
 void add_config_flags(CLI::App& command, ConfigFlags& flags);
 
 // A check for options of unsigned types, which the parser would wrap around.

@@ -84,6 +84,7 @@ class EvaluateCommand {
 Command add_evaluate_command(CLI::App& program, const RankListener& listener) {
   auto flags = std::make_shared<ModelFlags>();  // shared with the parser's callbacks
   CLI::App* command = program.add_subcommand("evaluate", "compute metrics of a trained model");
+  flags->uses_device = true;
   add_model_flags(*command, *flags);
   return [flags, listener] { return EvaluateCommand(*flags, listener).run(); };
 }

@@ -7,6 +7,8 @@
 #include "job/generated_data.h"
 #include "job/job_checkpoints.h"
 #include "job/ranks.h"
+#include "tools/device/cuda_devices.h"
+#include "tools/device/device_flag.h"
 #include "tools/weights_flag.h"
 
 namespace millrace {
@@ -17,7 +19,9 @@ absl::StatusOr<Collectives*> make_model_evaluator(const ModelFlags& flags, const
                                                   JobResources resources,
                                                   std::unique_ptr<Trainer>& trainer,
                                                   Summary& summary) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Collectives> collectives, join_ranks(ranks, config, listener));
+  ASSIGN_OR_RETURN(resources.cuda_device, device_of_rank(flags.device, cuda_devices(), ranks));
+  ASSIGN_OR_RETURN(std::unique_ptr<Collectives> collectives,
+                   join_ranks(ranks, config, listener, resources.cuda_device));
   RETURN_IF_ERROR(on_rank_0(*collectives, [&] {
     return make_generated_data(files, config.train(), flags.overwrite).status();
   }));

@@ -240,6 +240,7 @@ class PredictCommand {
 Command add_predict_command(CLI::App& program, const RankListener& listener) {
   auto flags = std::make_shared<PredictFlags>();  // shared with the parser's callbacks
   CLI::App* command = program.add_subcommand("predict", "write what a trained model predicts");
+  flags->uses_device = true;
   add_model_flags(*command, *flags);
   command->add_option("--data", flags->data,
                       "comma-separated globs to predict; default: the evaluation sets");

@@ -34,6 +34,8 @@
 #include "tools/command_end.h"
 #include "tools/commands.h"
 #include "tools/config_flags.h"
+#include "tools/device/cuda_devices.h"
+#include "tools/device/device_flag.h"
 #include "tools/exit_code.h"
 #include "tools/output/run_directory.h"
 #include "tools/output/run_inputs.h"
@@ -95,11 +97,12 @@ class TrainCommand {
     ASSIGN_OR_RETURN(config_, load_job(files_, flags_, ranks_.world_size));
     if (config_.run().signal_stop().enabled()) signal_exit_.emplace();
     log_beginning();
+    JobResources resources;
+    ASSIGN_OR_RETURN(resources.cuda_device, device_of_rank(flags_.device, cuda_devices(), ranks_));
     ASSIGN_OR_RETURN(std::unique_ptr<Collectives> collectives,
-                     join_ranks(ranks_, config_, listener_));
+                     join_ranks(ranks_, config_, listener_, resources.cuda_device));
     RETURN_IF_ERROR(on_rank_0(*collectives, [this] { return check_outputs(); }));
     RETURN_IF_ERROR(on_rank_0(*collectives, [this] { return make_data(); }));
-    JobResources resources;
     resources.local_world_size = ranks_.local_world_size;
     resources.log = &std::cerr;
     resources.terminal = ::isatty(STDERR_FILENO) == 1;
@@ -310,6 +313,7 @@ class TrainCommand {
 Command add_train_command(CLI::App& program, const RankListener& listener) {
   auto flags = std::make_shared<ConfigFlags>();  // shared with the parser's callbacks
   CLI::App* command = program.add_subcommand("train", "train a model");
+  flags->uses_device = true;
   add_config_flags(*command, *flags);
   command->add_option(
       "--resume", flags->resume,

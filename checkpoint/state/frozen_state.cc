@@ -13,10 +13,16 @@ namespace {
 
 constexpr int64_t kHeaderBytes = 128;  // of a tensor in a file, and in the manifest
 
+// Tensors of a device are copied to the CPU, others are the trainer's own.
 FrozenState without_tables(const TrainState& state) {
   FrozenState frozen;
   frozen.dense = state.dense;
   frozen.optimizer_tensors = state.optimizer_tensors();
+  for (auto* tensors : {&frozen.dense, &frozen.optimizer_tensors}) {
+    for (NamedParameter& tensor : *tensors) {
+      if (!tensor.value.is_cpu()) tensor.value = tensor.value.detach().to(at::kCPU).contiguous();
+    }
+  }
   frozen.shared = state.shared;
   frozen.rank = state.rank;
   frozen.left_out = state.left_out;

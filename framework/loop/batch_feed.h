@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "distributed/collectives.h"
+#include "framework/device/batch_upload.h"
 #include "framework/loop/data_watch.h"
 #include "framework/loop/loop_position.h"
 #include "framework/loop/stop_state.h"
@@ -24,9 +25,11 @@ namespace millrace {
 struct StepData {
   std::vector<Batch> micro_batches;
   int64_t examples = 0;  // of this rank
-  // Of a model that counts targets: those of each task, of this rank. Else empty. The trainer's.
+  // Of a model that counts targets: those of each task, of this rank. Else empty. CountedFeed's.
   std::vector<int64_t> targets = {};
   absl::Duration wait = absl::ZeroDuration();  // for them
+  // Of a model on a device: the micro-batches there. Else empty. CountedFeed's.
+  BatchUpload on_device = {};
 };
 
 struct BatchFeedOptions {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/catch_exceptions.h"
 #include "base/status_macros.h"
 #include "framework/model_output_check.h"
 
@@ -11,14 +12,25 @@ namespace millrace {
 
 absl::StatusOr<std::unique_ptr<StepData>> CountedFeed::next_step() {
   ASSIGN_OR_RETURN(std::unique_ptr<StepData> data, feed_.next_step());
-  if (data != nullptr) RETURN_IF_ERROR(count(*data));
+  if (data != nullptr) RETURN_IF_ERROR(prepare(*data));
   return data;
 }
 
 absl::StatusOr<std::unique_ptr<StepData>> CountedFeed::padding() {
   std::unique_ptr<StepData> data = feed_.padding();
-  RETURN_IF_ERROR(count(*data));
+  RETURN_IF_ERROR(prepare(*data));
   return data;
+}
+
+absl::Status CountedFeed::prepare(StepData& data) {
+  RETURN_IF_ERROR(count(data));
+  const at::Device device = model_.device();
+  if (device.is_cpu()) return absl::OkStatus();
+  return catch_exceptions("copying batches to the device", [&] {
+    if (!copies_.has_value()) copies_ = copy_stream(device);
+    data.on_device = BatchUpload(data.micro_batches, *copies_);
+    return absl::OkStatus();
+  });
 }
 
 absl::Status CountedFeed::count(StepData& data) {

@@ -1,6 +1,8 @@
-// The data of the next step with the number of its targets.
+// The data of the next step as the model needs it.
 #ifndef MILLRACE_FRAMEWORK_LOOP_COUNTED_FEED_H_
 #define MILLRACE_FRAMEWORK_LOOP_COUNTED_FEED_H_
+
+#include <c10/core/Stream.h>
 
 #include <cstddef>
 #include <memory>
@@ -13,8 +15,9 @@
 
 namespace millrace {
 
-// Reads steps from a BatchFeed and sets StepData::targets to what Model::count_targets() returns,
-// summed over the micro-batches. Used on the trainer's thread.
+// Reads steps from a BatchFeed, sets StepData::targets to what Model::count_targets() returns,
+// summed over the micro-batches, and begins to copy the micro-batches to the device of the model.
+// Used on the trainer's thread.
 class CountedFeed {
  public:
   // `feed` and `model` are borrowed. `tasks`: the number of labels of an example.
@@ -30,12 +33,14 @@ class CountedFeed {
   absl::StatusOr<std::unique_ptr<StepData>> padding();
 
  private:
+  absl::Status prepare(StepData& data);
   absl::Status count(StepData& data);
 
   BatchFeed& feed_;
   Model& model_;
   const size_t tasks_;
   std::optional<size_t> counted_tasks_;  // for which the model counts targets; none: no batch yet
+  std::optional<c10::Stream> copies_;    // to the device of the model; none: nothing was copied
 };
 
 }  // namespace millrace

@@ -98,8 +98,9 @@ absl::StatusOr<StepResult> StepRunner::compute(const StepData& data, int64_t exa
                                     commit_,
                                     parts_.clipping,
                                     compute_};
-    const StepInput input{data.micro_batches,    examples, parts_.position.progress, seed_,
-                          parts_.context.rank(), targets};
+    StepInput input{data.micro_batches,    examples, parts_.position.progress, seed_,
+                    parts_.context.rank(), targets};
+    input.on_device = data.on_device.batches();
     if (parts_.average != nullptr) parts_.average->before_update();
     result = loss_scaler_ == nullptr ? parts_.train_step.run(step_parts, input, events)
                                      : repeat_until_clean(step_parts, input, events);

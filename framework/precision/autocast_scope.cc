@@ -11,20 +11,21 @@ at::ScalarType type_of(PrecisionConfig::Compute compute) {
 
 }  // namespace
 
-AutocastScope::AutocastScope(PrecisionConfig::Compute compute)
-    : former_enabled_(at::autocast::is_autocast_enabled(at::kCPU)),
-      former_type_(at::autocast::get_autocast_dtype(at::kCPU)) {
+AutocastScope::AutocastScope(PrecisionConfig::Compute compute, at::DeviceType device)
+    : device_(device),
+      former_enabled_(at::autocast::is_autocast_enabled(device_)),
+      former_type_(at::autocast::get_autocast_dtype(device_)) {
   const bool enable = compute != PrecisionConfig::FLOAT32;
-  at::autocast::set_autocast_enabled(at::kCPU, enable);
-  if (enable) at::autocast::set_autocast_dtype(at::kCPU, type_of(compute));
+  at::autocast::set_autocast_enabled(device_, enable);
+  if (enable) at::autocast::set_autocast_dtype(device_, type_of(compute));
   at::autocast::increment_nesting();
 }
 
 AutocastScope::~AutocastScope() {
   // As at the end of torch.autocast: converted parameters are those before the next update.
   if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
-  at::autocast::set_autocast_enabled(at::kCPU, former_enabled_);
-  at::autocast::set_autocast_dtype(at::kCPU, former_type_);
+  at::autocast::set_autocast_enabled(device_, former_enabled_);
+  at::autocast::set_autocast_dtype(device_, former_type_);
 }
 
 }  // namespace millrace

@@ -2,30 +2,32 @@
 #ifndef MILLRACE_FRAMEWORK_PRECISION_AUTOCAST_SCOPE_H_
 #define MILLRACE_FRAMEWORK_PRECISION_AUTOCAST_SCOPE_H_
 
+#include <c10/core/DeviceType.h>
 #include <c10/core/ScalarType.h>
 
 #include "proto/config.pb.h"
 
 namespace millrace {
 
-// Switches LibTorch's autocast on the CPU on for this thread during its lifetime: matrix products
-// are computed in `compute`, with float32 parameters and inputs converted to it. Converted
+// Switches LibTorch's autocast for a type of device on for this thread during its lifetime: matrix
+// products are computed in `compute`, with float32 parameters and inputs converted to it. Converted
 // parameters are kept until the scope ends. With FLOAT32, autocast is off inside, also if it was
 // on outside. The former state comes back at the end.
 //
 //   {
-//     const AutocastScope autocast(PrecisionConfig::BFLOAT16);
+//     const AutocastScope autocast(PrecisionConfig::BFLOAT16, model.device().type());
 //     output = model.forward(batch);
 //   }
 //   output.loss.backward();   // outside
 class AutocastScope {
  public:
-  explicit AutocastScope(PrecisionConfig::Compute compute);
+  explicit AutocastScope(PrecisionConfig::Compute compute, at::DeviceType device = at::kCPU);
   ~AutocastScope();
   AutocastScope(const AutocastScope&) = delete;
   AutocastScope& operator=(const AutocastScope&) = delete;
 
  private:
+  const at::DeviceType device_;
   const bool former_enabled_;
   const c10::ScalarType former_type_;
 };

@@ -60,15 +60,17 @@ absl::StatusOr<CommitDecision> CommitExchange::run(const CommitInput& input) {
     return absl::InvalidArgumentError(
         absl::StrCat("the train step gave ", input.loss.numel(), " losses; must be ", losses));
   }
-  std::string own = input.non_finite;
-  if (own.empty() && input.loss.defined() && !is_finite(input.loss)) own = "the loss";
+  // Everything from here on reads them, a device's once.
+  CommitInput checked = input;
+  if (checked.loss.defined()) checked.loss = checked.loss.to(at::kCPU);
+  if (checked.targets.defined()) checked.targets = checked.targets.to(at::kCPU);
+  std::string& own = checked.non_finite;
+  if (own.empty() && checked.loss.defined() && !is_finite(checked.loss)) own = "the loss";
   std::vector<double> totals;
   if (tables_ != nullptr) {
     RETURN_IF_ERROR(tables_->exchange_sums());
     totals = tables_->totals();
   }
-  CommitInput checked = input;
-  checked.non_finite = own;
   ASSIGN_OR_RETURN(Sums sums, sum(checked, totals, absl::OkStatus()));
   if (sums.failed > 0) return agreement_.gather_failures(absl::OkStatus());
   if (!sums.tables.empty()) RETURN_IF_ERROR(tables_->set_totals(sums.tables));
@@ -199,8 +201,27 @@ absl::StatusOr<std::string> CommitExchange::first_reason(const std::string& own,
   return absl::InternalError("a rank saw a value that is not finite, but none says which");
 }
 
+// Returns whether all gradients are on one device, float32, and finite: one kernel and one wait for
+// all of them. False says nothing.
+bool CommitExchange::device_gradients_are_finite() const {
+  std::vector<at::Tensor> gradients;
+  for (const NamedParameter& parameter : parameters_) {
+    const at::Tensor gradient = parameter.value.grad();
+    if (!gradient.defined()) continue;
+    if (!gradient.is_cuda() || gradient.scalar_type() != at::kFloat) return false;
+    if (!gradients.empty() && gradient.device() != gradients[0].device()) return false;
+    gradients.push_back(gradient);
+  }
+  if (gradients.empty()) return false;
+  at::Tensor found = at::zeros({}, gradients[0].options());
+  // Multiplies by 1, which changes no bit of a number.
+  at::_amp_foreach_non_finite_check_and_unscale_(gradients, found, at::ones_like(found));
+  return found.item<float>() == 0;
+}
+
 // "the gradient of fc.weight", or "".
 std::string CommitExchange::non_finite_gradient() const {
+  if (device_gradients_are_finite()) return "";
   for (const NamedParameter& parameter : parameters_) {
     const at::Tensor gradient = parameter.value.grad();
     if (gradient.defined() && !is_finite(gradient)) {

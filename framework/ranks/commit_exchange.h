@@ -75,6 +75,7 @@ class CommitExchange {
   absl::StatusOr<Sums> sum(const CommitInput& input, absl::Span<const double> tables,
                            const absl::Status& failure);
   absl::StatusOr<std::string> first_reason(const std::string& own, int64_t ranks);
+  bool device_gradients_are_finite() const;
   std::string non_finite_gradient() const;
 
   Agreement& agreement_;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "base/hash.h"

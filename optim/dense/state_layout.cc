@@ -71,7 +71,9 @@ std::vector<std::vector<at::Tensor>> deal_out_state(const StateLayout& layout,
     std::vector<at::Tensor>& values = dealt.emplace_back();
     for (const StateLayout::Field& field : layout.fields) {
       const auto found = by_name.find(absl::StrCat(parameter.name, "/", field.name));
-      if (found != by_name.end()) values.push_back(*found->second);
+      if (found == by_name.end()) continue;
+      const at::Tensor& value = *found->second;
+      values.push_back(field.is_count ? value : value.to(parameter.value.device()));
     }
   }
   return dealt;

@@ -119,7 +119,9 @@ class Bench {
     absl::StatusOr<StepResult> result = fetch(micro_batches);
     if (result.ok()) {
       result = step_->run(
-          parts, {micro_batches, examples, progress, seed, rank, targets, loss_scale}, observer);
+          parts,
+          {micro_batches, examples, progress, seed, rank, targets, loss_scale, on_device},
+          observer);
     }
     if (!result.ok() && !commit_->decided()) commit_->fail(result.status()).IgnoreError();
     if (result.ok()) {
@@ -159,6 +161,7 @@ class Bench {
   std::optional<GradientClipping> clipping;
   PrecisionConfig::Compute compute = PrecisionConfig::FLOAT32;
   double loss_scale = 1;
+  std::vector<Batch> on_device;  // as StepInput::on_device
 
  private:
   // With several ranks, as the trainer does before each step. Returns: an empty result.

@@ -67,6 +67,25 @@ void check_observer(const MakeStep& make) {
   EXPECT_GT(bench.observer.sparse_norm_squared, 0);
 }
 
+// The model gets the batches of its device, hooks and metrics those of the CPU.
+void check_device_batches(const MakeStep& make) {
+  Bench bench(make);
+  const std::vector<Batch> micro_batches = batches(2, 4);
+  bench.on_device = micro_batches;
+  for (Batch& batch : bench.on_device) batch.labels = 1 - batch.labels;
+  std::vector<at::Tensor> seen;
+  bench.model().on_forward = [&](const Batch& batch) {
+    seen.push_back(batch.labels);
+    return absl::OkStatus();
+  };
+  ASSERT_OK_AND_ASSIGN(const StepResult result, bench.run(micro_batches));
+  ASSERT_EQ(seen.size(), 2);
+  EXPECT_TRUE(seen[0].is_same(bench.on_device[0].labels));
+  EXPECT_TRUE(seen[1].is_same(bench.on_device[1].labels));
+  EXPECT_TRUE(
+      at::equal(result.labels, at::cat({micro_batches[0].labels, micro_batches[1].labels})));
+}
+
 void check_seeding(const MakeStep& make) {
   // The random numbers that a step's forward passes draw.
   const auto drawn = [&](uint64_t seed, int64_t step, int rank) {
@@ -486,6 +505,7 @@ std::vector<Property> train_step_properties(const MakeStep& make) {
   std::vector<Property> properties = {
       property("ReturnsTheResult", check_result),
       property("CallsTheObserver", check_observer),
+      property("GivesTheModelBatchesOfItsDevice", check_device_batches),
       property("SeedsEachForwardPass", check_seeding),
       property("DoesNotDependOnMicroBatches", check_micro_batches),
       property("DividesByExamplesOrTargets", check_division),

@@ -10,9 +10,8 @@
 namespace millrace {
 namespace {
 
-// The number of a device, 0 for "cuda"; nothing for what names no device.
+// The number behind "cuda:"; nothing for what names no device.
 std::optional<int32_t> number_of(absl::string_view device) {
-  if (device == "cuda") return 0;
   int32_t number = 0;
   const bool names_one = absl::ConsumePrefix(&device, "cuda:") &&
                          device.find_first_not_of("0123456789") == absl::string_view::npos &&
@@ -22,21 +21,31 @@ std::optional<int32_t> number_of(absl::string_view device) {
 
 }  // namespace
 
-absl::Status check_device_flag(absl::string_view device, std::optional<int> devices) {
-  if (device == "cpu" || device == "auto") return absl::OkStatus();
+absl::StatusOr<std::optional<int>> device_of_rank(absl::string_view device,
+                                                  std::optional<int> devices,
+                                                  const RankEnvironment& ranks) {
+  if (device == "cpu" || device == "auto") return std::nullopt;
   const auto refused = [&](const auto&... why) {
     return absl::InvalidArgumentError(absl::StrCat("--device ", device, ": ", why...));
   };
   if (!devices) return refused("this program is built for the CPU; use cpu or auto");
-  const std::optional<int32_t> number = number_of(device);
+  const bool by_rank = device == "cuda";
+  const std::optional<int32_t> number = by_rank ? ranks.local_rank : number_of(device);
   if (!number) return refused("no such device; use cpu, auto, cuda or cuda:N");
   if (*devices == 0) return refused("this machine shows no CUDA device; use cpu or auto");
+  if (!by_rank && ranks.local_world_size > 1) {
+    return refused("it names one device for the ", ranks.local_world_size,
+                   " ranks of this machine; use cuda, which gives each its own");
+  }
+  if (*number >= *devices && by_rank) {
+    return refused("this machine shows ", *devices, " CUDA devices, too few for its ",
+                   ranks.local_world_size, " ranks; start one rank for each device");
+  }
   if (*number >= *devices) {
     return refused("this machine shows ", *devices,
                    " CUDA devices; use cuda:0 to cuda:", *devices - 1);
   }
-  return absl::UnimplementedError(
-      absl::StrCat("--device ", device, ": no command computes on a device yet; use cpu or auto"));
+  return *number;
 }
 
 }  // namespace millrace

@@ -4,16 +4,20 @@
 
 #include <optional>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "distributed/rank_environment.h"
 
 namespace millrace {
 
-// Checks the value of --device: cpu, auto, cuda or cuda:N. `devices` is what cuda_devices()
-// returns. Errors, each in one line: InvalidArgument for another value, for a device in a program
-// that is built for the CPU and for a device that the machine lacks; Unimplemented for a device
-// that it has, since no command computes there yet.
-absl::Status check_device_flag(absl::string_view device, std::optional<int> devices);
+// Returns the CUDA device that --device names for a rank: none for `cpu` and `auto`, N for
+// `cuda:N`, and for `cuda` the number of the rank among those of its machine. `devices` is what
+// cuda_devices() returns. Errors, each in one line: InvalidArgument for another value, for a device
+// in a program that is built for the CPU, for a device that the machine lacks, and for `cuda:N`
+// where several ranks share the machine.
+absl::StatusOr<std::optional<int>> device_of_rank(absl::string_view device,
+                                                  std::optional<int> devices,
+                                                  const RankEnvironment& ranks);
 
 }  // namespace millrace
 

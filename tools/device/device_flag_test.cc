@@ -10,38 +10,63 @@ namespace {
 
 absl::Status refused(absl::string_view message) { return absl::InvalidArgumentError(message); }
 
+absl::StatusOr<std::optional<int>> device_of(absl::string_view flag, std::optional<int> devices) {
+  return device_of_rank(flag, devices, RankEnvironment());
+}
+
+// The second of two ranks of a machine.
+RankEnvironment second_of_two() {
+  RankEnvironment ranks;
+  ranks.rank = ranks.local_rank = 1;
+  ranks.world_size = ranks.local_world_size = 2;
+  return ranks;
+}
+
 TEST(DeviceFlagTest, TheCpuIsAlwaysThere) {
   for (const std::optional<int> devices : {std::optional<int>(), std::optional<int>(0)}) {
-    EXPECT_OK(check_device_flag("cpu", devices));
-    EXPECT_OK(check_device_flag("auto", devices));
+    EXPECT_THAT(device_of("cpu", devices), IsOkAndHolds(std::nullopt));
+    EXPECT_THAT(device_of("auto", devices), IsOkAndHolds(std::nullopt));
   }
 }
 
+TEST(DeviceFlagTest, AutoIsTheCpuWhereThereIsADevice) {
+  EXPECT_THAT(device_of("auto", 1), IsOkAndHolds(std::nullopt));
+}
+
 TEST(DeviceFlagTest, ProgramForTheCpu) {
-  EXPECT_EQ(check_device_flag("cuda:0", std::nullopt),
+  EXPECT_EQ(device_of("cuda:0", std::nullopt).status(),
             refused("--device cuda:0: this program is built for the CPU; use cpu or auto"));
 }
 
 TEST(DeviceFlagTest, NamesThatAreNone) {
   for (const char* const name : {"gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:+1", "cuda: 1",
                                  "CUDA:0", "cuda:99999999999", "cuda:1,2", ""}) {
-    EXPECT_EQ(check_device_flag(name, 4),
+    EXPECT_EQ(device_of(name, 4).status(),
               refused(std::string("--device ") + name +
                       ": no such device; use cpu, auto, cuda or cuda:N"));
   }
 }
 
 TEST(DeviceFlagTest, DevicesThatAreMissing) {
-  EXPECT_EQ(check_device_flag("cuda", 0),
+  EXPECT_EQ(device_of("cuda", 0).status(),
             refused("--device cuda: this machine shows no CUDA device; use cpu or auto"));
-  EXPECT_EQ(check_device_flag("cuda:2", 2),
+  EXPECT_EQ(device_of("cuda:2", 2).status(),
             refused("--device cuda:2: this machine shows 2 CUDA devices; use cuda:0 to cuda:1"));
 }
 
-TEST(DeviceFlagTest, DevicesThatAreThereAreNotUsedYet) {
-  for (const char* const name : {"cuda", "cuda:0", "cuda:1"}) {
-    EXPECT_THAT(check_device_flag(name, 2), StatusIs(absl::StatusCode::kUnimplemented));
-  }
+TEST(DeviceFlagTest, NumbersOfDevices) {
+  EXPECT_THAT(device_of("cuda", 2), IsOkAndHolds(0));
+  EXPECT_THAT(device_of("cuda:1", 2), IsOkAndHolds(1));
+}
+
+TEST(DeviceFlagTest, RanksOfAMachineHaveADeviceEach) {
+  EXPECT_THAT(device_of_rank("cuda", 2, second_of_two()), IsOkAndHolds(1));
+  EXPECT_EQ(device_of_rank("cuda", 1, second_of_two()).status(),
+            refused("--device cuda: this machine shows 1 CUDA devices, too few for its 2 ranks; "
+                    "start one rank for each device"));
+  EXPECT_EQ(device_of_rank("cuda:0", 2, second_of_two()).status(),
+            refused("--device cuda:0: it names one device for the 2 ranks of this machine; use "
+                    "cuda, which gives each its own"));
 }
 
 #ifndef USE_C10D_NCCL

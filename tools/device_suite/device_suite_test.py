@@ -15,6 +15,7 @@ sys.dont_write_bytecode = True
 
 import pack  # noqa: E402
 import run  # noqa: E402
+import trainer_steps  # noqa: E402
 
 
 def write_program(path, text):
@@ -84,16 +85,47 @@ class SuiteTest(unittest.TestCase):
     self.assertIn("begun", results["steps"][0]["output_tail"])
     self.assertEqual(results["steps"][1]["why"], "no time was left")
 
-  def test_trains_the_quick_start_if_the_program_is_there(self):
-    self.program("millrace", "[ $1 = train ] && [ $3 = --output_dir ]\n")
-    results = self.run_all()
-    self.assertEqual([step["name"] for step in results["steps"]], ["quick start"])
-    self.assertTrue(results["passed"])
+  # A millrace that writes a summary with this AUC on a device and 0.75 on the CPU.
+  def trainer(self, auc):
+    self.program("millrace", """
+        summary=summary.json auc=0.75 folder=.
+        while [ $# -gt 0 ]; do
+          case $1 in
+            --output_dir) folder=$2; mkdir -p $2;;
+            --summary) summary=$2;;
+            --device) auc=%s;;
+          esac
+          shift
+        done
+        echo '{"eval": {"eval": {"auc": '$auc'}}, "examples_per_second": 5, "time": {}}' \\
+            > $folder/$summary
+        """ % auc)
+    return self.run_all()
+
+  def test_trains_on_the_cpu_and_the_device_if_the_program_is_there(self):
+    results = self.trainer("0.75000001")
+    names = [step["name"] for step in results["steps"]]
+    self.assertEqual(names[:2], ["quick start on the CPU", "quick start on the device"])
+    self.assertEqual(names[-5:], [comparison[0] for comparison in trainer_steps.COMPARISONS])
+    self.assertTrue(results["passed"], results)
+    self.assertEqual([one["name"] for one in results["benchmarks"]],
+                     ["training, " + name for name in trainer_steps.RATES])
+
+  def test_metrics_that_differ_fail(self):
+    results = self.trainer("0.7501")
+    failed = [step["name"] for step in results["steps"] if not step["passed"]]
+    self.assertEqual(failed, ["evaluation: CPU and device agree"])
+
+  def test_summaries_without_metrics_are_not_alike(self):
+    for one, other in (({}, {}), ({"eval": {}}, {"eval": {}}), ({"eval": {"auc": 1}}, {}),
+                       ({}, {"eval": {"auc": 1}})):
+      self.assertIsNone(trainer_steps.largest_difference({"eval": one}, {"eval": other}))
 
   def test_the_archive_runs_where_it_is_unpacked(self):
     self.program("a_test", "exit 0\n")
     archive = os.path.join(self.folder, "suite.tar.xz")
     pack.write_archive(archive, {"run.py": os.path.join(HERE, "run.py"),
+                                 "trainer_steps.py": os.path.join(HERE, "trainer_steps.py"),
                                  "bin/a_test": os.path.join(self.folder, "suite", "bin", "a_test")})
     with tarfile.open(archive) as file:
       file.extractall(self.folder)
@@ -119,7 +151,7 @@ class SuiteTest(unittest.TestCase):
     pack.LARGEST_BYTES = 10
     output = os.path.join(self.folder, "suite.tar.xz")
     with self.assertRaisesRegex(SystemExit, "leave a program out"):
-      pack.main(["--output", output, "--run", os.path.join(HERE, "run.py"), "--programs",
+      pack.main(["--output", output, "--scripts", os.path.join(HERE, "run.py"), "--programs",
                  "/bin/true"])
     self.assertFalse(os.path.exists(output))
 

@@ -1,8 +1,8 @@
 """Packs programs of --config=cuda for a machine with a GPU, without LibTorch and CUDA.
 
-  pack.py --output FILE --run FILE --programs PROGRAM... [--files FILE...]
+  pack.py --output FILE --scripts FILE... --programs PROGRAM... [--files FILE...]
 
-Writes a .tar.xz with bin/, lib/, files/ and run.py. Libraries that are neither glibc's nor of the
+Writes a .tar.xz with bin/, lib/, files/ and the scripts. Libraries that are neither glibc's nor of the
 PyTorch of that machine are carried. Fails if the archive is too large to be carried.
 """
 import argparse
@@ -60,11 +60,11 @@ def write_archive(path, members):
 def main(argv):
   parser = argparse.ArgumentParser(allow_abbrev=False)
   parser.add_argument("--output", required=True)
-  parser.add_argument("--run", required=True)
+  parser.add_argument("--scripts", nargs="+", required=True)
   parser.add_argument("--programs", nargs="+", required=True)
   parser.add_argument("--files", nargs="*", default=[])
   flags = parser.parse_args(argv)
-  members = {"run.py": flags.run}
+  members = {os.path.basename(path): path for path in flags.scripts}
   members.update({"bin/" + os.path.basename(path): path for path in flags.programs})
   members.update({"lib/" + name: path for name, path in carried(flags.programs).items()})
   members.update({"files/" + os.path.basename(path): path for path in flags.files})

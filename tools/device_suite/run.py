@@ -3,7 +3,7 @@
   python3 run.py --output results.json [--seconds 450]
 
 Runs every program of bin/ against the LibTorch of the PyTorch that this Python has: tests, the
-benchmarks, and the trainer on the quick start if it was packed. Writes one JSON. Exits with 1 if a
+benchmarks, and the trainer (trainer_steps.py) if it was packed. Writes one JSON. Exits with 1 if a
 step failed; steps for which no time is left count as failed, and cases that skip do not.
 """
 import argparse
@@ -15,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import trainer_steps
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MOST_SECONDS = 450  # in all; a run has 8 minutes
@@ -43,12 +45,12 @@ def device_name():
     return []
 
 
-def run_step(name, command, environment, seconds):
-  """Returns the result of one program as a dictionary."""
+def run_step(name, command, environment, seconds, work):
+  """Returns the result of one program, which runs in the folder `work`, as a dictionary."""
   began = time.monotonic()
   try:
     result = subprocess.run(command, capture_output=True, text=True, errors="replace",
-                            env=environment, timeout=seconds)
+                            env=environment, timeout=seconds, cwd=work)
     code, out, err = result.returncode, result.stdout, result.stderr
   except subprocess.TimeoutExpired as late:
     code = None
@@ -69,15 +71,15 @@ def benchmarks_in(out):
   return [json.loads(line) for line in out.split("\n") if line.startswith("{")]
 
 
-def commands(folder, work):
+def commands(folder):
   """Returns [(name, command)] in the order in which they run: what is short first."""
   programs = sorted(os.listdir(os.path.join(folder, "bin")))
   tests = [name for name in programs if name.endswith("_test")]
   steps = [(name, [os.path.join(folder, "bin", name)]) for name in tests]
   if "millrace" in programs:
     config = os.path.join(folder, "files", "quickstart.textproto")
-    steps.append(("quick start", [os.path.join(folder, "bin", "millrace"), "train", config,
-                                  "--output_dir", os.path.join(work, "quickstart")]))
+    steps += [(name, [os.path.join(folder, "bin", "millrace"), *arguments])
+              for name, arguments in trainer_steps.jobs(config)]
   if "device_bench" in programs:
     steps.append(("benchmarks", [os.path.join(folder, "bin", "device_bench")]))
   return steps
@@ -93,15 +95,18 @@ def run_all(folder, seconds):
   results = {"torch": version, "devices": device_name(), "steps": [], "benchmarks": []}
   with tempfile.TemporaryDirectory() as work:
     environment["TEST_TMPDIR"] = work
-    for name, command in commands(folder, work):
+    for name, command in commands(folder):
       left = deadline - time.monotonic()
       if left < 1:
         results["steps"].append({"name": name, "passed": False, "why": "no time was left"})
         continue
-      step, out = run_step(name, command, environment, min(left, STEP_SECONDS))
+      step, out = run_step(name, command, environment, min(left, STEP_SECONDS), work)
       results["steps"].append(step)
       if name == "benchmarks":
         results["benchmarks"] = benchmarks_in(out)
+    if os.path.exists(os.path.join(folder, "bin", "millrace")):
+      results["steps"] += trainer_steps.compare(work)
+      results["benchmarks"] += trainer_steps.rates(work)
   results["passed"] = all(step["passed"] for step in results["steps"])
   return results
 

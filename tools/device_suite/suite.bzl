@@ -6,14 +6,14 @@ def _device_suite_impl(ctx):
     arguments.add("-B")
     arguments.add(ctx.file._pack)
     arguments.add("--output", output)
-    arguments.add("--run", ctx.file._run)
+    arguments.add_all("--scripts", ctx.files._scripts)
     arguments.add_all("--programs", [program.files_to_run.executable for program in ctx.attr.programs])
     arguments.add_all("--files", ctx.files.files)
     ctx.actions.run(
         executable = "/usr/bin/python3",
         arguments = [arguments],
         inputs = depset(
-            [ctx.file._pack, ctx.file._run] + ctx.files._modules + ctx.files.files,
+            [ctx.file._pack] + ctx.files._scripts + ctx.files._modules + ctx.files.files,
             transitive = [program[DefaultInfo].default_runfiles.files for program in ctx.attr.programs],
         ),
         outputs = [output],
@@ -28,7 +28,10 @@ device_suite = rule(
         "programs": attr.label_list(cfg = "target"),
         "files": attr.label_list(allow_files = True),
         "_pack": attr.label(default = "//tools/device_suite:pack.py", allow_single_file = True),
-        "_run": attr.label(default = "//tools/device_suite:run.py", allow_single_file = True),
+        "_scripts": attr.label_list(
+            default = ["//tools/device_suite:run.py", "//tools/device_suite:trainer_steps.py"],
+            allow_files = True,
+        ),
         "_modules": attr.label_list(
             default = ["//tools/package:carried_libraries.py", "//tools/package:elf_file.py"],
             allow_files = True,

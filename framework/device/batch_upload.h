@@ -1,0 +1,43 @@
+// Micro-batches on their way to a device.
+#ifndef MILLRACE_FRAMEWORK_DEVICE_BATCH_UPLOAD_H_
+#define MILLRACE_FRAMEWORK_DEVICE_BATCH_UPLOAD_H_
+
+#include <c10/core/Event.h>
+#include <c10/core/Stream.h>
+
+#include <memory>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "io/batch.h"
+
+namespace millrace {
+
+// Returns a stream of a CUDA device for copies beside its current stream. Throws c10::Error if the
+// device cannot be used.
+c10::Stream copy_stream(at::Device device);
+
+// Copies the micro-batches of a step while the step before it is computed. Used on one thread.
+//
+//   BatchUpload next(data.micro_batches, copy_stream(model.device()));
+//   ... compute the step before ...
+//   model.forward(next.batches()[0]);
+class BatchUpload {
+ public:
+  // Of no batch.
+  BatchUpload() = default;
+  // Begins to copy `batches`, as on_device() does, on `stream`.
+  BatchUpload(absl::Span<const Batch> batches, const c10::Stream& stream);
+
+  // Returns the batches on the device. What its current stream is given from now on waits for the
+  // copies; the host does not.
+  absl::Span<const Batch> batches() const;
+
+ private:
+  std::vector<Batch> batches_;
+  std::unique_ptr<c10::Event> copied_;  // null: there are no batches
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_FRAMEWORK_DEVICE_BATCH_UPLOAD_H_
