@@ -1,6 +1,7 @@
 #include "job/data_report.h"
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 
 namespace millrace {
 namespace {
@@ -14,8 +15,17 @@ std::string count(int64_t number, absl::string_view what) {
 }  // namespace
 
 DataSetReport& DataReport::add(absl::string_view name) {
-  sets_.emplace_back().name = std::string(name);
-  return sets_.back();
+  DataSetReport& set = sets_.emplace_back();
+  set.name = std::string(name);
+  set.place = absl::StrCat("train.", name);
+  return set;
+}
+
+absl::Status check_hashed_columns(const HashedColumns& trained, const DataReport& report) {
+  for (const DataSetReport& set : report.sets()) {
+    RETURN_IF_ERROR(check_hashed_columns(trained, set.hashed_columns), set.place);
+  }
+  return absl::OkStatus();
 }
 
 std::string to_string(const DataSetReport& set) {

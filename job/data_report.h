@@ -6,26 +6,30 @@
 #include <deque>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "io/files/bad_files.h"
+#include "io/hashed_columns.h"
 
 namespace millrace {
 
 // The training data or one evaluation set.
 struct DataSetReport {
   std::string name;            // "train_data", or "eval_data" and the set's name in quotes
+  std::string place;           // in errors: "train." and the name, or the flag that names the data
   bool in_windows = false;     // how much there is, is not known then
   bool is_registered = false;  // neither is it of a registered dataset
   int64_t files = 0;           // those that were left out included
   int64_t rows = 0;            // of all ranks, before split and sample
   BadFiles bad_files;
+  HashedColumns hashed_columns = {};  // none of windows and of a registered dataset: not known
 };
 
 // Filled while the parts of a trainer are made; bad files of windows are added while it runs. Must
 // outlive the trainer.
 class DataReport {
  public:
-  // The reference stays valid as long as the report.
+  // Sets name and place. The reference stays valid as long as the report.
   DataSetReport& add(absl::string_view name);
   const std::deque<DataSetReport>& sets() const { return sets_; }
 
@@ -38,6 +42,10 @@ class DataReport {
   std::deque<DataSetReport> sets_;
   bool gave_up_ = false;
 };
+
+// Compares the columns of all sets with those of training. Errors: those of
+// check_hashed_columns(HashedColumns, HashedColumns), beginning with the place of the set.
+absl::Status check_hashed_columns(const HashedColumns& trained, const DataReport& report);
 
 // Returns `train_data: 3 files, 12000 rows; 1 file left out as bad data: b.csv`.
 std::string to_string(const DataSetReport& set);

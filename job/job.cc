@@ -147,6 +147,7 @@ class JobBuilder {
     RETURN_IF_ERROR(set_step_size());
     ASSIGN_OR_RETURN(parts_.train_data, open_train_data(), "train.train_data");
     RETURN_IF_ERROR(open_evaluation_sets());
+    RETURN_IF_ERROR(check_hashed_columns(report_.sets().front().hashed_columns, report_));
     RETURN_IF_ERROR(find_empty_evaluation_sets());
     if (config_.run().evaluation().enabled()) RETURN_IF_ERROR(open_paired_sets());
     RETURN_IF_ERROR(make_model());
@@ -210,12 +211,14 @@ class JobBuilder {
                        open_mixed_dataset(dataset_options(data, &report)));
       report.files = mixed->file_count();
       report.rows = mixed->rows();
+      report.hashed_columns = mixed->hashed_columns();
       return mixed;
     }
     ASSIGN_OR_RETURN(std::unique_ptr<BatchDataset> dataset,
                      open_dataset(dataset_options(data, &report)));
     report.files = static_cast<int64_t>(dataset->files().size());
     report.rows = dataset->rows();
+    report.hashed_columns = dataset->hashed_columns();
     return dataset;
   }
 

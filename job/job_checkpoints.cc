@@ -23,6 +23,7 @@
 #include "distributed/agreed_result.h"
 #include "embedding/embedding_collection.h"
 #include "framework/trainer.h"
+#include "job/data_report.h"
 #include "job/output_hook.h"
 #include "proto/config_fingerprint.h"
 #include "proto/config_reader.h"
@@ -239,7 +240,8 @@ ModelWeights default_weights(const TrainConfig& train) {
 
 absl::StatusOr<LoadedModel> load_model(const TrainConfig& train, FileSystem& files,
                                        const std::string& path, ModelWeights weights,
-                                       Trainer& trainer, bool print, Collectives* ranks) {
+                                       Trainer& trainer, bool print, Collectives* ranks,
+                                       const DataReport* data) {
   ThreadPool threads(kReadThreads);
   ASSIGN_OR_RETURN(const auto vocabularies, find_vocabularies(train, files));
   LoadedModel model;
@@ -249,8 +251,13 @@ absl::StatusOr<LoadedModel> load_model(const TrainConfig& train, FileSystem& fil
     target.average = nullptr;
     LoadedState loaded;
     const UseChain read = [&](CheckpointChain chain) -> absl::Status {
-      RETURN_IF_ERROR(name_path(check_vocabularies(chain.back()->manifest(), vocabularies),
-                                chain.back()->directory()));
+      const CheckpointManifest& manifest = chain.back()->manifest();
+      RETURN_IF_ERROR(
+          name_path(check_vocabularies(manifest, vocabularies), chain.back()->directory()));
+      if (data != nullptr) {
+        RETURN_IF_ERROR(name_path(check_hashed_columns(manifest.train_columns(), *data),
+                                  chain.back()->directory()));
+      }
       ASSIGN_OR_RETURN(loaded, read_model(chain, target, threads, weights));
       return absl::OkStatus();
     };

@@ -20,6 +20,7 @@
 
 namespace millrace {
 
+class DataReport;
 class Trainer;
 
 // OUTPUT_DIR/checkpoints.
@@ -66,14 +67,17 @@ struct LoadedModel {
 // every byte that is read is right. `print`: whether to log which one it is, and what was passed
 // over.
 // `weights`: what dense parameters are read from. `ranks`: those of the trainer, which all call
-// this at the same point and load the same checkpoint, each its rows; null: there is one rank. What
-// the checkpoint was saved without comes from train.model_bank. Errors: NotFound; DataLoss for a
-// damaged one; InvalidArgument listing how another model differs, naming vocabularies of `train`
-// that are not what they were, or what was not saved and nothing gives; FailedPrecondition for
-// averages of a checkpoint that has none; those of StateLoader.
+// this at the same point and load the same checkpoint, each its rows; null: there is one rank.
+// `data`: the data that the model is used on; null: none. What the checkpoint was saved without
+// comes from train.model_bank. Errors: NotFound; DataLoss for a damaged one; InvalidArgument
+// listing how another model differs, naming vocabularies of `train` that are not what they were,
+// columns of `data` that held text in training and now numbers or the reverse, or what was not
+// saved and nothing gives; FailedPrecondition for averages of a checkpoint that has none; those of
+// StateLoader.
 absl::StatusOr<LoadedModel> load_model(const TrainConfig& train, FileSystem& files,
                                        const std::string& path, ModelWeights weights,
-                                       Trainer& trainer, bool print, Collectives* ranks = nullptr);
+                                       Trainer& trainer, bool print, Collectives* ranks = nullptr,
+                                       const DataReport* data = nullptr);
 
 }  // namespace millrace
 

@@ -32,7 +32,7 @@ absl::StatusOr<Collectives*> make_model_evaluator(const ModelFlags& flags, const
   const absl::StatusOr<LoadedModel> loaded =
       load_model(config.train(), files, flags.checkpoint,
                  chosen_weights(flags.weights, config.train()), *trainer,
-                 /*print=*/ranks.rank == 0, &others);
+                 /*print=*/ranks.rank == 0, &others, resources.data);
   if (!loaded.ok()) {
     const absl::Status status = annotate(loaded.status(), "--checkpoint");
     others.fail(status);

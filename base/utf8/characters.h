@@ -13,6 +13,10 @@ inline bool continues_character(char byte) {
   return (static_cast<unsigned char>(byte) & 0xc0) == 0x80;
 }
 
+// Returns true if `text` is UTF-8 without overlong forms, surrogates and code points above
+// U+10FFFF.
+bool is_utf8(absl::string_view text);
+
 // Returns the number of characters (code points) of `text`. A terminal needs one column for a
 // Latin, Greek or Cyrillic letter. In bytes that are not UTF-8, each one counts for which
 // continues_character() is false.

@@ -47,8 +47,8 @@ class CheckpointListTest : public testing::Test {
   void make_newer(const std::string& name) {
     const std::string path = at(name + "/manifest.json");
     ASSERT_OK_AND_ASSIGN(std::string text, read_file(files_, path));
-    const std::string version = "\"format_version\": 2";
-    text.replace(text.find(version), version.size(), "\"format_version\": 3");
+    const std::string version = "\"format_version\": 3";
+    text.replace(text.find(version), version.size(), "\"format_version\": 4");
     const std::string start = "{\n \"digest\": \"";
     text.replace(start.size(), 32, std::string(32, '0'));
     text.replace(start.size(), 32, format_digest(xxh3_128(text)));
@@ -156,7 +156,7 @@ TEST_F(CheckpointListTest, ANewerFormatAndADiskThatFailsArePassedOverByNobody) {
   for (const Check check : {Check::kQuick, Check::kFull}) {
     EXPECT_THAT(newest(check),
                 StatusIs(absl::StatusCode::kUnimplemented,
-                         AllOf(HasSubstr(at("step-00000002")), HasSubstr("format version 3"))));
+                         AllOf(HasSubstr(at("step-00000002")), HasSubstr("format version 4"))));
   }
   save({.step = 3});
   EXPECT_OK(newest(Check::kFull)) << "older than what is found";

@@ -24,6 +24,7 @@ std::string shared_part(const CheckpointManifest& manifest) {
   shared.mutable_progress()->clear_elapsed_seconds();
   shared.clear_referred_files();
   shared.clear_best();
+  shared.clear_train_columns();
   for (Table& table : *shared.mutable_tables()) {
     table.clear_rows();
     table.clear_omitted_rows();

@@ -13,7 +13,7 @@
 
 namespace millrace {
 
-inline constexpr int kCheckpointFormatVersion = 2;
+inline constexpr int kCheckpointFormatVersion = 3;
 inline constexpr int64_t kMaxManifestBytes = 256 << 20;
 // The longest chain of deltas.
 inline constexpr int kMaxDeltaDepth = 1000;

@@ -85,6 +85,7 @@ class Checker {
     RETURN_IF_ERROR(check_ranks());
     RETURN_IF_ERROR(check_left_out());
     RETURN_IF_ERROR(check_referred_files());
+    RETURN_IF_ERROR(check_train_columns());
     return check_table_files();
   }
 
@@ -286,6 +287,22 @@ class Checker {
       previous = file.path();
       if (file.size() < 0) return refuse("file ", file.path(), " has a negative size");
       RETURN_IF_ERROR(check_digest(file.digest(), file.path()));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status check_train_columns() {
+    if (manifest_.format_version() < 3 && manifest_.train_columns_size() > 0) {
+      return refuse("train_columns in format version ", manifest_.format_version());
+    }
+    std::string previous;
+    for (const DataIdentity::Column& column : manifest_.train_columns()) {
+      if (column.name() <= previous) {
+        return refuse("column \"", column.name(), "\" after \"", previous, "\"");
+      }
+      previous = column.name();
+      if (column.cells() != DataIdentity::UNKNOWN_CELLS) continue;
+      return refuse("the cells of column \"", column.name(), "\" are not known");
     }
     return absl::OkStatus();
   }

@@ -120,7 +120,7 @@ TEST(ManifestTest, ReadsBackWhatWasWritten) {
   ASSERT_OK_AND_ASSIGN(const CheckpointManifest manifest, parse_manifest(text));
   CheckpointManifest expected = small_manifest();
   expected.set_digest(manifest.digest());
-  expected.set_format_version(2);
+  expected.set_format_version(3);
   EXPECT_EQ(manifest.DebugString(), expected.DebugString());
   EXPECT_EQ(total_bytes(manifest), 30 + 108 + 3 + 248 + 224);
   EXPECT_TRUE(has_part(manifest, CheckpointManifest::ROWS));
@@ -177,12 +177,12 @@ TEST(ManifestTest, UnknownFieldsAndBadJsonAreRefused) {
 
 TEST(ManifestTest, NewerVersionsAreNamedWhateverElseTheyHold) {
   const std::string newer = absl::StrReplaceAll(
-      small_text(), {{"\"format_version\": 2", "\"format_version\": 3,\n \"more\": {\"x\": [1]}"}});
+      small_text(), {{"\"format_version\": 3", "\"format_version\": 4,\n \"more\": {\"x\": [1]}"}});
   EXPECT_THAT(parse_manifest(with_digest(newer)),
-              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("format version 3 of test")));
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("format version 4 of test")));
   EXPECT_THAT(parse_manifest(newer), StatusIs(kDataLoss)) << "damage comes first";
   const std::string zero =
-      absl::StrReplaceAll(small_text(), {{"\"format_version\": 2", "\"format_version\": 0"}});
+      absl::StrReplaceAll(small_text(), {{"\"format_version\": 3", "\"format_version\": 0"}});
   EXPECT_THAT(parse_manifest(with_digest(zero)), StatusIs(kDataLoss));
 }
 
@@ -191,7 +191,7 @@ TEST(ManifestTest, VersionOneIsReadAndHasNoDigestOfTablesState) {
     const absl::StatusOr<std::string> text = format_manifest(manifest);
     EXPECT_OK(text);
     return with_digest(
-        absl::StrReplaceAll(*text, {{"\"format_version\": 2", "\"format_version\": 1"}}));
+        absl::StrReplaceAll(*text, {{"\"format_version\": 3", "\"format_version\": 1"}}));
   };
   ASSERT_OK_AND_ASSIGN(const CheckpointManifest old, parse_manifest(first(small_manifest())));
   EXPECT_EQ(old.format_version(), 1);
@@ -203,6 +203,29 @@ TEST(ManifestTest, VersionOneIsReadAndHasNoDigestOfTablesState) {
               StatusIs(kDataLoss, HasSubstr("state that is not there")));
   manifest.mutable_tables(0)->set_state_digest("x");
   EXPECT_THAT(format_manifest(manifest), StatusIs(kInvalid));
+}
+
+TEST(ManifestTest, ColumnsOfTrainingAreInOrderAndKnown) {
+  CheckpointManifest manifest = small_manifest();
+  for (const char* name : {"item", "user"}) {
+    DataIdentity::Column& column = *manifest.add_train_columns();
+    column.set_name(name);
+    column.set_cells(DataIdentity::TEXT);
+    column.set_file("a.csv");
+  }
+  ASSERT_OK_AND_ASSIGN(const std::string text, format_manifest(manifest));
+  ASSERT_OK_AND_ASSIGN(const CheckpointManifest read, parse_manifest(text));
+  ASSERT_EQ(read.train_columns_size(), 2);
+  EXPECT_EQ(read.train_columns(1).DebugString(), manifest.train_columns(1).DebugString());
+  const std::string second =
+      absl::StrReplaceAll(text, {{"\"format_version\": 3", "\"format_version\": 2"}});
+  EXPECT_THAT(parse_manifest(with_digest(second)),
+              StatusIs(kDataLoss, HasSubstr("train_columns in format version 2")));
+  manifest.mutable_train_columns(0)->clear_cells();
+  EXPECT_THAT(format_manifest(manifest), StatusIs(kInvalid, HasSubstr("cells of column \"item\"")));
+  manifest.mutable_train_columns()->SwapElements(0, 1);
+  EXPECT_THAT(format_manifest(manifest),
+              StatusIs(kInvalid, HasSubstr("column \"item\" after \"user\"")));
 }
 
 TEST(ManifestTest, TextsMustBeUtf8) {

@@ -29,6 +29,7 @@ absl::StatusOr<StateWriter> StateWriter::create(FrozenState state,
   *writer.manifest_.mutable_progress() = to_manifest(state.shared.progress());
   if (state.shared.finished()) writer.manifest_.set_finished(true);
   *writer.manifest_.mutable_referred_files() = state.shared.began_with();
+  *writer.manifest_.mutable_train_columns() = state.shared.train_data().column();
   if (state.shared.has_best()) *writer.manifest_.mutable_best() = state.shared.best();
   if (options.base.has_value()) *writer.manifest_.mutable_base() = *options.base;
   writer.manifest_.add_parts(CheckpointManifest::DENSE);

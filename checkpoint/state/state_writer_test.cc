@@ -43,11 +43,16 @@ class StateWriterTest : public testing::Test {
 TEST_F(StateWriterTest, TheManifestSaysWhatThereIs) {
   TrainState state = state_.state();
   state.shared.set_finished(true);
+  DataIdentity::Column& column = *state.shared.mutable_train_data()->add_column();
+  column.set_name("user");
+  column.set_cells(DataIdentity::TEXT);
   ASSERT_OK(write_state(files_, "c", state));
   ASSERT_OK_AND_ASSIGN(const auto reader, CheckpointReader::open(files_, kSaved));
   const CheckpointManifest& manifest = reader->manifest();
   EXPECT_EQ(manifest.parts_size(), 6);
   EXPECT_TRUE(manifest.finished());
+  ASSERT_EQ(manifest.train_columns_size(), 1);
+  EXPECT_EQ(manifest.train_columns(0).DebugString(), column.DebugString());
   EXPECT_FALSE(manifest.has_base());
   EXPECT_EQ(manifest.progress().examples(), 20);
   ASSERT_EQ(manifest.tables_size(), 2);

@@ -66,16 +66,20 @@ TrainState TrainerState::for_model_bank() const {
 }
 
 absl::Status TrainerState::find_data_identity() {
-  if (data_identity_.has_value() || parts_.train_data == nullptr) return absl::OkStatus();
+  const bool has_files = data_identity_.has_value() && data_identity_->file_size() > 0;
+  if (has_files || parts_.train_data == nullptr) return absl::OkStatus();
   ASSIGN_OR_RETURN(data_identity_, parts_.train_data->identity(), "the training data");
   return absl::OkStatus();
 }
 
-// A position in other data means nothing.
+// A position in other data means nothing, and with another type of its cells no row is found again.
 absl::Status TrainerState::check_data(const LoadedState& loaded, std::vector<std::string>* notes) {
   if (!loaded.shared.has_train_data()) return absl::OkStatus();
   RETURN_IF_ERROR(find_data_identity());
   if (!data_identity_.has_value()) return absl::OkStatus();
+  RETURN_IF_ERROR(
+      check_hashed_columns(loaded.shared.train_data().column(), data_identity_->column()),
+      "train.train_data");
   const std::vector<std::string> lines =
       data_differences(loaded.shared.train_data(), *data_identity_);
   if (lines.empty()) return absl::OkStatus();
@@ -95,9 +99,12 @@ absl::StatusOr<TrainState> TrainerState::capture(const SavePoint* point) {
   *state.shared.mutable_began_with() = began_with_;
   parts_.evaluations.save(&state.shared);
   parts_.best.save(&state.shared);
+  HashedColumns columns = restored_columns_;
+  if (data_identity_.has_value()) update_hashed_columns(data_identity_->column(), &columns);
   if (data_identity_.has_value() && data_identity_->file_size() > 0) {
     *state.shared.mutable_train_data() = *data_identity_;
   }
+  if (!columns.empty()) *state.shared.mutable_train_data()->mutable_column() = columns;
   ASSIGN_OR_RETURN(*state.shared.mutable_object(), save_states(holders(StatePlacement::kOnce)));
   ASSIGN_OR_RETURN(*state.rank.mutable_object(), save_states(holders(StatePlacement::kPerRank)));
   ASSIGN_OR_RETURN(*state.rank.mutable_hook(), save_states(parts_.hooks.state_holders()));
@@ -189,6 +196,7 @@ absl::Status TrainerState::restore(LoadedState loaded, std::vector<std::string>*
   parts_.evaluations.restore(loaded.shared);
   parts_.best.restore(loaded.shared, &found);
   began_with_ = loaded.shared.began_with();
+  restored_columns_ = loaded.shared.train_data().column();
   notes->insert(notes->end(), found.begin(), found.end());
   return absl::OkStatus();
 }

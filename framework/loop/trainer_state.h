@@ -21,6 +21,7 @@
 #include "framework/report/reporter.h"
 #include "framework/request_queue.h"
 #include "io/dataset.h"
+#include "io/hashed_columns.h"
 #include "optim/dense_optimizer.h"
 #include "optim/moving_average.h"
 #include "proto/checkpoint_manifest.pb.h"
@@ -89,7 +90,10 @@ class TrainerState {
 
   const Parts parts_;
   std::vector<NamedObject> objects_;
-  std::optional<DataIdentity> data_identity_;  // none until it is needed: finding it reads files
+  // None until it is needed: finding it reads files. Without files it is looked up again, since a
+  // stream knows the columns of the windows that were opened.
+  std::optional<DataIdentity> data_identity_;
+  HashedColumns restored_columns_;  // of the data of earlier runs
   ReferredFiles began_with_;
 };
 

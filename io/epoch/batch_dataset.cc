@@ -61,8 +61,11 @@ absl::StatusOr<std::optional<Batch>> BatchDataset::next() { return run_.next(); 
 
 absl::StatusOr<DataIdentity> BatchDataset::identity() const {
   const DatasetOptions& options = source_->options();
-  return data_identity(*options.files, files(),
-                       /*may_be_missing=*/options.data.bad_data() == DataConfig::SKIP);
+  ASSIGN_OR_RETURN(DataIdentity identity,
+                   data_identity(*options.files, files(),
+                                 /*may_be_missing=*/options.data.bad_data() == DataConfig::SKIP));
+  *identity.mutable_column() = hashed_columns();
+  return identity;
 }
 
 void BatchDataset::cancel() { run_.cancel(); }

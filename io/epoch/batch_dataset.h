@@ -15,6 +15,7 @@
 #include "io/epoch/dataset_options.h"
 #include "io/epoch/epoch_source.h"
 #include "io/epoch/open_run.h"
+#include "io/hashed_columns.h"
 #include "io/names_files.h"
 
 namespace millrace {
@@ -45,6 +46,7 @@ class BatchDataset : public Dataset, public NamesFiles {
     return count_rows(source_->begin(cursor.epoch).rows_left) - count_rows(cursor.rows_left());
   }
   const std::vector<std::string>& files() const { return source_->files(); }
+  const HashedColumns& hashed_columns() const { return source_->blocks().hashed_columns(); }
 
  private:
   friend absl::StatusOr<std::unique_ptr<BatchDataset>> open_dataset(const DatasetOptions& options);

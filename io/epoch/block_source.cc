@@ -7,9 +7,11 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "base/utf8/characters.h"
 #include "io/column_rows.h"
 #include "io/feature/feature_check.h"
 
@@ -75,6 +77,11 @@ absl::StatusOr<std::set<std::string>> missing_features(FileSystem& files, const 
 
 int64_t index_of(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) - names.begin();
+}
+
+// Returns a name for checkpoints, which are JSON.
+std::string as_utf8(const std::string& name) {
+  return is_utf8(name) ? name : absl::CHexEscape(name);
 }
 
 // Leaves of units that lie end to end what is within `rows`.
@@ -175,6 +182,9 @@ absl::Status BlockSource::add_feature(const FeatureConfig& config, const Dataset
   ASSIGN_OR_RETURN(feature.transform,
                    FeatureTransform::create(config, type, labels, *options.files));
   feature.request = add_request({column, feature.transform->reads_as()});
+  const bool is_row_id =
+      config.kind() == FeatureConfig::EXAMPLE_ID || config.kind() == FeatureConfig::GROUP_ID;
+  if (feature.transform->distinguishes_text() && !is_row_id) add_hashed_column(column);
   if (config.has_weight_column()) {
     const int64_t weights = index_of(files_.columns(), config.weight_column());
     const ValueType type = files_.column_types()[weights];
@@ -193,6 +203,17 @@ absl::Status BlockSource::add_feature(const FeatureConfig& config, const Dataset
   }
   features_.push_back(std::move(feature));
   return absl::OkStatus();
+}
+
+void BlockSource::add_hashed_column(int64_t column) {
+  if (!files_.has_values(column)) return;
+  const ValueType type = files_.column_types()[column];
+  HashedColumns added;
+  DataIdentity::Column& entry = *added.Add();
+  entry.set_name(as_utf8(files_.columns()[column]));
+  entry.set_cells(is_number(type) ? DataIdentity::NUMBERS : DataIdentity::TEXT);
+  entry.set_file(as_utf8(base_name(files_.first_path(column))));
+  update_hashed_columns(added, &hashed_columns_);
 }
 
 void BlockSource::find_last_uses() {

@@ -21,6 +21,7 @@
 #include "io/feature/split_filter.h"
 #include "io/files/file_set.h"
 #include "io/files/files_in_use.h"
+#include "io/hashed_columns.h"
 #include "proto/config.pb.h"
 
 namespace millrace {
@@ -38,6 +39,9 @@ class BlockSource {
   int64_t rows() const { return rows_; }  // of all units
   // What Batch::kept holds: for each of FeatureSchema::kept_columns() the type of its values.
   std::vector<ValueType> kept_types() const;
+  // Returns the columns of which the features, but for ids of examples and groups, make other
+  // values of text than of numbers, with the type that they have. Those without values are omitted.
+  const HashedColumns& hashed_columns() const { return hashed_columns_; }
   // Paths of the files that readers are opening or reading now, for NamesFiles.
   std::string files_being_read() const;
 
@@ -64,6 +68,7 @@ class BlockSource {
       : files_(std::move(files)), split_(std::move(split)), sample_(std::move(sample)) {}
   void add_kept_column(const std::string& name, const CsvConfig& csv);
   absl::Status add_feature(const FeatureConfig& config, const DatasetOptions& options);
+  void add_hashed_column(int64_t column);
   int64_t add_request(Request request);
   void find_last_uses();
 
@@ -78,6 +83,7 @@ class BlockSource {
   int64_t rows_ = 0;
   std::vector<Feature> features_;
   std::vector<Request> requests_;
+  HashedColumns hashed_columns_;
   std::vector<int64_t> kept_requests_;  // for each of FeatureSchema::kept_columns()
   mutable FilesInUse in_use_;           // by readers
 };

@@ -52,6 +52,10 @@ class FeatureTransform {
   // type of the column.
   ValueType reads_as() const { return reads_as_; }
 
+  // Returns true if the transforms make other ids of text than of the integers that it spells: the
+  // first one, but for missing_values, is hash, multi_hash or a registered one that takes both.
+  bool distinguishes_text() const { return distinguishes_text_; }
+
   // Appends the rows as lists of ids. Bad rows: NaN; more or fewer weights than ids; weights that
   // are not finite; a number with a fraction, or of 2^53 or more, where integers are needed.
   absl::Status append_ids(const FeatureInput& input, IdColumn* out) const;
@@ -107,6 +111,7 @@ class FeatureTransform {
                              float* out) const;
 
   bool wants_ids_ = false;
+  bool distinguishes_text_ = false;
   LabelRange labels_ = LabelRange::kAny;  // kAny for other kinds of feature
   bool masks_ = false;  // whether a missing number is not-a-number: the default is
   bool has_default_ = false;

@@ -48,6 +48,17 @@ MILLRACE_REGISTER_TRANSFORM(reciprocal, "1 / x", [](const CustomConfig&) {
 MILLRACE_REGISTER_TRANSFORM(omitting, "1 / x without zeros",
                             [](const CustomConfig&) { return std::make_unique<Reciprocal>(true); });
 
+// The number of values in the row is not changed, nor are ids of integers.
+class TextOrIntegers : public Transform {
+ public:
+  Takes takes() const override { return Takes::kTextOrIntegers; }
+  absl::Status apply(const FeatureInput&, FeatureValues*) const override {
+    return absl::OkStatus();
+  }
+};
+MILLRACE_REGISTER_TRANSFORM(text_or_integers, "takes both",
+                            [](const CustomConfig&) { return std::make_unique<TextOrIntegers>(); });
+
 // Makes one id of each number, and then the form wrong in the way that the test set last.
 using Break = void (*)(FeatureValues& values);
 Break& break_form() {
@@ -203,6 +214,31 @@ TEST(FeatureTransformTest, HashOfTextThenModulo) {
                                                   texts({{"a"}, {}, {"b", "c"}})));
   EXPECT_THAT(hashed.values, ElementsAre(murmur_hash_64a("a", 3) % 10, murmur_hash_64a("b", 3) % 10,
                                          murmur_hash_64a("c", 3) % 10));
+}
+
+TEST(FeatureTransformTest, SaysWhetherTextHasOtherIdsThanIntegers) {
+  MemoryFileSystem files;
+  files.put("words", "1\n2\n");
+  const std::vector<std::pair<std::string, bool>> cases = {
+      {"", false},
+      {"transform { hash {} }", true},
+      {"transform { multi_hash { count: 2 divisor: 9 } }", true},
+      {"transform { missing_values { text: 'NA' } } transform { hash {} }", true},
+      {"transform { modulo { divisor: 9 } } transform { hash {} }", false},
+      {"transform { cast {} } transform { hash {} }", false},
+      {"transform { vocabulary { path: 'words' } }", false},
+      {"transform { is_missing {} }", false},
+      {"transform { custom { name: 'text_or_integers' } }", true},
+      {"transform { custom { name: 'reciprocal' } } transform { cast {} }", false}};
+  for (const auto& [transforms, expected] : cases) {
+    FeatureConfig config;
+    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString("name: 'x' " + transforms, &config));
+    for (const ValueType column : {ValueType::kInt64, ValueType::kText}) {
+      ASSERT_OK_AND_ASSIGN(const FeatureTransform transform,
+                           FeatureTransform::create(config, column, LabelRange::kAny, files));
+      EXPECT_EQ(transform.distinguishes_text(), expected) << transforms;
+    }
+  }
 }
 
 TEST(FeatureTransformTest, AppendsUnitAfterUnit) {

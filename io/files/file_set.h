@@ -50,6 +50,8 @@ class FileSet {
   std::vector<ValueType> column_types() const;
   // Returns SetColumn::has_values() of a column.
   bool has_values(int64_t column) const { return set_columns_[column].has_values(); }
+  // Returns SetColumn::path() of a column.
+  const std::string& first_path(int64_t column) const { return set_columns_[column].path(); }
   // For each file the rows of each row group.
   const std::vector<std::vector<int64_t>>& group_rows() const { return group_rows_; }
   // The number of a group's first row in its file.

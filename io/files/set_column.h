@@ -31,6 +31,8 @@ class SetColumn {
   ValueType type() const { return type_; }
   // Returns false if no file has values.
   bool has_values() const { return !path_.empty(); }
+  // Returns the path of the first file with values; "" if no file has any.
+  const std::string& path() const { return path_; }
   // Returns true if one file has integers and another one floating-point numbers.
   bool is_mixed() const { return has_integers_ && type_ == ValueType::kDouble; }
   // Returns false if the type is one that is not read.

@@ -274,7 +274,14 @@ absl::StatusOr<DataIdentity> MixedDataset::identity() const {
                       /*may_be_missing=*/source->options().data.bad_data() == DataConfig::SKIP));
     all.MergeFrom(own);
   }
+  *all.mutable_column() = hashed_columns();
   return all;
+}
+
+HashedColumns MixedDataset::hashed_columns() const {
+  std::vector<HashedColumns> columns;
+  for (const auto& source : sources_) columns.push_back(source->blocks().hashed_columns());
+  return common_hashed_columns(columns);
 }
 
 int64_t MixedDataset::file_count() const {

@@ -15,6 +15,7 @@
 #include "io/epoch/dataset_options.h"
 #include "io/epoch/epoch_source.h"
 #include "io/epoch/open_run.h"
+#include "io/hashed_columns.h"
 #include "io/names_files.h"
 
 namespace millrace {
@@ -47,6 +48,8 @@ class MixedDataset : public Dataset, public NamesFiles {
   int64_t rows() const;
   int64_t rows_done(const Cursor& cursor) const;
   int64_t file_count() const;  // of all sources
+  // Returns those of the sources, without columns of which the sources differ.
+  HashedColumns hashed_columns() const;
 
  private:
   friend absl::StatusOr<std::unique_ptr<MixedDataset>> open_mixed_dataset(

@@ -364,6 +364,23 @@ TEST_F(MixedDatasetTest, ExampleIdsOfFilesOfAllSources) {
   EXPECT_EQ(identity.file_size(), 4);
 }
 
+TEST_F(MixedDatasetTest, TypesOfHashedColumnsAreThoseThatAllSourcesHave) {
+  TrainConfig features;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      "feature { name: 'label' kind: LABEL } feature { name: 'i1' transform { hash {} } } "
+      "feature { name: 'id' transform { hash {} } }",
+      &features));
+  options_.schema = *FeatureSchema::create(features);
+  add_source(30, 1);
+  add_source(30, 1, "data { csv { hexadecimal: 'id' } }");
+  ASSERT_OK_AND_ASSIGN(const auto data, open_mixed_dataset(options_));
+  ASSERT_OK_AND_ASSIGN(const DataIdentity identity, data->identity());
+  ASSERT_EQ(identity.column_size(), 1);
+  EXPECT_EQ(identity.column(0).name(), "i1");
+  EXPECT_EQ(identity.column(0).cells(), DataIdentity::TEXT);
+  EXPECT_EQ(identity.column(0).file(), "1000.csv");
+}
+
 TEST_F(MixedDatasetTest, BadExamplesOfAllSourcesAreCounted) {
   add_source(200, 1, "data { bad_data: SKIP max_bad_fraction: 0.1 }");
   add_source(200, 1, "data { bad_data: SKIP max_bad_fraction: 0.1 }");

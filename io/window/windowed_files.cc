@@ -430,6 +430,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> WindowedFiles::open_window_again() {
 template <typename Data>
 absl::Status WindowedFiles::begin(const WindowPosition& position, std::unique_ptr<Data> data) {
   if (data->rows() == 0) return absl::OkStatus();
+  update_hashed_columns(data->hashed_columns(), &hashed_columns_);
   if (sought_.empty()) {
     RETURN_IF_ERROR(data->start_epoch(position.index()));
   } else {
@@ -481,6 +482,12 @@ std::vector<std::string> WindowedFiles::upcoming_files() {
     files.insert(files.end(), own.begin(), own.end());
   }
   return files;
+}
+
+absl::StatusOr<DataIdentity> WindowedFiles::identity() const {
+  DataIdentity identity;
+  *identity.mutable_column() = hashed_columns_;
+  return identity;
 }
 
 void WindowedFiles::cancel() {

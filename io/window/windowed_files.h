@@ -18,6 +18,7 @@
 #include "base/mutex.h"
 #include "io/dataset.h"
 #include "io/epoch/dataset_options.h"
+#include "io/hashed_columns.h"
 #include "io/names_files.h"
 #include "io/window/window_stream.h"
 #include "io/windowed_dataset.h"
@@ -59,6 +60,9 @@ class WindowedFiles : public WindowedDataset, public NamesFiles {
   absl::StatusOr<WindowState> next_window() override;
   absl::StatusOr<std::unique_ptr<Dataset>> open_window_again() override;
   std::vector<std::string> upcoming_files() override;
+  // Returns no files, and the columns of the windows that were opened (DataIdentity.column), each
+  // as the last window with values has it.
+  absl::StatusOr<DataIdentity> identity() const override;
   void cancel() override;
   std::string files_being_read() const override;
 
@@ -105,11 +109,12 @@ class WindowedFiles : public WindowedDataset, public NamesFiles {
   const WindowedFilesOptions options_;
   std::vector<Part> parts_;
   int64_t epoch_ = 0;
-  WindowPosition position_;     // of the last window; where a stream begins: without an index
-  std::string position_bytes_;  // the same
-  std::vector<Cursor> sought_;  // the next window is position_ again, from there
-  bool is_new_ = false;         // the open window: nobody has seen it
-  int64_t examples_done_ = 0;   // in the open window, before this run
+  WindowPosition position_;       // of the last window; where a stream begins: without an index
+  std::string position_bytes_;    // the same
+  std::vector<Cursor> sought_;    // the next window is position_ again, from there
+  bool is_new_ = false;           // the open window: nobody has seen it
+  int64_t examples_done_ = 0;     // in the open window, before this run
+  HashedColumns hashed_columns_;  // of the windows that were opened
   // What is waited for.
   std::optional<absl::Time> waits_since_;
   absl::Duration last_said_ = absl::ZeroDuration();  // the clock's elapsed()

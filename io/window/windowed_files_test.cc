@@ -127,6 +127,30 @@ class ListedFiles : public WindowSource {
 };
 MILLRACE_REGISTER_WINDOW_SOURCE(listed_files, "files that a list names", &ListedFiles::create);
 
+// Of a later window they may be others.
+TEST_F(WindowedFilesTest, KnowsTheTypeOfHashedColumnsOfTheLastWindow) {
+  WindowedFilesOptions own = options();
+  TrainConfig features;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      "feature { name: 'label' kind: LABEL } feature { name: 'id' transform { hash {} } }",
+      &features));
+  own.dataset.schema = *FeatureSchema::create(features);
+  const auto data = open(own);
+  ASSERT_OK(data->start_epoch(0));
+  ASSERT_OK_AND_ASSIGN(DataIdentity identity, data->identity());
+  EXPECT_EQ(identity.column_size(), 0) << "no window was opened";
+  for (const std::string name : {"a.csv", "b.csv"}) {
+    put(name, 0, 5);
+    ASSERT_OK(data->next_window().status());
+    ASSERT_OK_AND_ASSIGN(identity, data->identity());
+    EXPECT_EQ(identity.file_size(), 0);
+    ASSERT_EQ(identity.column_size(), 1);
+    EXPECT_EQ(identity.column(0).name(), "id");
+    EXPECT_EQ(identity.column(0).cells(), DataIdentity::TEXT);
+    EXPECT_EQ(identity.column(0).file(), name);
+  }
+}
+
 TEST_F(WindowedFilesTest, ARegisteredSourceGoesOnFromItsState) {
   for (int i = 0; i < 4; ++i) put(absl::StrCat("f", i), 20 * i, 11 + i);
   const WindowedFilesOptions listed = options_of(

@@ -215,7 +215,7 @@ TEST_F(CheckpointCommandTest, WhatIsWrongWithOne) {
 TEST_F(CheckpointCommandTest, ANewerFormat) {
   const std::string file = absl::StrCat(kFirst, "/manifest.json");
   std::string text = read(file);
-  const std::string version = "\"format_version\": 2";
+  const std::string version = "\"format_version\": 3";
   text.replace(text.find(version), version.size(), "\"format_version\": 9");
   text.replace(14, 32, 32, '0');
   text.replace(14, 32, format_digest(xxh3_128(text)));

@@ -156,6 +156,16 @@ Json referred_json(const Manifest& manifest) {
   return files;
 }
 
+Json train_columns_json(const Manifest& manifest) {
+  Json columns = Json::array();
+  for (const DataIdentity::Column& column : manifest.train_columns()) {
+    columns.push_back({{"name", column.name()},
+                       {"cells", lower(DataIdentity::Cells_Name(column.cells()))},
+                       {"file", column.file()}});
+  }
+  return columns;
+}
+
 Json best_json(const Manifest& manifest) {
   if (!manifest.has_best()) return nullptr;
   const Manifest::BestScore& best = manifest.best();
@@ -364,18 +374,29 @@ std::string show_json(const CheckpointReader& checkpoint) {
   const Manifest& manifest = checkpoint.manifest();
   Json digests = Json::object();
   for (const auto& digest : manifest.content_digests()) digests[digest.name()] = digest.digest();
-  const Json json = {
-      {"path", checkpoint.directory()},        {"format_version", manifest.format_version()},
-      {"digest", manifest.digest()},           {"producer", manifest.producer()},
-      {"created", manifest.created()},         {"progress", progress_json(manifest.progress())},
-      {"finished", manifest.finished()},       {"world_size", manifest.world_size()},
-      {"parts", part_names(manifest)},         {"left_out", left_out_json(manifest)},
-      {"base", base_json(manifest)},           {"metrics", metrics_json(manifest)},
-      {"best", best_json(manifest)},           {"content_digest", combined_digest(manifest)},
-      {"content_digests", std::move(digests)}, {"size", total_bytes(manifest)},
-      {"tables", tables_json(manifest)},       {"tensors", tensors_json(manifest)},
-      {"files", files_json(manifest)},         {"referred_files", referred_json(manifest)},
-      {"fingerprint", manifest.fingerprint()}, {"config", manifest.config()}};
+  const Json json = {{"path", checkpoint.directory()},
+                     {"format_version", manifest.format_version()},
+                     {"digest", manifest.digest()},
+                     {"producer", manifest.producer()},
+                     {"created", manifest.created()},
+                     {"progress", progress_json(manifest.progress())},
+                     {"finished", manifest.finished()},
+                     {"world_size", manifest.world_size()},
+                     {"parts", part_names(manifest)},
+                     {"left_out", left_out_json(manifest)},
+                     {"base", base_json(manifest)},
+                     {"metrics", metrics_json(manifest)},
+                     {"best", best_json(manifest)},
+                     {"content_digest", combined_digest(manifest)},
+                     {"content_digests", std::move(digests)},
+                     {"size", total_bytes(manifest)},
+                     {"tables", tables_json(manifest)},
+                     {"tensors", tensors_json(manifest)},
+                     {"files", files_json(manifest)},
+                     {"referred_files", referred_json(manifest)},
+                     {"train_columns", train_columns_json(manifest)},
+                     {"fingerprint", manifest.fingerprint()},
+                     {"config", manifest.config()}};
   return dump(json);
 }
 
