@@ -21,6 +21,10 @@ DataSetReport& DataReport::add(absl::string_view name) {
   return set;
 }
 
+std::string DataReport::name_of(absl::string_view evaluation_set) {
+  return absl::StrCat("eval_data \"", evaluation_set, "\"");
+}
+
 absl::Status check_hashed_columns(const HashedColumns& trained, const DataReport& report) {
   for (const DataSetReport& set : report.sets()) {
     RETURN_IF_ERROR(check_hashed_columns(trained, set.hashed_columns), set.place);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -22,6 +23,7 @@ struct DataSetReport {
   int64_t files = 0;           // those that were left out included
   int64_t rows = 0;            // of all ranks, before split and sample
   BadFiles bad_files;
+  std::vector<std::string> missing_labels = {};  // for which the files of a plain set have no column
   HashedColumns hashed_columns = {};  // none of windows and of a registered dataset: not known
 };
 
@@ -32,6 +34,8 @@ class DataReport {
   // Sets name and place. The reference stays valid as long as the report.
   DataSetReport& add(absl::string_view name);
   const std::deque<DataSetReport>& sets() const { return sets_; }
+  // Returns DataSetReport::name of an evaluation set.
+  static std::string name_of(absl::string_view evaluation_set);
 
   // Returns true if a source was given up while it was looked at: threads may hang in it, though
   // there is no trainer yet (DataWatch::gave_up).

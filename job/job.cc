@@ -218,6 +218,7 @@ class JobBuilder {
                      open_dataset(dataset_options(data, &report)));
     report.files = static_cast<int64_t>(dataset->files().size());
     report.rows = dataset->rows();
+    report.missing_labels = dataset->missing_labels();
     report.hashed_columns = dataset->hashed_columns();
     return dataset;
   }
@@ -251,7 +252,7 @@ class JobBuilder {
   absl::Status open_paired_sets() {
     for (const EvaluationSetConfig& set : config_.train().eval_data()) {
       if (!set.data().has_windows()) continue;
-      const std::string name = absl::StrCat("eval_data \"", set.name(), "\"");
+      const std::string name = DataReport::name_of(set.name());
       ASSIGN_OR_RETURN(std::unique_ptr<WindowedDataset> windows, open_windows(set.data(), name),
                        absl::StrCat("train.", name));
       parts_.paired_sets.push_back({set.name(), std::move(windows), metrics_of(set)});
@@ -262,7 +263,7 @@ class JobBuilder {
   absl::Status open_evaluation_sets() {
     for (const EvaluationSetConfig& set : config_.train().eval_data()) {
       if (set.data().has_windows()) continue;
-      const std::string name = absl::StrCat("eval_data \"", set.name(), "\"");
+      const std::string name = DataReport::name_of(set.name());
       ASSIGN_OR_RETURN(std::unique_ptr<Dataset> data, open(set.data(), name),
                        absl::StrCat("train.", name));
       parts_.evaluation_sets.push_back({set.name(), std::move(data), metrics_of(set)});
@@ -303,7 +304,7 @@ class JobBuilder {
       // A part by hash of the example has its first one near the begin.
       const bool may_read_all =
           set.data().has_sample() || set.data().split().by() != SplitConfig::HASH_OF_EXAMPLE;
-      const std::string name = absl::StrCat("eval_data \"", set.name(), "\"");
+      const std::string name = DataReport::name_of(set.name());
       const auto report = std::find_if(report_.sets().begin(), report_.sets().end(),
                                        [&](const DataSetReport& r) { return r.name == name; });
       if (may_read_all && report->rows > kMostRowsBeforeTraining) continue;

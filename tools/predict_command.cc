@@ -213,12 +213,27 @@ class PredictCommand {
   absl::Status predict_sets(PredictionHook& hook) {
     for (const EvaluationSetConfig& set : config_.train().eval_data()) {
       if (set.data().has_windows()) continue;  // see build_evaluator
-      hook.begin_set(set.name());
+      hook.begin_set(set.name(), with_labels(set.name()));
       ASSIGN_OR_RETURN(const EvaluationResult result, trainer_->evaluate(set.name()));
       examples_ += result.examples;
       summary_.rows = trainer_->summary().rows;
     }
     return absl::OkStatus();
+  }
+
+  // Returns for each task whether the files of a set have its label; empty if this is not known.
+  std::vector<bool> with_labels(absl::string_view set) const {
+    std::vector<bool> with_labels;
+    for (const DataSetReport& report : data_.sets()) {
+      if (report.name != DataReport::name_of(set) || report.is_registered) continue;
+      for (const FeatureConfig& feature : config_.train().feature()) {
+        if (feature.kind() != FeatureConfig::LABEL) continue;
+        const auto& missing = report.missing_labels;
+        with_labels.push_back(std::find(missing.begin(), missing.end(), feature.name()) ==
+                              missing.end());
+      }
+    }
+    return with_labels;
   }
 
   const PredictFlags& flags_;

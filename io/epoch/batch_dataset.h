@@ -46,6 +46,8 @@ class BatchDataset : public Dataset, public NamesFiles {
     return count_rows(source_->begin(cursor.epoch).rows_left) - count_rows(cursor.rows_left());
   }
   const std::vector<std::string>& files() const { return source_->files(); }
+  // See BlockSource.
+  std::vector<std::string> missing_labels() const { return source_->blocks().missing_labels(); }
   const HashedColumns& hashed_columns() const { return source_->blocks().hashed_columns(); }
 
  private:

@@ -79,6 +79,17 @@ int64_t index_of(const std::vector<std::string>& names, const std::string& name)
   return std::find(names.begin(), names.end(), name) - names.begin();
 }
 
+// Returns the feature such that labels and weights without a value are no errors.
+FeatureConfig without_need(FeatureConfig feature) {
+  const auto& transforms = feature.transform();
+  const bool is_there = std::any_of(transforms.begin(), transforms.end(),
+                                    [](const auto& step) { return step.has_is_missing(); });
+  if (feature.has_default_value() || is_there) return feature;
+  if (feature.kind() == FeatureConfig::LABEL) feature.set_missing(FeatureConfig::MASK);
+  if (feature.kind() == FeatureConfig::WEIGHT) feature.set_default_value(1);
+  return feature;
+}
+
 // Returns a name for checkpoints, which are JSON.
 std::string as_utf8(const std::string& name) {
   return is_utf8(name) ? name : absl::CHexEscape(name);
@@ -137,10 +148,12 @@ absl::StatusOr<std::unique_ptr<BlockSource>> BlockSource::open(const DatasetOpti
   for (const Unit& unit : source->units_) source->rows_ += unit.count;
   for (const FeatureConfig& feature : schema.features()) {
     if (missing.count(feature.name()) > 0) {
-      source->features_.push_back({.kind = feature.kind()});
+      source->features_.push_back({.name = feature.name(), .kind = feature.kind()});
       continue;
     }
-    RETURN_IF_ERROR(source->add_feature(feature, options), source->files_.paths().front());
+    RETURN_IF_ERROR(
+        source->add_feature(options.labels_may_miss ? without_need(feature) : feature, options),
+        source->files_.paths().front());
   }
   for (const std::string& name : schema.kept_columns()) source->add_kept_column(name, config.csv());
   source->find_last_uses();
@@ -168,7 +181,7 @@ absl::Status BlockSource::add_feature(const FeatureConfig& config, const Dataset
   const int64_t column = index_of(files_.columns(), column_of(config));
   RETURN_IF_ERROR(check_crosses(absl::StrCat("feature \"", config.name(), "\""), config,
                                 sparse_before(options.schema, config.name())));
-  Feature feature{.kind = config.kind()};
+  Feature feature{.name = config.name(), .kind = config.kind()};
   const auto own = options.labels_of.find(config.name());
   const LabelRange labels = own != options.labels_of.end() ? own->second : options.labels;
   ValueType type = files_.column_types()[column];
@@ -223,6 +236,15 @@ void BlockSource::find_last_uses() {
     used_later.insert(feature->weight_request);
     feature->takes_column = used_later.insert(feature->request).second;
   }
+}
+
+std::vector<std::string> BlockSource::missing_labels() const {
+  std::vector<std::string> names;
+  for (const Feature& feature : features_) {
+    const bool is_missing = feature.kind == FeatureConfig::LABEL && !feature.transform.has_value();
+    if (is_missing) names.push_back(feature.name);
+  }
+  return names;
 }
 
 std::string BlockSource::files_being_read() const {

@@ -39,6 +39,8 @@ class BlockSource {
   int64_t rows() const { return rows_; }  // of all units
   // What Batch::kept holds: for each of FeatureSchema::kept_columns() the type of its values.
   std::vector<ValueType> kept_types() const;
+  // Returns the labels for which the files have no column (DatasetOptions::labels_may_miss).
+  std::vector<std::string> missing_labels() const;
   // Returns the columns of which the features, but for ids of examples and groups, make other
   // values of text than of numbers, with the type that they have. Those without values are omitted.
   const HashedColumns& hashed_columns() const { return hashed_columns_; }
@@ -50,6 +52,7 @@ class BlockSource {
 
   // A feature, and the place of its column in what is read.
   struct Feature {
+    std::string name;
     FeatureConfig::Kind kind;
     int64_t request = -1;                                      // -1: no file has the column
     std::optional<FeatureTransform> transform = std::nullopt;  // none: the same

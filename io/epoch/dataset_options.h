@@ -32,8 +32,9 @@ struct DatasetOptions {
   int64_t world_size = 1;
   LabelRange labels = LabelRange::kBinary;
   std::map<std::string, LabelRange> labels_of = {};  // of single labels, by name, instead
-  // Whether columns of labels and of weights may be missing, as in data to predict from: then
-  // those labels are not-a-number, and weights are undefined.
+  // Whether columns and single values of labels and of weights may be missing, as in data to
+  // predict from: then those labels are not-a-number or, if the column is there, the default of
+  // their feature, and weights are undefined.
   bool labels_may_miss = false;
   // Only these rows, counted over all files as they lie end to end; {0, 0}: all.
   RowInterval rows = {};

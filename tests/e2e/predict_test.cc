@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -182,6 +183,31 @@ TEST_F(PredictTest, DataWithoutLabels) {
     EXPECT_EQ(predicted.ids, expected.ids) << data;
     EXPECT_EQ(predicted.predictions, expected.predictions) << data;
   }
+}
+
+TEST_F(PredictTest, LabelsThatMissValues) {
+  const Predictions expected = predict("expected.parquet", {});
+  const auto label =
+      std::find_if(table_.columns.begin(), table_.columns.end(),
+                   [](const TestColumn& column) { return column.name == "label"; });
+  auto& labels = std::get<TestColumn::Rows<int64_t>>(label->rows);
+  for (int64_t row = 0; row < kRows; row += 3) labels[row].clear();
+  for (const auto format : {DataConfig::ORC, DataConfig::PARQUET, DataConfig::CSV}) {
+    const std::string data = write_table("holes", format);
+    for (const std::string output : {"p.parquet", "p.csv"}) {
+      const Predictions predicted = predict(output, {"--data", data, "--overwrite"});
+      EXPECT_THAT(predicted.columns, ElementsAre("example_id", "label_prediction", "label"));
+      EXPECT_EQ(predicted.ids, expected.ids) << data;
+      EXPECT_EQ(predicted.predictions, expected.predictions) << data;
+      EXPECT_EQ(predicted.labels.size(), kRows - kRows / 3) << "the others are null";
+    }
+  }
+  for (auto& values : labels) values.clear();
+  const Predictions without =
+      predict("q.csv", {"--data", write_table("none", DataConfig::PARQUET)});
+  EXPECT_THAT(without.columns, ElementsAre("example_id", "label_prediction", "label"));
+  EXPECT_TRUE(without.labels.empty());
+  EXPECT_EQ(without.predictions, expected.predictions);
 }
 
 TEST_F(PredictTest, SeveralSetsAndTheWholeOfWhatDataNames) {

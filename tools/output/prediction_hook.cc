@@ -69,14 +69,14 @@ absl::Status PredictionHook::after_step(HookContext& context, const StepResult& 
   return absl::OkStatus();
 }
 
-// For each task whether its label is to be written: the first example has it, and then all have, or
-// examples may lack it.
+// For each task whether its label is to be written: the data has it, or examples may lack it.
 std::vector<bool> PredictionHook::known_labels(const at::Tensor& labels) const {
   std::vector<bool> known;
   const absl::Span<const float> values = as_span<float>(labels);
   for (int64_t task = 0; task < labels.size(1); ++task) {
     const bool masked = !masked_.empty() && masked_[task];
-    known.push_back(masked || !std::isnan(values[task]));
+    const bool has_label = with_labels_.empty() ? !std::isnan(values[task]) : with_labels_[task];
+    known.push_back(masked || has_label);
   }
   return known;
 }

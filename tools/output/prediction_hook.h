@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/file_system.h"
@@ -17,9 +18,9 @@
 namespace millrace {
 
 // Writes every evaluated example, in the order of the data. Labels and group ids are written if
-// the data has them: a label column that it lacks holds not-a-number
-// (DatasetOptions::labels_may_miss). A label that examples may lack (FeatureConfig.MASK) is written
-// always, as null where it is missing. Columns that batches keep (Batch::kept) come last.
+// the data has them, labels as null where they are missing: a label that the data or an example
+// lacks is not-a-number (DatasetOptions::labels_may_miss). A label that examples may lack
+// (FeatureConfig.MASK) is written always. Columns that batches keep (Batch::kept) come last.
 // Predictions of training are left alone.
 class PredictionHook : public Hook {
  public:
@@ -37,8 +38,12 @@ class PredictionHook : public Hook {
   // no kept columns.
   absl::Status after_step(HookContext& context, const StepResult& result) override;
 
-  // The set whose examples come next.
-  void begin_set(absl::string_view name) { set_ = std::string(name); }
+  // Begins the set whose examples come next. `with_labels`: for each task whether the data has its
+  // label; empty: not known, so that the first example of each batch decides.
+  void begin_set(absl::string_view name, std::vector<bool> with_labels = {}) {
+    set_ = std::string(name);
+    with_labels_ = std::move(with_labels);
+  }
   int64_t examples() const { return examples_; }
 
   // Returns which optional columns the file has, and the types of those that are kept, in a text of
@@ -65,6 +70,7 @@ class PredictionHook : public Hook {
   std::unique_ptr<PredictionWriter>
       writer_;  // null before the first batch: its data say what columns there are
   std::string set_;
+  std::vector<bool> with_labels_;  // of the set
   at::Tensor example_ids_;  // of the batch under way
   at::Tensor group_ids_;
   std::shared_ptr<const std::vector<Column>> kept_;  // likewise; shared with the batch

@@ -106,6 +106,18 @@ TEST_F(PredictionHookTest, LabelsThatExamplesMayLackAreNullThere) {
             "1,0,0,1,\n2,0,0,0,1\n3,0,0,0,\n");
 }
 
+// Whatever the first example of a batch has.
+TEST_F(PredictionHookTest, LabelsThatTheDataHasAreWrittenWithNulls) {
+  PredictionHook hook(file_, PredictionFormat::kCsv, {"click", "buy"}, /*with_set=*/false);
+  hook.begin_set("a", {true, false});
+  ASSERT_OK(
+      batch(hook, {1, 2}, at::zeros({2, 2}), at::tensor({kNan, kNan, 0.0f, kNan}).view({2, 2})));
+  ASSERT_OK(batch(hook, {3}, at::zeros({1, 2}), at::tensor({kNan, kNan}).view({1, 2})));
+  ASSERT_OK(hook.finish());
+  EXPECT_EQ(file_.content,
+            "example_id,click_prediction,buy_prediction,click\n1,0,0,\n2,0,0,0\n3,0,0,\n");
+}
+
 TEST_F(PredictionHookTest, AFileWithoutExamplesHasTheColumnsOfOtherRanks) {
   MemoryFile other;
   PredictionHook with(other, PredictionFormat::kCsv, {"click", "buy"}, /*with_set=*/false);
