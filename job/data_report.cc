@@ -1,7 +1,11 @@
 #include "job/data_report.h"
 
+#include <google/protobuf/message.h>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
+#include "proto/config_reader.h"
 
 namespace millrace {
 namespace {
@@ -30,6 +34,22 @@ absl::Status check_hashed_columns(const HashedColumns& trained, const DataReport
     RETURN_IF_ERROR(check_hashed_columns(trained, set.hashed_columns), set.place);
   }
   return absl::OkStatus();
+}
+
+absl::Status no_examples_error(const DataSetReport& set, const DataConfig& data, int index) {
+  std::string part, flags;
+  const auto add = [&](absl::string_view field, const google::protobuf::Message& value) {
+    const std::string fields = absl::StrReplaceAll(to_text(value), {{"\n", " "}});
+    absl::StrAppend(&part, part.empty() ? "" : " ", field, " { ", fields, "}");
+    absl::StrAppend(&flags, flags.empty() ? "" : " ", "--set 'train.eval_data[", index, "].data.",
+                    field, "={}'");
+  };
+  if (data.has_split()) add("split", data.split());
+  if (data.has_sample()) add("sample", data.sample());
+  return absl::InvalidArgumentError(
+      absl::StrCat(set.place, ": no example of its ", set.rows,
+                   " rows is in the set, of which the configuration takes the part ", part,
+                   "; take all of it with ", flags));
 }
 
 std::string to_string(const DataSetReport& set) {

@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "io/files/bad_files.h"
 #include "io/hashed_columns.h"
+#include "proto/config.pb.h"
 
 namespace millrace {
 
@@ -50,6 +51,11 @@ class DataReport {
 // Compares the columns of all sets with those of training. Errors: those of
 // check_hashed_columns(HashedColumns, HashedColumns), beginning with the place of the set.
 absl::Status check_hashed_columns(const HashedColumns& trained, const DataReport& report);
+
+// Returns the error of an evaluation set of which its split and its sample leave nothing:
+// InvalidArgument with both and with the flags that take all of `set`. `index`: of the set in
+// train.eval_data.
+absl::Status no_examples_error(const DataSetReport& set, const DataConfig& data, int index);
 
 // Returns `train_data: 3 files, 12000 rows; 1 file left out as bad data: b.csv`.
 std::string to_string(const DataSetReport& set);

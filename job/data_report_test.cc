@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "base/status_matchers.h"
 
 namespace millrace {
@@ -30,6 +32,25 @@ TEST(DataReportTest, WindowsAreNotCounted) {
   DataSetReport& train = report.add("train_data");
   train.in_windows = true;
   EXPECT_EQ(to_string(train), "train_data: comes in windows");
+}
+
+TEST(DataReportTest, ASetWithoutExamplesNamesItsPart) {
+  DataReport report;
+  DataSetReport& eval = report.add("eval_data \"eval\"");
+  eval.rows = 200;
+  DataConfig data;
+  data.mutable_split()->set_from(0.5);
+  EXPECT_THAT(
+      no_examples_error(eval, data, 1),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               "train.eval_data \"eval\": no example of its 200 rows is in the set, of "
+               "which the configuration takes the part split { from: 0.5 }; take all of it with "
+               "--set 'train.eval_data[1].data.split={}'"));
+  data.mutable_sample()->set_rate(0.25);
+  EXPECT_THAT(std::string(no_examples_error(eval, data, 0).message()),
+              testing::EndsWith("split { from: 0.5 } sample { rate: 0.25 }; take all of it with "
+                                "--set 'train.eval_data[0].data.split={}' --set "
+                                "'train.eval_data[0].data.sample={}'"));
 }
 
 TEST(DataReportTest, ColumnsOfAllSetsAreComparedWithTraining) {

@@ -148,8 +148,10 @@ class JobBuilder {
     ASSIGN_OR_RETURN(parts_.train_data, open_train_data(), "train.train_data");
     RETURN_IF_ERROR(open_evaluation_sets());
     RETURN_IF_ERROR(check_hashed_columns(report_.sets().front().hashed_columns, report_));
-    RETURN_IF_ERROR(find_empty_evaluation_sets());
-    if (config_.run().evaluation().enabled()) RETURN_IF_ERROR(open_paired_sets());
+    if (config_.run().evaluation().enabled()) {
+      RETURN_IF_ERROR(find_empty_evaluation_sets());
+      RETURN_IF_ERROR(open_paired_sets());
+    }
     RETURN_IF_ERROR(make_model());
     RETURN_IF_ERROR(make_optimizers());
     make_event_log();
@@ -169,6 +171,7 @@ class JobBuilder {
       return absl::InvalidArgumentError(
           "all of train.eval_data comes in windows; name files with --eval_data");
     }
+    RETURN_IF_ERROR(find_empty_evaluation_sets());
     for (const EvaluationSetConfig& set : config_.train().eval_data()) {
       if (!set.data().has_windows() || collectives_->rank() != 0) continue;
       MILLRACE_LOG(INFO) << "evaluation set \"" << set.name()
@@ -297,8 +300,9 @@ class JobBuilder {
   // others wait: a set of which it may have to read everything is left to its evaluation if it is
   // large. validate() refuses sets that are mixes.
   absl::Status find_empty_evaluation_sets() const {
-    if (!config_.run().evaluation().enabled() || collectives_->rank() != 0) return absl::OkStatus();
-    for (const EvaluationSetConfig& set : config_.train().eval_data()) {
+    if (collectives_->rank() != 0) return absl::OkStatus();
+    for (int i = 0; i < config_.train().eval_data_size(); ++i) {
+      const EvaluationSetConfig& set = config_.train().eval_data(i);
       const bool chooses = set.data().has_split() || set.data().has_sample();
       if (!chooses || set.data().has_windows()) continue;
       // A part by hash of the example has its first one near the begin.
@@ -308,12 +312,8 @@ class JobBuilder {
       const auto report = std::find_if(report_.sets().begin(), report_.sets().end(),
                                        [&](const DataSetReport& r) { return r.name == name; });
       if (may_read_all && report->rows > kMostRowsBeforeTraining) continue;
-      const std::string what = absl::StrCat("train.", name);
-      ASSIGN_OR_RETURN(const bool has_example, has_any_example(set.data()), what);
-      if (has_example) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat(what, ": no example of its ", report->rows,
-                       " rows is in the set; check its split and sample"));
+      ASSIGN_OR_RETURN(const bool has_example, has_any_example(set.data()), report->place);
+      if (!has_example) return no_examples_error(*report, set.data(), i);
     }
     return absl::OkStatus();
   }
