@@ -18,10 +18,10 @@ std::string count(int64_t number, absl::string_view what) {
 
 }  // namespace
 
-DataSetReport& DataReport::add(absl::string_view name) {
+DataSetReport& DataReport::add(absl::string_view name, absl::string_view place) {
   DataSetReport& set = sets_.emplace_back();
   set.name = std::string(name);
-  set.place = absl::StrCat("train.", name);
+  set.place = place.empty() ? absl::StrCat("train.", name) : std::string(place);
   return set;
 }
 

@@ -24,7 +24,8 @@ struct DataSetReport {
   int64_t files = 0;           // those that were left out included
   int64_t rows = 0;            // of all ranks, before split and sample
   BadFiles bad_files;
-  std::vector<std::string> missing_labels = {};  // for which the files of a plain set have no column
+  std::vector<std::string> missing_labels =
+      {};                             // for which the files of a plain set have no column
   HashedColumns hashed_columns = {};  // none of windows and of a registered dataset: not known
 };
 
@@ -32,8 +33,9 @@ struct DataSetReport {
 // outlive the trainer.
 class DataReport {
  public:
-  // Sets name and place. The reference stays valid as long as the report.
-  DataSetReport& add(absl::string_view name);
+  // Sets name and place; without one, the place is that of the field. The reference stays valid as
+  // long as the report.
+  DataSetReport& add(absl::string_view name, absl::string_view place = "");
   const std::deque<DataSetReport>& sets() const { return sets_; }
   // Returns DataSetReport::name of an evaluation set.
   static std::string name_of(absl::string_view evaluation_set);

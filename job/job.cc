@@ -163,13 +163,13 @@ class JobBuilder {
   absl::Status make_evaluation_parts() {
     RETURN_IF_ERROR(make_schema());
     if (config_.train().eval_data().empty()) {
-      return absl::InvalidArgumentError(
-          "there is nothing to evaluate: give --eval_data or train.eval_data");
+      return absl::InvalidArgumentError(absl::StrCat(
+          "there is nothing to evaluate: give ", resources_.eval_data_flag, " or train.eval_data"));
     }
     RETURN_IF_ERROR(open_evaluation_sets());
     if (parts_.evaluation_sets.empty()) {
-      return absl::InvalidArgumentError(
-          "all of train.eval_data comes in windows; name files with --eval_data");
+      return absl::InvalidArgumentError(absl::StrCat(
+          "all of train.eval_data comes in windows; name files with ", resources_.eval_data_flag));
     }
     RETURN_IF_ERROR(find_empty_evaluation_sets());
     for (const EvaluationSetConfig& set : config_.train().eval_data()) {
@@ -203,8 +203,7 @@ class JobBuilder {
     return options;
   }
 
-  absl::StatusOr<std::unique_ptr<Dataset>> open(const DataConfig& data, absl::string_view name) {
-    DataSetReport& report = report_.add(name);
+  absl::StatusOr<std::unique_ptr<Dataset>> open(const DataConfig& data, DataSetReport& report) {
     if (data.has_custom_dataset()) {
       report.is_registered = true;
       return dataset_registry().create(data.custom_dataset(), dataset_options(data, &report));
@@ -246,7 +245,7 @@ class JobBuilder {
   absl::StatusOr<std::unique_ptr<Dataset>> open_train_data() {
     DataConfig data = config_.train().train_data();
     data.set_batch_size(step_size_.batch_size);
-    if (!comes_in_windows(data)) return open(data, "train_data");
+    if (!comes_in_windows(data)) return open(data, report_.add("train_data"));
     ASSIGN_OR_RETURN(std::unique_ptr<WindowedDataset> windows, open_windows(data, "train_data"));
     windows_ = windows.get();
     return windows;
@@ -266,9 +265,10 @@ class JobBuilder {
   absl::Status open_evaluation_sets() {
     for (const EvaluationSetConfig& set : config_.train().eval_data()) {
       if (set.data().has_windows()) continue;
-      const std::string name = DataReport::name_of(set.name());
-      ASSIGN_OR_RETURN(std::unique_ptr<Dataset> data, open(set.data(), name),
-                       absl::StrCat("train.", name));
+      DataSetReport& report =
+          report_.add(DataReport::name_of(set.name()),
+                      resources_.eval_data_is_of_flag ? resources_.eval_data_flag : "");
+      ASSIGN_OR_RETURN(std::unique_ptr<Dataset> data, open(set.data(), report), report.place);
       parts_.evaluation_sets.push_back({set.name(), std::move(data), metrics_of(set)});
       has_evaluation_sets_ = true;
     }

@@ -35,6 +35,9 @@ struct JobResources {
   std::optional<int> cuda_device = std::nullopt;
   // See DatasetOptions.
   bool labels_may_miss = false;
+  // For messages: the flag with which a command takes evaluation data, and whether it was given.
+  std::string eval_data_flag = "--eval_data";
+  bool eval_data_is_of_flag = false;
   std::vector<std::string> kept_columns = {};  // see FeatureSchema
   DataReport* data = nullptr;                  // gets what the data is; must outlive the trainer
 };

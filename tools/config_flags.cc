@@ -26,9 +26,9 @@
 namespace millrace {
 namespace {
 
-// Instead of the paths, the mix, the registered dataset or the windows with files of their own that
-// were there.
-void set_paths(const std::string& globs, DataConfig* data) {
+// Sets paths instead of the paths, the mix, the registered dataset or the windows with files of
+// their own that were there. Errors: InvalidArgument without a path.
+absl::Status set_paths(const std::string& globs, DataConfig* data) {
   data->clear_path();
   data->clear_mix();
   data->clear_custom_dataset();
@@ -36,6 +36,9 @@ void set_paths(const std::string& globs, DataConfig* data) {
   for (absl::string_view glob : absl::StrSplit(globs, ',', absl::SkipEmpty())) {
     data->add_path(std::string(glob));
   }
+  if (!data->path().empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", globs, "\" names no file; give PATH[,PATH...]"));
 }
 
 absl::Status apply_flags(const ConfigFlags& flags, JobConfig* config) {
@@ -44,17 +47,20 @@ absl::Status apply_flags(const ConfigFlags& flags, JobConfig* config) {
   }
   TrainConfig* train = config->mutable_train();
   if (flags.train_data) {
-    set_paths(*flags.train_data, train->mutable_train_data());
+    RETURN_IF_ERROR(set_paths(*flags.train_data, train->mutable_train_data()),
+                    flags.train_data_flag);
     train->clear_generated_data();
   }
   if (flags.eval_data) {
     if (train->eval_data_size() > 1) {
       return absl::InvalidArgumentError(
-          "--eval_data: the configuration has several evaluation sets; use --set "
-          "train.eval_data[i].data.path=...");
+          absl::StrCat(flags.eval_data_flag,
+                       ": the configuration has several evaluation sets; use --set "
+                       "train.eval_data[i].data.path=..."));
     }
     if (train->eval_data_size() == 0) train->add_eval_data();
-    set_paths(*flags.eval_data, train->mutable_eval_data(0)->mutable_data());
+    RETURN_IF_ERROR(set_paths(*flags.eval_data, train->mutable_eval_data(0)->mutable_data()),
+                    flags.eval_data_flag);
   }
   if (flags.max_steps) train->set_max_steps(*flags.max_steps);
   if (flags.max_epochs) train->set_max_epochs(*flags.max_epochs);
@@ -95,6 +101,13 @@ absl::Status check_metrics(const TrainConfig& train) {
 }
 
 }  // namespace
+
+DataNames data_names(const ConfigFlags& flags) {
+  DataNames names;
+  if (flags.train_data.has_value()) names.train_data = flags.train_data_flag;
+  if (flags.eval_data.has_value()) names.eval_data = flags.eval_data_flag;
+  return names;
+}
 
 std::string check_not_negative(const std::string& text) {
   return absl::StartsWith(text, "-") ? text + " is negative" : "";
@@ -159,7 +172,7 @@ absl::StatusOr<JobConfig> complete_config(FileSystem& files, const ConfigFlags& 
                                           JobConfig config, absl::string_view name) {
   RETURN_IF_ERROR(change_config(flags, &config));
   RETURN_IF_ERROR(name_file(all_errors({validate(config), check_metrics(config.train())}), name));
-  RETURN_IF_ERROR(check_input_paths(files, config.train()), name);
+  RETURN_IF_ERROR(check_input_paths(files, config.train(), data_names(flags)), name);
   return config;
 }
 
@@ -174,7 +187,7 @@ absl::StatusOr<JobConfig> load_job(FileSystem& files, const ConfigFlags& flags, 
   RETURN_IF_ERROR(name_file(all_errors({validate(config), check_metrics(config.train()),
                                         check_job(config, ranks), resolve_plugins(config)}),
                             flags.config));
-  RETURN_IF_ERROR(check_input_paths(files, config.train()), flags.config);
+  RETURN_IF_ERROR(check_input_paths(files, config.train(), data_names(flags)), flags.config);
   return config;
 }
 

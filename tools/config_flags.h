@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "base/file_system.h"
 #include "proto/config.pb.h"
+#include "tools/output/run_inputs.h"
 
 namespace CLI {
 class App;
@@ -24,6 +25,9 @@ struct ConfigFlags {
   std::vector<std::string> set;           // --set path.to.field=value
   std::optional<std::string> train_data;  // comma-separated globs
   std::optional<std::string> eval_data;
+  // The flags that give these two, for messages.
+  std::string train_data_flag = "--train_data";
+  std::string eval_data_flag = "--eval_data";
   std::optional<std::string> output_dir;
   std::optional<int64_t> max_steps;
   std::optional<int64_t> max_epochs;
@@ -37,6 +41,9 @@ struct ConfigFlags {
   // Whether the command can compute on a CUDA device: other commands refuse one.
   bool uses_device = false;
 };
+
+// Returns the flags in place of the fields of data that they give.
+DataNames data_names(const ConfigFlags& flags);
 
 // Adds them to a command, but for `resume`. `flags` must live until the command line is parsed;
 // `uses_device` is set before.

@@ -189,7 +189,10 @@ TEST_F(ConfigFlagsTest, ErrorsNameTheFlagOrTheFile) {
   EXPECT_THAT(load({"--threads", "-1"}), StatusIs(kInvalid, HasSubstr("threads")));
   EXPECT_THAT(load({"--instruction_set", "sse"}),
               StatusIs(kInvalid, AllOf(HasSubstr("--instruction_set"), HasSubstr("baseline"))));
-  EXPECT_THAT(load({"--train_data", ","}), StatusIs(kInvalid, HasSubstr("path")));
+  EXPECT_THAT(load({"--train_data", ","}),
+              StatusIs(kInvalid, HasSubstr("--train_data: \",\" names no file")));
+  EXPECT_THAT(load({"--eval_data", ""}),
+              StatusIs(kInvalid, HasSubstr("--eval_data: \"\" names no file")));
   write("train { sed: 3 }");
   EXPECT_THAT(load({}), StatusIs(kInvalid, AllOf(HasSubstr(path_ + ":1:"), HasSubstr("seed"))));
 }

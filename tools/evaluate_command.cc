@@ -44,8 +44,9 @@ class EvaluateCommand {
     RETURN_IF_ERROR(summary_file.check());
     ASSIGN_OR_RETURN(config_, load_model_config(files_, flags_, ranks_.world_size));
     RETURN_IF_ERROR(summary_file.check_inputs(
-        [&] { return run_inputs(files_, flags_.config, config_.train()); }));
+        [&] { return run_inputs(files_, flags_.config, config_.train(), data_names(flags_)); }));
     JobResources resources;
+    resources.eval_data_is_of_flag = flags_.eval_data.has_value();
     resources.data = &data_;
     RETURN_IF_ERROR(make_model_evaluator(flags_, config_, ranks_, listener_, files_, resources,
                                          trainer_, summary_)

@@ -109,6 +109,8 @@ class PredictCommand {
     RETURN_IF_ERROR(check_outputs(summary_file));
     JobResources resources;
     resources.labels_may_miss = true;
+    resources.eval_data_is_of_flag = given_.eval_data.has_value();
+    resources.eval_data_flag = given_.eval_data.has_value() ? given_.eval_data_flag : "--data";
     resources.kept_columns = kept_columns_;
     resources.data = &data_;
     ASSIGN_OR_RETURN(Collectives* const others,
@@ -123,14 +125,19 @@ class PredictCommand {
 
   // The whole of each set in the order of its files.
   absl::Status read_config() {
-    ModelFlags flags = flags_;
+    ModelFlags& flags = given_;
+    flags = flags_;
     if (flags_.data.has_value()) {
       if (flags_.eval_data.has_value()) {
         return absl::InvalidArgumentError("--data and --eval_data both say what to predict");
       }
       flags.eval_data = flags_.data;
+      flags.eval_data_flag = "--data";
       // None is read here; a configuration may leave its paths to the command line.
-      if (!flags.train_data.has_value()) flags.train_data = flags_.data;
+      if (!flags.train_data.has_value()) {
+        flags.train_data = flags_.data;
+        flags.train_data_flag = "--data";
+      }
     }
     ASSIGN_OR_RETURN(config_, load_model_config(files_, flags, ranks_.world_size));
     TrainConfig& train = *config_.mutable_train();
@@ -166,7 +173,8 @@ class PredictCommand {
 
   // What would otherwise show when all is done, or replace what is being read.
   absl::Status check_outputs(SummaryFile& summary_file) {
-    std::vector<RunInput> taken = run_inputs(files_, flags_.config, config_.train());
+    std::vector<RunInput> taken =
+        run_inputs(files_, flags_.config, config_.train(), data_names(given_));
     RETURN_IF_ERROR(check_output(files_, output_, predictions_kind(), taken, flags_.overwrite),
                     "--output");
     for (int rank = 0; rank < ranks_.world_size; ++rank) {
@@ -240,6 +248,7 @@ class PredictCommand {
   const RankListener& listener_;
   FileSystem& files_ = UriFileSystem::process();
   RankEnvironment ranks_;
+  ModelFlags given_;    // with --data as the flags of the configuration that it stands for
   std::string output_;  // of this rank
   std::vector<std::string> kept_columns_;
   int64_t examples_ = 0;  // of all ranks

@@ -69,10 +69,10 @@ class ColumnTypesTest : public ProgramTest {
     const std::string checkpoint = newest_checkpoint("out");
     millrace_ok({"evaluate", "--checkpoint", "out", "--eval_data", "new" + trained});
     refused({"evaluate", "--checkpoint", "out", "--eval_data", "new" + other},
-            checkpoint + ": train.eval_data \"eval\": " + message);
+            checkpoint + ": --eval_data: " + message);
     millrace_ok({"predict", "--checkpoint", "out", "--data", "new" + trained, "--output", "p.csv"});
     refused({"predict", "--checkpoint", "out", "--data", "new" + other, "--output", "q.csv"},
-            message);
+            checkpoint + ": --data: " + message);
     EXPECT_FALSE(exists("q.csv"));
     refused({"train", "job.textproto", "--train_data", "new" + other, "--eval_data", "new" + other},
             "train.train_data: " + message);

@@ -187,9 +187,8 @@ TEST_F(PredictTest, DataWithoutLabels) {
 
 TEST_F(PredictTest, LabelsThatMissValues) {
   const Predictions expected = predict("expected.parquet", {});
-  const auto label =
-      std::find_if(table_.columns.begin(), table_.columns.end(),
-                   [](const TestColumn& column) { return column.name == "label"; });
+  const auto label = std::find_if(table_.columns.begin(), table_.columns.end(),
+                                  [](const TestColumn& column) { return column.name == "label"; });
   auto& labels = std::get<TestColumn::Rows<int64_t>>(label->rows);
   for (int64_t row = 0; row < kRows; row += 3) labels[row].clear();
   for (const auto format : {DataConfig::ORC, DataConfig::PARQUET, DataConfig::CSV}) {
@@ -271,6 +270,45 @@ TEST_F(PredictTest, Refusals) {
   refused({"--output", "p.csv", "--set", "train.table[0].dim=8"}, kUsage, "table");
   std::filesystem::create_directory(path("folder.csv"));
   refused({"--output", "folder.csv"}, kCannotWrite, "folder.csv is a directory");
+}
+
+TEST_F(PredictTest, ErrorsNameTheFlagThatGaveTheData) {
+  const std::vector<std::string> output = {"--output", "p.csv"};
+  const auto refused_with = [&](std::vector<std::string> flags, int exit_code,
+                                const std::string& what) {
+    flags.insert(flags.end(), output.begin(), output.end());
+    refused(std::move(flags), exit_code, what);
+  };
+  drop_column("c2");
+  const std::string narrow = write_table("narrow", DataConfig::ORC);
+  refused_with({"--data", narrow}, kUsage, "--data: " + narrow + " has no column \"c2\"");
+  refused_with({"--eval_data", narrow}, kUsage, "--eval_data: " + narrow + " has no column");
+  refused_with({"--set", "train.eval_data[0].data.path='" + narrow + "'"}, kUsage,
+               "train.eval_data \"eval\": " + narrow + " has no column");
+  refused_with({"--data", ","}, kUsage, "--data: \",\" names no file");
+  refused_with({"--data", "~/none.orc"}, kNoInput, "a file of --data is missing");
+  refused_with({"--set", "train.eval_data=[]"}, kUsage, "give --data or train.eval_data");
+  refused({"--data", "data.parquet", "--output", "data.parquet"}, kUsage, "it is a file of --data");
+  write("job.textproto", absl::StrCat("train { eval_data { name: \"a\" } }\n", kJob));
+  refused_with({"--data", narrow}, kUsage, "--data: the configuration has several evaluation sets");
+}
+
+TEST_F(PredictTest, APartWithoutExamplesIsNamed) {
+  const std::string split = "train.eval_data[0].data.split={from: 0.9999999 to: 1}";
+  const std::string part =
+      "no example of its 3000 rows is in the set, of which the configuration takes the part split "
+      "{ "
+      "from: 0.9999999 to: 1 }; take all of it with --set 'train.eval_data[0].data.split={}'";
+  refused({"--output", "p.csv", "--set", split}, kUsage, "train.eval_data \"eval\": " + part);
+  const std::vector<std::string> evaluate = {"evaluate",    "job.textproto", "--checkpoint",
+                                             checkpoint_,   "--set",         split,
+                                             "--eval_data", "data.parquet"};
+  const ProgramResult evaluated = millrace(evaluate);
+  EXPECT_EQ(evaluated.exit_code, kUsage);
+  EXPECT_THAT(evaluated.last_error(), HasSubstr("--eval_data: " + part));
+  std::vector<std::string> all = evaluate;
+  all.insert(all.end(), {"--set", "train.eval_data[0].data.split={}"});
+  millrace_ok(all);
 }
 
 TEST_F(PredictTest, DataThatDoesNotFit) {

@@ -46,12 +46,14 @@ void add_transforms(const FeatureConfig& feature, std::vector<RunInput>& inputs)
   }
 }
 
-// Returns the paths as the configuration has them, each with its field.
-std::vector<RunInput> named_inputs(const TrainConfig& config) {
+// Returns the paths as the configuration has them, each with its field or the name of its data.
+std::vector<RunInput> named_inputs(const TrainConfig& config, const DataNames& names) {
   std::vector<RunInput> inputs;
-  add_data("train.train_data", config.train_data(), inputs);
+  add_data(names.train_data, config.train_data(), inputs);
   for (const EvaluationSetConfig& set : config.eval_data()) {
-    add_data(absl::StrCat("train.eval_data \"", set.name(), "\""), set.data(), inputs);
+    const bool is_named = !names.eval_data.empty();
+    add_data(is_named ? names.eval_data : absl::StrCat("train.eval_data \"", set.name(), "\""),
+             set.data(), inputs);
   }
   for (const FeatureConfig& feature : config.feature()) {
     add_transforms(feature, inputs);
@@ -73,10 +75,10 @@ std::vector<std::string> expand(FileSystem& files, const std::string& path) {
 }  // namespace
 
 std::vector<RunInput> run_inputs(FileSystem& files, const std::string& config_path,
-                                 const TrainConfig& config) {
+                                 const TrainConfig& config, const DataNames& names) {
   std::vector<RunInput> inputs;
   if (!config_path.empty()) inputs.push_back({"the configuration", config_path});
-  for (const RunInput& named : named_inputs(config)) {
+  for (const RunInput& named : named_inputs(config, names)) {
     if (named.path.empty() || is_uri(named.path)) continue;
     for (std::string& path : expand(files, named.path)) {
       inputs.push_back({named.what, std::move(path)});
@@ -95,8 +97,9 @@ std::vector<RunInput> run_outputs(const RunConfig& config) {
   return outputs;
 }
 
-absl::Status check_input_paths(FileSystem& files, const TrainConfig& config) {
-  for (const RunInput& named : named_inputs(config)) {
+absl::Status check_input_paths(FileSystem& files, const TrainConfig& config,
+                               const DataNames& names) {
+  for (const RunInput& named : named_inputs(config, names)) {
     const absl::Status status = check_shell_path(named.path);
     if (status.ok()) continue;
     const std::vector<std::string> paths = expand(files, named.path);

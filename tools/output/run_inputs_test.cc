@@ -79,6 +79,11 @@ TEST_F(RunInputsTest, WhateverNamesAFile) {
   EXPECT_EQ(inputs[1].what, "a file of train.train_data");
   EXPECT_EQ(inputs[4].what, "a file of train.eval_data \"fresh\"");
   EXPECT_EQ(inputs[5].what, "the vocabulary of train.feature \"c\"");
+  const std::vector<RunInput> named =
+      run_inputs(FileSystem::local(), "job.textproto", config,
+                 {.train_data = "--train_data", .eval_data = "--data"});
+  EXPECT_EQ(named[1].what, "a file of --train_data");
+  EXPECT_EQ(named[4].what, "a file of --data");
 }
 
 TEST_F(RunInputsTest, WhatIsWhereWindowsAppear) {
@@ -112,6 +117,9 @@ TEST_F(RunInputsTest, PathsThatAShellShouldHaveExpanded) {
               HasSubstr("$HOME"));
   EXPECT_OK(check_input_paths(files, parse(R"(train_data { path: "none.orc" })")))
       << "that it is missing is said by who reads it";
+  EXPECT_THAT(check_input_paths(files, parse(R"(eval_data { data { path: "~/e.orc" } })"),
+                                {.eval_data = "--data"}),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("a file of --data is missing")));
   touch("~/data/a.orc");
   EXPECT_OK(check_input_paths(files, parse(R"(train_data { path: "~/data/*.orc" })")));
 }
