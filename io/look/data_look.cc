@@ -9,8 +9,11 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "io/file_reader.h"
@@ -21,6 +24,8 @@
 
 namespace millrace {
 namespace {
+
+constexpr absl::string_view kCsvAdvice = "set csv {";
 
 constexpr int64_t kPieceRows = 1024;   // of a sample that is not all rows
 constexpr int64_t kChunkRows = 16384;  // read at once
@@ -296,13 +301,7 @@ absl::Status check_label_column(const FileSetLook& look, const LabelRule& label)
   return absl::OkStatus();
 }
 
-}  // namespace
-
-double LabelCount::rate() const {
-  return rows == 0 ? 0 : static_cast<double>(positives) / static_cast<double>(rows);
-}
-
-absl::StatusOr<DataLook> look_at_data(FileSystem& files, const LookOptions& options) {
+absl::StatusOr<DataLook> look_at(FileSystem& files, const LookOptions& options) {
   DataLook look;
   RowHashes train_rows;
   SetSampler train(files, options);
@@ -323,6 +322,24 @@ absl::StatusOr<DataLook> look_at_data(FileSystem& files, const LookOptions& opti
     look.leaked_rows += train_rows.contains(hash);
   }));
   return look;
+}
+
+}  // namespace
+
+double LabelCount::rate() const {
+  return rows == 0 ? 0 : static_cast<double>(positives) / static_cast<double>(rows);
+}
+
+absl::StatusOr<DataLook> look_at_data(FileSystem& files, const LookOptions& options) {
+  absl::StatusOr<DataLook> look = look_at(files, options);
+  if (look.ok() || !absl::StrContains(look.status().message(), kCsvAdvice)) return look;
+  // Advice for those who have a configuration.
+  return absl::Status(
+      look.status().code(),
+      absl::StrCat(
+          absl::StrReplaceAll(look.status().message(),
+                              {{kCsvAdvice, absl::StrCat("in a configuration ", kCsvAdvice)}}),
+          "; this command takes none and guesses how to read the file"));
 }
 
 }  // namespace millrace

@@ -54,6 +54,19 @@ TEST_F(DataLookTest, ReadsQuotedCells) {
   EXPECT_EQ(named(look, "city, country").kind, ValueKind::kText);
 }
 
+// Who looks at data has no configuration.
+TEST_F(DataLookTest, AdviceAboutQuotesIsForAConfiguration) {
+  std::string text = "label,name\n";
+  for (int i = 0; i < 100; ++i) absl::StrAppend(&text, i % 2, ",\"quoted\"\n");
+  const absl::StatusOr<DataLook> look =
+      this->look({.paths = {write("a.csv", text + "1,\"5\" pipe\"\n")}});
+  EXPECT_THAT(look.status(),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       AllOf(HasSubstr("a.csv, line 102"),
+                             HasSubstr("; in a configuration set csv { literal_quotes: true } if "),
+                             HasSubstr("; this command takes none and guesses"))));
+}
+
 TEST_F(DataLookTest, ReadsEveryFormatAlike) {
   std::vector<DataLook> looks;
   for (const auto format : {DataConfig::ORC, DataConfig::PARQUET, DataConfig::TFRECORD}) {

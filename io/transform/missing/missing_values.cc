@@ -25,6 +25,13 @@ absl::Status check_type(const MissingValuesTransform& config, ValueType column, 
         absl::StrCat("missing_values: text is given and the column holds ", describe(column),
                      "; give number or nan"));
   }
+  // Texts of a file are seldom numbers, cells of delimited text often are.
+  const bool is_cell = column == ValueType::kText;
+  if (config.number_size() > 0 && !is_cell) {
+    return absl::InvalidArgumentError(
+        "missing_values: number is given and the column holds text; leave number out, or give the "
+        "texts that stand for a missing value as text");
+  }
   if (config.number_size() > 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("missing_values: number is given and the values are text; write text: \"",
@@ -32,7 +39,10 @@ absl::Status check_type(const MissingValuesTransform& config, ValueType column, 
   }
   if (!config.nan() || config.text_size() > 0) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      "missing_values: nan is given and the values are text; write text: \"nan\"");
+      is_cell
+          ? "missing_values: nan is given and the values are text; write text: \"nan\""
+          : "missing_values: nan is given and the column holds text; leave nan out, or give the "
+            "texts that stand for a missing value as text");
 }
 
 std::vector<double> as_numbers(const MissingValuesTransform& config) {

@@ -216,7 +216,11 @@ TEST(MissingValuesTest, FieldsMustBeAboutTheColumn) {
         "missing_values: text is given and the column holds numbers; give number or nan");
   fails("text: 'a' number: -1", kText, kString,
         "number is given and the values are text; write text: \"-1\"");
-  fails("nan: true", kString, kString, "nan is given and the values are text");
+  fails("nan: true", kText, kString, "nan is given and the values are text; write text: \"nan\"");
+  fails("text: 'NA' number: -1", kString, kString,
+        "number is given and the column holds text; leave number out, or give the texts that stand "
+        "for a missing value as text");
+  fails("nan: true", kString, kString, "nan is given and the column holds text; leave nan out");
   EXPECT_OK(make("text: 'NA' nan: true", kDouble, kDouble)) << "for several formats";
   EXPECT_OK(make("text: 'NA' nan: true", kString, kString));
   EXPECT_OK(make("nan: true", kInt64, kInt64));
