@@ -7,19 +7,22 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "distributed/agreed_result.h"
 #include "io/feature_schema.h"
+#include "io/file_reader.h"
+#include "io/files/file_set.h"
 #include "io/files/uri_file_system.h"
 #include "job/job.h"
 #include "tools/command_end.h"
 #include "tools/commands.h"
 #include "tools/model_evaluator.h"
 #include "tools/model_flags.h"
+#include "tools/output/kept_names.h"
 #include "tools/output/output_file.h"
 #include "tools/output/output_kinds.h"
 #include "tools/output/prediction_hook.h"
@@ -32,24 +35,22 @@ namespace {
 
 struct PredictFlags : ModelFlags {
   std::optional<std::string> data;  // comma-separated globs
-  std::vector<std::string> keep;    // each one comma-separated names
+  std::vector<std::string> keep;    // see kept_names
   std::string output;
 };
 
-// Returns the columns of --keep. Errors: InvalidArgument for an empty name and one that comes
-// twice.
-absl::StatusOr<std::vector<std::string>> kept_columns(const std::vector<std::string>& lists) {
+// Returns the columns of the first file of `sets` that can be read; none without such a file.
+std::vector<std::string> columns_of_data(
+    FileSystem& files, const google::protobuf::RepeatedPtrField<EvaluationSetConfig>& sets) {
   std::vector<std::string> columns;
-  for (const std::string& list : lists) {
-    for (absl::string_view name : absl::StrSplit(list, ',')) {
-      if (name.empty()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("\"", list, "\" has an empty name; give COLUMN[,COLUMN...]"));
-      }
-      if (std::find(columns.begin(), columns.end(), name) != columns.end()) {
-        return absl::InvalidArgumentError(absl::StrCat("column \"", name, "\" comes twice"));
-      }
-      columns.push_back(std::string(name));
+  for (const EvaluationSetConfig& set : sets) {
+    const auto paths = expand_paths(files, set.data());
+    if (!paths.ok()) continue;  // reported when the set is opened
+    for (const std::string& path : *paths) {
+      const auto file = open_file(files, path, set.data());
+      if (!file.ok()) continue;
+      for (const FileColumn& column : (*file)->columns()) columns.push_back(column.name);
+      return columns;
     }
   }
   return columns;
@@ -158,7 +159,12 @@ class PredictCommand {
 
   absl::Status check_keep() {
     if (flags_.keep.empty()) return absl::OkStatus();
-    ASSIGN_OR_RETURN(kept_columns_, kept_columns(flags_.keep));
+    const bool any_comma =
+        std::any_of(flags_.keep.begin(), flags_.keep.end(),
+                    [](const std::string& value) { return absl::StrContains(value, ','); });
+    std::vector<std::string> columns;  // which matter for values with commas alone
+    if (any_comma) columns = columns_of_data(files_, config_.train().eval_data());
+    ASSIGN_OR_RETURN(kept_columns_, kept_names(flags_.keep, columns));
     ASSIGN_OR_RETURN(const FeatureSchema schema, FeatureSchema::create(config_.train()));
     return check_kept_names(possible_columns(schema, with_set(), kept_columns_));
   }
@@ -269,8 +275,10 @@ Command add_predict_command(CLI::App& program, const RankListener& listener) {
   command->add_option("--data", flags->data,
                       "comma-separated globs to predict; default: the evaluation sets");
   command
-      ->add_option("--keep", flags->keep,
-                   "columns of the data files to write unchanged, such as user_id,day; repeatable")
+      ->add_option(
+          "--keep", flags->keep,
+          "columns of the data files to write unchanged, such as user_id,day, or one column "
+          "by its whole name; repeatable")
       ->allow_extra_args(false);
   command
       ->add_option("--output", flags->output,

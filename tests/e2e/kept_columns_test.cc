@@ -182,6 +182,14 @@ TEST_F(KeptColumnsProgramTest, BadRowsAreLeftOut) {
   EXPECT_EQ(expect_rows(lines("p.csv")).size(), kRows - 2u);
 }
 
+TEST_F(KeptColumnsProgramTest, NamesWithCommas) {
+  table_.columns.push_back({.name = "code,key", .rows = TestColumn::Rows<int64_t>(kRows, {5})});
+  ASSERT_OK(write_data_file(table_, DataConfig::PARQUET, 150, path("data.parquet")));
+  millrace_ok(predict({"--keep", "code,key", "--keep", "code", "--output", "p.csv"}));
+  EXPECT_EQ(lines("p.csv")[0], "example_id,label_prediction,label,\"code,key\",code");
+  EXPECT_THAT(lines("p.csv")[1], testing::EndsWith(",5,0"));
+}
+
 TEST_F(KeptColumnsProgramTest, Refusals) {
   refused({"--output", "p.csv", "--keep", "kay"}, kUsage,
           "has no column \"kay\"; did you mean \"key\"?");
