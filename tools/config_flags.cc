@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
@@ -117,13 +118,24 @@ std::string check_not_empty(const std::string& text) {
   return text.empty() ? "it is empty; name a file, or leave the flag out" : "";
 }
 
+void add_paths_flag(CLI::App& command, const std::string& name, std::optional<std::string>& paths,
+                    const std::string& description) {
+  const auto join = [&paths](const std::vector<std::string>& values) {
+    paths = absl::StrJoin(values, ",");
+  };
+  command.add_option_function<std::vector<std::string>>(name, join, description)
+      ->allow_extra_args(false);
+}
+
 void add_config_flags(CLI::App& command, ConfigFlags& flags) {
   command.add_option("config", flags.config, "configuration file (JobConfig in text format)")
       ->required();
   command.add_option("--set", flags.set, "path.to.field=value; changes one field, repeatable")
       ->allow_extra_args(false);
-  command.add_option("--train_data", flags.train_data, "comma-separated globs to train on");
-  command.add_option("--eval_data", flags.eval_data, "comma-separated globs to evaluate on");
+  add_paths_flag(command, "--train_data", flags.train_data,
+                 "comma-separated globs to train on; repeatable");
+  add_paths_flag(command, "--eval_data", flags.eval_data,
+                 "comma-separated globs to evaluate on; repeatable");
   command.add_option("--output_dir", flags.output_dir, "where to write");
   command.add_option("--max_steps", flags.max_steps, "updates at most, over all resumes");
   command.add_option("--max_epochs", flags.max_epochs, "epochs at most, over all resumes");

@@ -23,7 +23,7 @@ namespace millrace {
 struct ConfigFlags {
   std::string config;                     // path of a JobConfig
   std::vector<std::string> set;           // --set path.to.field=value
-  std::optional<std::string> train_data;  // comma-separated globs
+  std::optional<std::string> train_data;  // paths and patterns, separated by commas
   std::optional<std::string> eval_data;
   // The flags that give these two, for messages.
   std::string train_data_flag = "--train_data";
@@ -48,6 +48,11 @@ DataNames data_names(const ConfigFlags& flags);
 // Adds them to a command, but for `resume`. `flags` must live until the command line is parsed;
 // `uses_device` is set before.
 void add_config_flags(CLI::App& command, ConfigFlags& flags);
+
+// Adds a repeatable option that takes paths and patterns, separated by commas; `paths` gets all of
+// them in one list and must live until the command line is parsed.
+void add_paths_flag(CLI::App& command, const std::string& name, std::optional<std::string>& paths,
+                    const std::string& description);
 
 // A check for options of unsigned types, which the parser would wrap around.
 // Returns: the complaint, or "".

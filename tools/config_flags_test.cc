@@ -92,6 +92,14 @@ TEST_F(ConfigFlagsTest, SetAppliesInOrderAndNamedFlagsAfterIt) {
   EXPECT_EQ(config.train().optimizer().learning_rate(), 0.5);
 }
 
+TEST_F(ConfigFlagsTest, FlagsOfPathsMayBeRepeated) {
+  ASSERT_OK_AND_ASSIGN(const JobConfig config,
+                       load({"--train_data", "x.orc,y.orc", "--eval_data", "a.orc", "--train_data",
+                             "z.orc", "--eval_data=b*.orc"}));
+  EXPECT_THAT(config.train().train_data().path(), ElementsAre("x.orc", "y.orc", "z.orc"));
+  EXPECT_THAT(config.train().eval_data(0).data().path(), ElementsAre("a.orc", "b*.orc"));
+}
+
 TEST_F(ConfigFlagsTest, EvalDataMakesASetWhereThereIsNone) {
   ASSERT_OK_AND_ASSIGN(const JobConfig config,
                        load({"--set", "train.eval_data=[]", "--eval_data", "z.orc"}));

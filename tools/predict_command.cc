@@ -34,7 +34,7 @@ namespace millrace {
 namespace {
 
 struct PredictFlags : ModelFlags {
-  std::optional<std::string> data;  // comma-separated globs
+  std::optional<std::string> data;  // paths and patterns, separated by commas
   std::vector<std::string> keep;    // see kept_names
   std::string output;
 };
@@ -272,8 +272,8 @@ Command add_predict_command(CLI::App& program, const RankListener& listener) {
   CLI::App* command = program.add_subcommand("predict", "write what a trained model predicts");
   flags->uses_device = true;
   add_model_flags(*command, *flags);
-  command->add_option("--data", flags->data,
-                      "comma-separated globs to predict; default: the evaluation sets");
+  add_paths_flag(*command, "--data", flags->data,
+                 "comma-separated globs to predict; repeatable; default: the evaluation sets");
   command
       ->add_option(
           "--keep", flags->keep,

@@ -224,6 +224,15 @@ TEST_F(PredictTest, SeveralSetsAndTheWholeOfWhatDataNames) {
   EXPECT_EQ(all.ids.size(), kRows) << "--data names all that is wanted";
 }
 
+TEST_F(PredictTest, DataMayBeRepeated) {
+  const std::string other = write_table("other", DataConfig::ORC);
+  const Predictions expected = predict("list.csv", {"--data", "data.parquet," + other});
+  EXPECT_EQ(expected.ids.size(), 2 * kRows);
+  const Predictions repeated = predict("p.csv", {"--data", "data.parquet", "--data", other});
+  EXPECT_EQ(repeated.ids, expected.ids);
+  EXPECT_EQ(repeated.predictions, expected.predictions);
+}
+
 TEST_F(PredictTest, ConfigurationsThatLeavePathsToTheCommandLine) {
   const Predictions expected = predict("expected.parquet", {});
   std::string job = kJob;
