@@ -8,8 +8,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/strip.h"
 #include "base/hash.h"
 #include "io/exact_integer.h"
+#include "io/look/missing_text.h"
 
 namespace millrace {
 namespace {
@@ -34,6 +36,30 @@ bool parse_number(absl::string_view text, double* value) {
   const absl::string_view digits = absl::StartsWith(text, "-") ? text.substr(1) : text;
   if (digits.size() > 1 && digits[0] == '0' && absl::ascii_isdigit(digits[1])) return false;
   return absl::SimpleAtod(text, value);
+}
+
+// Returns the length of the digits that `text` begins with, also in groups: "1.234.567".
+size_t digits_length(absl::string_view text) {
+  const auto count = [&](size_t begin) {
+    size_t end = begin;
+    while (end < text.size() && absl::ascii_isdigit(text[end])) ++end;
+    return end - begin;
+  };
+  size_t length = count(0);
+  if (length == 0 || length > 3) return length;
+  while (length < text.size() && text[length] == '.' && count(length + 1) == 3) length += 4;
+  return length;
+}
+
+// Parses a number without a decimal point, which may have a decimal comma: "12", "-1,5",
+// "1.234,50". Returns: whether it is one.
+bool parse_with_comma(absl::string_view text, bool* has_comma) {
+  absl::ConsumePrefix(&text, "-");
+  const size_t whole = digits_length(text);
+  if (whole == 0) return false;
+  text.remove_prefix(whole);
+  *has_comma = absl::ConsumePrefix(&text, ",");
+  return text.empty() != *has_comma && std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
 }
 
 }  // namespace
@@ -69,6 +95,7 @@ ColumnSampler::ColumnSampler(const FileColumn& column) : type_(column.type) {
   look_.type_name = column.type_name;
   look_.is_delimited_text = column.type == ValueType::kText;
   look_.is_partition = column.is_partition;
+  may_have_decimal_commas_ = look_.is_delimited_text;
   if (!column.supported) return;
   switch (column.type) {
     case ValueType::kInt64:
@@ -88,26 +115,37 @@ void ColumnSampler::add(const Column& column, absl::Span<uint64_t> row_hashes) {
   for (int64_t row = 0; row < column.rows; ++row) {
     const int64_t begin = column.begin(row), end = column.end(row);
     uint64_t hash = row_hashes[row] * 0x9e3779b97f4a7c15ULL + static_cast<uint64_t>(end - begin);
+    int64_t missing = 0;
     for (int64_t i = begin; i < end; ++i) {
-      hash = placement_hash(static_cast<int64_t>(hash ^ add_value(column, i)));
+      bool is_missing = false;
+      hash = placement_hash(static_cast<int64_t>(hash ^ add_value(column, i, &is_missing)));
+      missing += is_missing;
     }
     row_hashes[row] = placement_hash(static_cast<int64_t>(hash));
+    missing_values_ += missing;
+    rows_of_missing_values_ += missing > 0 && missing == end - begin;
     look_.missing_rows += end == begin;
     look_.values += end - begin;
     look_.max_length = std::max(look_.max_length, end - begin);
   }
 }
 
-uint64_t ColumnSampler::add_value(const Column& column, int64_t i) {
+uint64_t ColumnSampler::add_value(const Column& column, int64_t i, bool* is_missing) {
   uint64_t hash = 0;
   switch (column.type) {
     case ValueType::kInt64:
     case ValueType::kUint64: hash = add_integer(column.int64s[i], column.type); break;
     case ValueType::kDouble: hash = add_number(column.doubles[i]); break;
     case ValueType::kString:
-    case ValueType::kText: hash = add_text(column.strings[i]); break;
+    case ValueType::kText: {
+      const absl::string_view text = column.strings[i];
+      *is_missing = look_.is_delimited_text && is_missing_text(text);
+      if (*is_missing) ++missing_texts_[std::string(text)];
+      hash = *is_missing ? xxh3(text) : add_text(text);
+      break;
+    }
   }
-  ++counts_[hash];
+  if (!*is_missing) ++counts_[hash];
   return hash;
 }
 
@@ -129,6 +167,7 @@ uint64_t ColumnSampler::add_number(double value) {
 uint64_t ColumnSampler::add_text(absl::string_view text) {
   int64_t integer = 0;
   double number = 0;
+  if (may_have_decimal_commas_) find_decimal_comma(text);
   if (all_integers_ && parse_integer(text, &integer)) return add_integer(integer);
   all_integers_ = false;
   if (all_numbers_ && parse_number(text, &number)) {
@@ -140,6 +179,12 @@ uint64_t ColumnSampler::add_text(absl::string_view text) {
     all_numbers_ = false;
   }
   return parse_integer(text, &integer) ? placement_hash(integer) : xxh3(text);
+}
+
+void ColumnSampler::find_decimal_comma(absl::string_view text) {
+  bool has_comma = false;
+  may_have_decimal_commas_ = parse_with_comma(text, &has_comma);
+  if (has_comma && look_.decimal_comma.empty()) look_.decimal_comma = std::string(text);
 }
 
 void ColumnSampler::add_to_moments(double value) {
@@ -166,17 +211,22 @@ void ColumnSampler::add_to_moments(double value) {
 }
 
 void ColumnSampler::count_frequencies(int64_t total_rows, ColumnLook& look) const {
-  look.distinct = static_cast<int64_t>(counts_.size());
   std::vector<int64_t> top;
   int64_t once = 0, most = 0;
   uint64_t most_hash = 0;
-  for (const auto& [hash, count] : counts_) {
+  const auto add = [&](uint64_t hash, int64_t count) {
     once += count == 1;
     top.push_back(count);
-    if (count < most || (count == most && hash > most_hash)) continue;
+    if (count < most || (count == most && hash > most_hash)) return;
     most = count;
     most_hash = hash;
+  };
+  for (const auto& [hash, count] : counts_) add(hash, count);
+  // In a column of text they are values.
+  if (look.missing_texts.empty()) {
+    for (const auto& [text, count] : missing_texts_) add(xxh3(text), count);
   }
+  look.distinct = static_cast<int64_t>(top.size());
   look.most_frequent = inverse_placement_hash(most_hash);
   const size_t ten = std::min<size_t>(10, top.size());
   std::partial_sort(top.begin(), top.begin() + static_cast<int64_t>(ten), top.end(),
@@ -195,16 +245,27 @@ void ColumnSampler::count_frequencies(int64_t total_rows, ColumnLook& look) cons
       estimate_distinct(values, all, static_cast<double>(look.distinct), static_cast<double>(once));
 }
 
+void ColumnSampler::set_kind_of_cells(ColumnLook& look) const {
+  const int64_t others = look.values - missing_values_;
+  if (others > 0 && (all_integers_ || all_numbers_)) {
+    look.kind = all_integers_ ? ValueKind::kInteger : ValueKind::kNumber;
+  }
+  const bool is_text = others > 0 && look.kind == ValueKind::kText;
+  if (!is_text || !may_have_decimal_commas_) look.decimal_comma.clear();
+  if (is_text || missing_values_ == 0) return;
+  look.missing_texts = missing_texts_;
+  look.missing_rows += rows_of_missing_values_;
+  look.values = others;
+}
+
 ColumnLook ColumnSampler::finish(int64_t total_rows) const {
   ColumnLook look = look_;
+  if (look.is_delimited_text) set_kind_of_cells(look);
   const int64_t rows_with_values = look.rows - look.missing_rows;
   if (rows_with_values > 0) {
     look.mean_length = static_cast<double>(look.values) / static_cast<double>(rows_with_values);
   }
   count_frequencies(total_rows, look);
-  if (look.is_delimited_text && look.values > 0 && (all_integers_ || all_numbers_)) {
-    look.kind = all_integers_ ? ValueKind::kInteger : ValueKind::kNumber;
-  }
   if (look.kind != ValueKind::kInteger && look.kind != ValueKind::kNumber) {
     look.min = look.max = 0;
     look.not_finite = look.not_a_number = 0;

@@ -3,6 +3,7 @@
 #define MILLRACE_IO_LOOK_COLUMN_LOOK_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -35,8 +36,8 @@ struct ColumnLook {
   bool is_mixed = false;           // integers in some files, numbers in others
   bool is_partition = false;       // the values are in the paths of the files
   int64_t rows = 0;                // of the sample
-  int64_t missing_rows = 0;        // null, an empty list or an empty cell
-  int64_t values = 0;              // a list counts as many as it holds
+  int64_t missing_rows = 0;        // null, an empty list, an empty cell, or missing_texts alone
+  int64_t values = 0;              // but missing_texts; a list counts as many as it holds
   int64_t distinct = 0;            // different values in the sample
   // Different values in all rows, estimated from the sample; `distinct` if the sample is all rows.
   double estimated_distinct = 0;
@@ -44,6 +45,11 @@ struct ColumnLook {
   double top_ten_share = 0;  // of the ten most frequent values
   int64_t max_length = 0;    // values in the longest list
   double mean_length = 0;    // values per row that has any
+  // Numbers of cells of delimited text that are is_missing_text(), by their text. Empty if other
+  // cells are text, of which "NA" may be one like others.
+  std::map<std::string, int64_t> missing_texts;
+  // A cell such as "1,5" if the column is text for its decimal commas alone, else empty.
+  std::string decimal_comma;
 
   // Numbers and integers.
   double min = 0;
@@ -83,12 +89,16 @@ class ColumnSampler {
   ColumnLook finish(int64_t total_rows) const;
 
  private:
-  // Adds one value. Returns its hash.
-  uint64_t add_value(const Column& column, int64_t i);
+  // Adds one value. Returns its hash. Sets *is_missing if it may stand for a missing value.
+  uint64_t add_value(const Column& column, int64_t i, bool* is_missing);
   uint64_t add_integer(int64_t value, ValueType type = ValueType::kInt64);
   uint64_t add_number(double value);
   uint64_t add_text(absl::string_view text);
   void add_to_moments(double value);
+  // Decides whether the column has decimal commas, from a cell that is not missing.
+  void find_decimal_comma(absl::string_view text);
+  // Decides what cells of delimited text hold, and whether some stand for missing values.
+  void set_kind_of_cells(ColumnLook& look) const;
   void count_frequencies(int64_t total_rows, ColumnLook& look) const;
 
   ColumnLook look_;
@@ -96,6 +106,11 @@ class ColumnSampler {
   bool all_integers_ = true;
   bool all_whole_ = true;  // of delimited text: every number is an integer, such as "7.0"
   bool all_numbers_ = true;
+  bool may_have_decimal_commas_ = false;  // every cell is an integer or has a decimal comma
+  // Of values that may stand for missing ones, which counts_ omits.
+  std::map<std::string, int64_t> missing_texts_;
+  int64_t missing_values_ = 0;
+  int64_t rows_of_missing_values_ = 0;  // with no other value
   int64_t finite_ = 0;
   double sum_ = 0;
   // Of Welford's recurrence: the mean so far, and the sum of squared distances from the mean.

@@ -1,5 +1,6 @@
 #include "io/look/column_look.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,6 +10,10 @@
 
 namespace millrace {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
 
 Column integers(std::vector<int64_t> values) {
   Column column{.type = ValueType::kInt64, .rows = static_cast<int64_t>(values.size())};
@@ -115,6 +120,65 @@ TEST(ColumnLook, CellsOfDelimitedTextGetTheKindThatAllHave) {
   EXPECT_EQ(look.max, 3);
   EXPECT_EQ(look_at(texts({"3", "1"}), ValueType::kString).kind, ValueKind::kText)
       << "text of a format with types stays text";
+}
+
+TEST(ColumnLook, TextsAmongNumbersStandForMissingValues) {
+  const ColumnLook look = look_at(texts({"3", "NA", "1", "null", "NA", "nan"}), ValueType::kText);
+  EXPECT_EQ(look.kind, ValueKind::kInteger);
+  EXPECT_EQ(look.missing_rows, 4);
+  EXPECT_EQ(look.values, 2);
+  EXPECT_EQ(look.distinct, 2);
+  EXPECT_DOUBLE_EQ(look.top_share, 0.5);
+  EXPECT_DOUBLE_EQ(look.mean, 2);
+  EXPECT_TRUE(look.is_whole);
+  EXPECT_EQ(look.not_finite, 0);
+  EXPECT_THAT(look.missing_texts, ElementsAre(Pair("NA", 2), Pair("nan", 1), Pair("null", 1)));
+  EXPECT_EQ(look_at(texts({"None", "2.5"}), ValueType::kText).kind, ValueKind::kNumber);
+}
+
+TEST(ColumnLook, TextsAmongTextAreValues) {
+  const ColumnLook look = look_at(texts({"FR", "NA", "NA", "1"}), ValueType::kText);
+  EXPECT_EQ(look.kind, ValueKind::kText) << "Namibia";
+  EXPECT_EQ(look.missing_rows, 0);
+  EXPECT_EQ(look.values, 4);
+  EXPECT_EQ(look.distinct, 3);
+  EXPECT_DOUBLE_EQ(look.top_share, 0.5);
+  EXPECT_THAT(look.missing_texts, IsEmpty());
+  EXPECT_THAT(look_at(texts({"NA", "1"}), ValueType::kString).missing_texts, IsEmpty())
+      << "text of a format with types";
+}
+
+TEST(ColumnLook, AColumnOfMissingTextsAloneHasNoValue) {
+  const ColumnLook look = look_at(texts({"NULL", "NULL"}), ValueType::kText);
+  EXPECT_EQ(look.values, 0);
+  EXPECT_EQ(look.missing_rows, 2);
+  EXPECT_THAT(look.missing_texts, ElementsAre(Pair("NULL", 2)));
+}
+
+TEST(ColumnLook, ListsLoseMissingTextsAlone) {
+  Column column{.type = ValueType::kString, .rows = 2, .offsets = {0, 2, 3}};
+  for (const char* text : {"1", "NA", "NA"}) column.strings.push_back(text);
+  const ColumnLook look = look_at(column, ValueType::kText);
+  EXPECT_EQ(look.kind, ValueKind::kInteger);
+  EXPECT_EQ(look.missing_rows, 1);
+  EXPECT_EQ(look.values, 1);
+}
+
+TEST(ColumnLook, DecimalCommasAreFound) {
+  const auto example = [](const std::vector<std::string>& cells) {
+    const ColumnLook look = look_at(texts(cells), ValueType::kText);
+    EXPECT_EQ(look.decimal_comma.empty() ? look.kind : ValueKind::kText, look.kind);
+    return look.decimal_comma;
+  };
+  EXPECT_EQ(example({"3", "NA", "-1,5", "2,25"}), "-1,5");
+  EXPECT_EQ(example({"1.234,50", "12.345.678", "0,1"}), "1.234,50");
+  EXPECT_EQ(example({"1", "2"}), "") << "integers";
+  EXPECT_EQ(example({"1.5", "1,5"}), "") << "both";
+  EXPECT_EQ(example({"1,5", "a"}), "");
+  EXPECT_EQ(example({"1,5,6", "1,5"}), "") << "lists";
+  EXPECT_EQ(example({"1,5", ",5"}), "");
+  EXPECT_EQ(example({"1,5", "1,"}), "");
+  EXPECT_EQ(look_at(texts({"1,5"}), ValueType::kString).decimal_comma, "");
 }
 
 TEST(ColumnLook, DifferentValuesOfAllRowsAreEstimated) {

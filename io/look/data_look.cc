@@ -20,6 +20,7 @@
 #include "io/files/file_set.h"
 #include "io/files/set_column.h"
 #include "io/look/file_guess.h"
+#include "io/look/missing_text.h"
 #include "io/look/sample_ranges.h"
 
 namespace millrace {
@@ -218,8 +219,9 @@ class SetSampler {
       std::vector<uint64_t> hashes(range.count, 0);
       for (size_t i = 0; i < read.size(); ++i) {
         samplers_[read[i]].add(columns[i], absl::MakeSpan(hashes));
-        if (label && schema_.columns[read[i]].name == label->column) {
-          count_labels(columns[i], *label, look.label);
+        const FileColumn& column = schema_.columns[read[i]];
+        if (label && column.name == label->column) {
+          count_labels(columns[i], column.type == ValueType::kText, *label, look.label);
         }
       }
       for (const uint64_t hash : hashes) on_row(hash);
@@ -228,11 +230,13 @@ class SetSampler {
     return absl::OkStatus();
   }
 
-  static void count_labels(const Column& column, const LabelRule& rule, LabelCount& count) {
+  static void count_labels(const Column& column, bool is_delimited_text, const LabelRule& rule,
+                           LabelCount& count) {
     for (int64_t row = 0; row < column.rows; ++row) {
       if (column.begin(row) == column.end(row)) continue;
       const int64_t first = column.begin(row);
       if (column.type == ValueType::kDouble && std::isnan(column.doubles[first])) continue;
+      if (is_delimited_text && is_missing_text(column.strings[first])) continue;
       const double label = rule.label_of(number_at(column, first));
       ++count.rows;
       count.positives += label == 1;
@@ -283,6 +287,12 @@ absl::StatusOr<std::optional<LabelRule>> choose_label(const LookOptions& options
   return options.label;
 }
 
+// Returns what to do about numbers that are text for their decimal commas; else "".
+std::string decimal_comma_advice(const ColumnLook& column) {
+  if (column.decimal_comma.empty()) return "";
+  return absl::StrCat("; write decimal points instead of commas, as in ", column.decimal_comma);
+}
+
 absl::Status check_label_column(const FileSetLook& look, const LabelRule& label) {
   for (const ColumnLook& column : look.columns) {
     if (column.name != label.column) continue;
@@ -290,8 +300,9 @@ absl::Status check_label_column(const FileSetLook& look, const LabelRule& label)
         absl::StrCat(look.files.front().path, ", column \"", column.name, "\"");
     if (column.values == 0) return absl::OkStatus();  // no row has a label: a later check says so
     if (column.kind != ValueKind::kInteger && column.kind != ValueKind::kNumber) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          where, " cannot be the label: it holds ", column.type_name, ", and a label is a number"));
+      return absl::InvalidArgumentError(absl::StrCat(where, " cannot be the label: it holds ",
+                                                     column.type_name, ", and a label is a number",
+                                                     decimal_comma_advice(column)));
     }
     if (column.max_length > 1) {
       return absl::InvalidArgumentError(absl::StrCat(

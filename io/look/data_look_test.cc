@@ -119,6 +119,17 @@ TEST_F(DataLookTest, CountsLabelsByFile) {
   EXPECT_EQ(plain.train.label.others, 4);
 }
 
+TEST_F(DataLookTest, ALabelMayBeMissingAsText) {
+  ASSERT_OK_AND_ASSIGN(
+      const DataLook look,
+      this->look({.paths = {write("a.csv", "label,x\n1,NA\nNA,2.5\n0,3\nnull,4\n")}}));
+  EXPECT_EQ(look.train.label.rows, 2);
+  EXPECT_EQ(look.train.label.positives, 1);
+  EXPECT_EQ(look.train.label.others, 0);
+  EXPECT_EQ(named(look, "x").kind, ValueKind::kNumber);
+  EXPECT_EQ(named(look, "x").missing_rows, 1);
+}
+
 TEST_F(DataLookTest, FindsRowsThatTrainingHas) {
   const std::string train = write("train.csv", "label,x,y\n0,1,a\n1,2,b\n0,3,c\n");
   // Columns in another order; a row, one that differs in a cell, and one twice.
@@ -220,6 +231,10 @@ TEST_F(DataLookTest, RefusesLabelsThatAreNone) {
                                                   HasSubstr("did you mean \"rating\"?"))));
   EXPECT_THAT(look(with("x")),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("a label is a number")));
+  EXPECT_THAT(look({.paths = {write("b.csv", "r;x\n1,5;1\n0,5;2\n")},
+                    .label = LabelRule{.column = "r", .at_least = 1}}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("decimal points instead of commas, as in 1,5")));
   ASSERT_OK_AND_ASSIGN(const DataLook none, look({.paths = {path}}));
   EXPECT_FALSE(none.label.has_value());
 }

@@ -245,13 +245,20 @@ std::string label_text(const DataLook& look) {
   const LabelRule& rule = *look.label;
   feature.set_name(rule.at_least ? "label" : rule.column);
   feature.set_kind(FeatureConfig::LABEL);
+  for (const ColumnLook& column : look.train.columns) {
+    if (column.name != rule.column) continue;
+    const ColumnLook merged = with_missing_texts_of_eval(column, look);
+    if (merged.missing_texts.empty()) continue;
+    *feature.add_transform() = *draft_missing_values(merged, /*as_numbers=*/true);
+  }
   if (rule.at_least) {
     feature.set_column(rule.column);
     feature.add_transform()->mutable_threshold()->set_at_least(*rule.at_least);
   }
   std::string text =
       absl::StrFormat("  # %s of the rows are positive.\n", percent(look.train.label.rate()));
-  if (look.train.label.rows < look.train.sampled_rows) {
+  const auto misses = [](const FileSetLook& set) { return set.label.rows < set.sampled_rows; };
+  if (misses(look.train) || (look.eval && misses(*look.eval))) {
     feature.set_missing(FeatureConfig::MASK);
     absl::StrAppend(&text, "  # A row without a label counts nowhere.\n");
   }

@@ -141,6 +141,31 @@ TEST_F(ConfigDraftTest, NotANumberIsNoLabel) {
   EXPECT_THAT(text, HasSubstr("33.3 %")) << "one of three";
 }
 
+TEST_F(ConfigDraftTest, NumbersWithMissingTextsAreNumbers) {
+  std::string text = "label,age,item_id\n";
+  for (int i = 0; i < 400; ++i) {
+    absl::StrAppend(&text, i == 7 ? "NA" : absl::StrCat(i % 2), ",",
+                    i % 9 == 0 ? "N/A" : absl::StrCat(0.1 * (i % 37)), ",",
+                    i % 11 == 0 ? "null" : absl::StrCat(i % 40), "\n");
+  }
+  ASSERT_OK_AND_ASSIGN(const std::string config, draft({.paths = {write("a.csv", text)}}));
+  const TrainConfig train = parse(config).train();
+  ASSERT_EQ(train.feature_size(), 3);
+  EXPECT_EQ(train.feature(0).missing(), FeatureConfig::MASK);
+  EXPECT_THAT(train.feature(0).transform(0).missing_values().text(), ElementsAre("NA"));
+  EXPECT_EQ(train.feature(1).kind(), FeatureConfig::DENSE);
+  EXPECT_THAT(train.feature(1).transform(0).missing_values().text(), ElementsAre("N/A"));
+  EXPECT_THAT(train.feature(2).transform(0).missing_values().text(), ElementsAre("null"));
+  EXPECT_TRUE(train.feature(2).transform(1).has_hash());
+}
+
+TEST_F(ConfigDraftTest, DecimalCommasAreInAComment) {
+  std::string text = "label;price\n";
+  for (int i = 0; i < 400; ++i) absl::StrAppend(&text, i % 2, ";", i % 40, ",5\n");
+  ASSERT_OK_AND_ASSIGN(const std::string config, draft({.paths = {write("a.csv", text)}}));
+  EXPECT_THAT(config, HasSubstr("# Numbers with decimal commas, such as 0,5, which are text"));
+}
+
 TEST_F(ConfigDraftTest, NumberedColumnsAreOneEntry) {
   std::string text = "c10,c2,label,c1,c3\n";
   for (int i = 0; i < 50; ++i) {

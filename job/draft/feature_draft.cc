@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "io/look/missing_text.h"
 
 namespace millrace {
 namespace {
@@ -130,6 +131,11 @@ bool is_categorical(const ColumnLook& column) {
   return column.is_whole && is_named_id(column);  // ids that became numbers since some are null
 }
 
+std::string decimal_comma_note(const ColumnLook& column) {
+  return absl::StrCat("numbers with decimal commas, such as ", column.decimal_comma,
+                      ", which are text: write decimal points to train on numbers");
+}
+
 std::string reason_to_leave_out(const ColumnLook& column) {
   if (column.kind == ValueKind::kUnreadable) {
     return absl::StrCat("nested or of a type that is not read: ", column.type_name);
@@ -144,6 +150,9 @@ std::string reason_to_leave_out(const ColumnLook& column) {
   }
   if (absl::StrContains(column.name, "{")) return "a name with { stands for a range of names";
   if (column.name.empty()) return "a column without a name";
+  if (is_unique_per_row(column) && !column.decimal_comma.empty()) {
+    return decimal_comma_note(column);
+  }
   if (is_unique_per_row(column) && !is_time(column)) {
     return "unique per row, such as an id of the row; nothing can be learnt of it";
   }
@@ -171,7 +180,7 @@ void draft_sparse(const ColumnLook& column, FeatureDraft& draft) {
   const bool is_whole_text = column.is_delimited_text && column.kind == ValueKind::kNumber;
   if (column.kind == ValueKind::kText || (column.is_delimited_text && !is_whole_text)) {
     draft.feature.add_transform()->mutable_hash();
-    draft.note = "text, hashed";
+    draft.note = column.decimal_comma.empty() ? "text, hashed" : decimal_comma_note(column);
     if (column.kind != ValueKind::kText) draft.note = "ids or categories, hashed as text";
   } else if (column.is_mixed) {
     draft.note = "ids or categories, stored as numbers in some files";
@@ -222,19 +231,29 @@ void draft_dense(const ColumnLook& column, FeatureDraft& draft) {
   }
 }
 
+// Puts missing_values before the transforms.
+void add_missing_values(const ColumnLook& column, FeatureDraft& draft) {
+  auto& transforms = *draft.feature.mutable_transform();
+  const bool as_numbers =
+      draft.feature.kind() == FeatureConfig::DENSE ||
+      (!transforms.empty() && (transforms[0].has_bucketize() || transforms[0].has_cast()));
+  const std::optional<TransformConfig> missing = draft_missing_values(column, as_numbers);
+  if (!missing) return;
+  *transforms.Add() = *missing;
+  for (int i = transforms.size() - 1; i > 0; --i) transforms.SwapElements(i, i - 1);
+}
+
 FeatureDraft draft_feature(const ColumnLook& column) {
   FeatureDraft draft{.column = column.name};
   draft.feature.set_name(column.name);
   draft.note = reason_to_leave_out(column);
   draft.is_used = draft.note.empty();
   if (!draft.is_used) return draft;
-  if (column.not_a_number > 0) {
-    draft.feature.add_transform()->mutable_missing_values()->set_nan(true);
-  }
   if (is_group(column)) {
     draft.feature.set_kind(FeatureConfig::GROUP_ID);
     if (column.kind == ValueKind::kText) draft.feature.add_transform()->mutable_hash();
-    if (column.missing_rows + column.not_a_number > 0) draft.feature.set_default_id(0);
+    const bool misses = column.missing_rows + column.not_a_number > 0;
+    if (misses || !column.missing_texts.empty()) draft.feature.set_default_id(0);
     draft.note = "groups, by name";
   } else if (is_time(column)) {
     draft_time(column, draft);
@@ -243,6 +262,7 @@ FeatureDraft draft_feature(const ColumnLook& column) {
   } else {
     draft_dense(column, draft);
   }
+  add_missing_values(column, draft);
   return draft;
 }
 
@@ -295,6 +315,32 @@ void name_features(const DataLook& look, std::vector<FeatureDraft>& drafts) {
 
 }  // namespace
 
+ColumnLook with_missing_texts_of_eval(const ColumnLook& column, const DataLook& look) {
+  ColumnLook merged = column;
+  if (!look.eval || column.kind == ValueKind::kText) return merged;
+  for (const ColumnLook& other : look.eval->columns) {
+    if (other.name != column.name) continue;
+    for (const auto& [text, count] : other.missing_texts) merged.missing_texts[text] += count;
+  }
+  return merged;
+}
+
+std::optional<TransformConfig> draft_missing_values(const ColumnLook& column, bool as_numbers) {
+  TransformConfig transform;
+  MissingValuesTransform& missing = *transform.mutable_missing_values();
+  if (column.not_a_number > 0) missing.set_nan(true);
+  for (const auto& [text, count] : column.missing_texts) {
+    // As numbers, cells need not be compared as text.
+    if (as_numbers && is_nan_text(text)) {
+      missing.set_nan(true);
+    } else {
+      missing.add_text(text);
+    }
+  }
+  if (missing.ByteSizeLong() == 0) return std::nullopt;
+  return transform;
+}
+
 bool is_time_partition(const ColumnLook& column) {
   return column.is_partition && is_named_or_holds_dates(column);
 }
@@ -304,7 +350,7 @@ std::vector<FeatureDraft> draft_features(const DataLook& look) {
   bool has_group = false;
   for (const ColumnLook& column : look.train.columns) {
     if (look.label && column.name == look.label->column) continue;
-    FeatureDraft draft = draft_feature(column);
+    FeatureDraft draft = draft_feature(with_missing_texts_of_eval(column, look));
     if (draft.feature.kind() == FeatureConfig::GROUP_ID && draft.is_used) {
       if (has_group) {
         draft.is_used = false;

@@ -2,6 +2,7 @@
 #ifndef MILLRACE_JOB_DRAFT_FEATURE_DRAFT_H_
 #define MILLRACE_JOB_DRAFT_FEATURE_DRAFT_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,18 +23,26 @@ struct FeatureDraft {
 // its name or since the values are dates YYYYMMDD.
 bool is_time_partition(const ColumnLook& column);
 
+// Returns the column, with the missing_texts that it has in the evaluation data, too.
+ColumnLook with_missing_texts_of_eval(const ColumnLook& column, const DataLook& look);
+
+// Returns the transform that removes what stands for a missing value in the column: its
+// missing_texts and not-a-number; none if it has neither. `as_numbers`: the values are to be
+// numbers, and not integers or text.
+std::optional<TransformConfig> draft_missing_values(const ColumnLook& column, bool as_numbers);
+
 // Returns a draft for each column of the look but the label's, in their order.
 //
 // Text and integers that are ids or have few values are SPARSE; text, and cells of delimited text,
 // are hashed. Numbers and counts are DENSE, with log1p where they are heavy-tailed, else
 // standardized where they are large, or far from mean 0 and deviation 1. Times are cut into SPARSE
-// periods that hold equal shares of the rows. Not-a-number is missing. A column named as a group,
-// such as "session_id" or "qid", is GROUP_ID. A column is left out if it is unreadable, without
-// values, constant, unique per row, a list of numbers, infinite somewhere, a partition by time,
-// or has a name that a configuration cannot have. Whole numbers that are integers in some files
-// count as integers.
-// A feature is named as its column, or similarly if that name has characters that the name of a
-// table cannot have.
+// periods that hold equal shares of the rows. Not-a-number is missing, and so are texts such as
+// "NA" among numbers, those of the evaluation data included. A column named as a group, such as
+// "session_id" or "qid", is GROUP_ID. A column is left out if it is unreadable, without values,
+// constant, unique per row, a list of numbers, infinite somewhere, a partition by time, or has a
+// name that a configuration cannot have. Whole numbers that are integers in some files count as
+// integers. A feature is named as its column, or similarly if that name has characters that the
+// name of a table cannot have.
 std::vector<FeatureDraft> draft_features(const DataLook& look);
 
 }  // namespace millrace

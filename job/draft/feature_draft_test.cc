@@ -161,6 +161,46 @@ TEST(FeatureDraft, NotANumberIsMissing) {
   EXPECT_FALSE(draft(score).is_used);
 }
 
+TEST(FeatureDraft, MissingTextsAreRemovedFromNumbersAndIds) {
+  ColumnLook score = numbers("score", ValueKind::kNumber, 900, quantiles(-1, 0, 1));
+  score.standard_deviation = 0.5;
+  score.is_delimited_text = true;
+  score.missing_texts = {{"NA", 3}, {"nan", 2}};
+  EXPECT_EQ(draft(score).feature.kind(), FeatureConfig::DENSE);
+  EXPECT_EQ(transforms_of(draft(score)), "missing_values { text: \"NA\" nan: true };");
+  ColumnLook ids = numbers("c1", ValueKind::kInteger, 400, quantiles(4e8, 5e11, 1e12));
+  ids.is_delimited_text = true;
+  ids.missing_texts = score.missing_texts;
+  EXPECT_EQ(transforms_of(draft(ids)), "missing_values { text: \"NA\" text: \"nan\" };hash { };");
+  ColumnLook none = column("e", ValueKind::kText, 0);
+  none.values = 0;
+  none.missing_texts = {{"NULL", 1000}};
+  EXPECT_THAT(draft(none).note, HasSubstr("all null"));
+}
+
+TEST(FeatureDraft, MissingTextsOfTheEvaluationDataCount) {
+  DataLook data;
+  data.train.columns = {numbers("score", ValueKind::kNumber, 900, quantiles(-1, 0, 1)),
+                        column("country", ValueKind::kText, 40)};
+  data.train.columns[0].missing_texts = {{"NA", 3}};
+  data.train.columns[0].standard_deviation = 0.5;
+  data.eval = data.train;
+  for (ColumnLook& column : data.eval->columns) column.missing_texts = {{"N/A", 1}};
+  const std::vector<FeatureDraft> drafts = draft_features(data);
+  EXPECT_EQ(transforms_of(drafts[0]), "missing_values { text: \"N/A\" text: \"NA\" };");
+  EXPECT_EQ(transforms_of(drafts[1]), "hash { };") << "text";
+}
+
+TEST(FeatureDraft, SaysThatDecimalCommasAreText) {
+  ColumnLook price = column("price", ValueKind::kText, 400);
+  price.decimal_comma = "12,5";
+  EXPECT_TRUE(draft(price).feature.transform(0).has_hash());
+  EXPECT_THAT(draft(price).note, HasSubstr("decimal commas, such as 12,5"));
+  price.distinct = price.rows;
+  EXPECT_FALSE(draft(price).is_used);
+  EXPECT_THAT(draft(price).note, HasSubstr("decimal commas, such as 12,5"));
+}
+
 TEST(FeatureDraft, TimesAreCutIntoPeriods) {
   const FeatureDraft time =
       draft(numbers("timestamp", ValueKind::kNumber, 900, quantiles(8.7e8, 8.8e8, 8.9e8)));

@@ -70,6 +70,29 @@ std::string kind_text(ValueKind kind) {
   return "-";
 }
 
+// The lines below the table about one column.
+std::string notes_text(const ColumnLook& column) {
+  std::vector<std::string> notes;
+  if (column.kind == ValueKind::kUnreadable) {
+    notes.push_back(absl::StrCat("not read: ", column.name, ": ", column.type_name));
+  }
+  if (column.is_mixed) {
+    notes.push_back(absl::StrCat("mixed: ", column.name, ": ", column.type_name));
+  }
+  if (!column.missing_texts.empty()) {
+    const std::string texts =
+        absl::StrJoin(column.missing_texts, ", ", absl::PairFormatter(" in "));
+    notes.push_back(absl::StrCat("missing: ", column.name, ": ", texts, " cells"));
+  }
+  if (!column.decimal_comma.empty()) {
+    notes.push_back(absl::StrCat("text for its decimal commas: ", column.name, ": such as ",
+                                 column.decimal_comma));
+  }
+  std::string text;
+  for (const std::string& note : notes) absl::StrAppend(&text, cut(note, kLineBytes), "\n");
+  return text;
+}
+
 std::string columns_text(const FileSetLook& look) {
   TextTable table({{"column"},
                    {"type"},
@@ -97,17 +120,10 @@ std::string columns_text(const FileSetLook& look) {
                column.max_length > 1 ? number_text(static_cast<double>(column.max_length)) : ""});
   }
   std::string text = table.text();
-  for (const ColumnLook& column : look.columns) {
-    if (column.kind != ValueKind::kUnreadable) continue;
-    const std::string line = absl::StrCat("not read: ", column.name, ": ", column.type_name);
-    absl::StrAppend(&text, cut(line, kLineBytes), "\n");
-  }
   std::vector<std::string> partitions;
   for (const ColumnLook& column : look.columns) {
+    absl::StrAppend(&text, notes_text(column));
     if (column.is_partition) partitions.push_back(column.name);
-    if (!column.is_mixed) continue;
-    const std::string line = absl::StrCat("mixed: ", column.name, ": ", column.type_name);
-    absl::StrAppend(&text, cut(line, kLineBytes), "\n");
   }
   if (partitions.empty()) return text;
   const std::string line = absl::StrCat("partition: ", absl::StrJoin(partitions, ", "));
@@ -166,6 +182,8 @@ Json column_json(const ColumnLook& column) {
   json["top_ten_share"] = column.top_ten_share;
   json["max_length"] = column.max_length;
   json["mean_length"] = column.mean_length;
+  if (!column.missing_texts.empty()) json["missing_texts"] = column.missing_texts;
+  if (!column.decimal_comma.empty()) json["decimal_comma"] = column.decimal_comma;
   if (column.quantiles.empty()) return json;
   json["min"] = column.min;
   json["mean"] = column.mean;

@@ -90,6 +90,22 @@ TEST(LookReport, NamesPartitionsAndColumnsOfSeveralTypes) {
   EXPECT_EQ(columns[3]["type"], "partition");
 }
 
+TEST(LookReport, NamesTextsForMissingValuesAndDecimalCommas) {
+  DataLook look = example();
+  look.train.columns[0].name = "age";
+  look.train.columns[0].missing_texts = {{"N/A", 3}, {"NA", 120}};
+  ColumnLook price{.name = "price", .type_name = "text", .kind = ValueKind::kText};
+  price.decimal_comma = "12,5";
+  look.train.columns.push_back(price);
+  const std::string text = look_text(look);
+  EXPECT_THAT(text, HasSubstr("\nmissing: age: N/A in 3, NA in 120 cells\n"));
+  EXPECT_THAT(text, HasSubstr("\ntext for its decimal commas: price: such as 12,5\n"));
+  const Json columns = Json::parse(look_json(look))["data"]["columns"];
+  EXPECT_EQ(columns[0]["missing_texts"]["NA"], 120);
+  EXPECT_EQ(columns[2]["decimal_comma"], "12,5");
+  EXPECT_FALSE(columns[2].contains("missing_texts"));
+}
+
 TEST(LookReport, ShowsStatisticsInUnits) {
   const std::string text = look_text(example());
   for (const char* part : {"data: Parquet, 2 files, 100000 rows, 2 columns", "~123k", "25.0",
