@@ -1,12 +1,14 @@
 #include "io/format/cell_parser.h"
 
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "io/boolean_text.h"
 #include "io/exact_integer.h"
 #include "io/format/text_numbers.h"
 
@@ -49,8 +51,17 @@ inline bool fast_double(absl::string_view cell, double* value) {
   return are_digits(bytes);
 }
 
+// Booleans are looked for last, so that numbers cost no more for them.
+template <typename T>
+bool parse_as_boolean(absl::string_view cell, T* value) {
+  const std::optional<bool> boolean = parse_boolean(cell);
+  if (boolean.has_value()) *value = *boolean ? 1 : 0;
+  return boolean.has_value();
+}
+
 bool slow_int64(absl::string_view cell, int64_t* value) {
-  return parse_int64(cell.data(), static_cast<int64_t>(cell.size()), value);
+  return parse_int64(cell.data(), static_cast<int64_t>(cell.size()), value) ||
+         parse_as_boolean(cell, value);
 }
 
 bool slow_hexadecimal(absl::string_view cell, int64_t* value) {
@@ -61,7 +72,8 @@ bool slow_hexadecimal(absl::string_view cell, int64_t* value) {
 }
 
 bool slow_double(absl::string_view cell, double* value) {
-  return parse_double(cell.data(), static_cast<int64_t>(cell.size()), value);
+  return parse_double(cell.data(), static_cast<int64_t>(cell.size()), value) ||
+         parse_as_boolean(cell, value);
 }
 
 // "7.0", say.

@@ -35,7 +35,8 @@ struct CellFormat {
 using OnBadCell = std::function<absl::Status(int64_t row, absl::string_view what)>;
 
 // Fills one column from tiles, one after the other. An empty cell is a missing value; numbers may
-// stand among blanks. Quotes are characters like others.
+// stand among blanks. A boolean (io/boolean_text.h) is the decimal number 1 or 0. Quotes are
+// characters like others.
 class CellParser {
  public:
   // `as` is any type but kText. REQUIRES: as many rows in all tiles.

@@ -63,6 +63,20 @@ TEST_F(CellParserTest, BadCellsAreMissingValues) {
   EXPECT_THAT(complaints_, ElementsAre("\"x\" is not an integer", "\"8y\" is not an integer"));
 }
 
+TEST_F(CellParserTest, BooleansAreOneAndZero) {
+  const std::string text = "True,a\n false ,b\n7,c\nTRUE,d\nyes,e\n";
+  EXPECT_THAT(parse(text, 0, ValueType::kInt64).int64s, ElementsAre(1, 0, 7, 1));
+  EXPECT_THAT(parse(text, 0, ValueType::kDouble).doubles, ElementsAre(1, 0, 7, 1));
+  EXPECT_EQ(parse(text, 0, ValueType::kString).strings[0], "True");
+  EXPECT_THAT(complaints_, ElementsAre("\"yes\" is not an integer", "\"yes\" is not a number"));
+  CellFormat list;
+  list.list_delimiter = '|';
+  EXPECT_THAT(parse("true|0|False,\n", 0, ValueType::kDouble, list).doubles, ElementsAre(1, 0, 0));
+  CellFormat hexadecimal;
+  hexadecimal.hexadecimal = true;
+  EXPECT_THAT(parse("true,\n", 0, ValueType::kUint64, hexadecimal).int64s, IsEmpty());
+}
+
 TEST_F(CellParserTest, TheLastCellEndsBeforeACarriageReturn) {
   CellFormat last;
   last.is_last = true;

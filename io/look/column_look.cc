@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
 #include "base/hash.h"
+#include "io/boolean_text.h"
 #include "io/exact_integer.h"
 #include "io/look/missing_text.h"
 
@@ -167,6 +168,11 @@ uint64_t ColumnSampler::add_number(double value) {
 uint64_t ColumnSampler::add_text(absl::string_view text) {
   int64_t integer = 0;
   double number = 0;
+  if (const auto boolean = parse_boolean(text); boolean && look_.is_delimited_text) {
+    add_to_moments(*boolean ? 1 : 0);
+    ++booleans_;
+    return xxh3(text);
+  }
   if (may_have_decimal_commas_) find_decimal_comma(text);
   if (all_integers_ && parse_integer(text, &integer)) return add_integer(integer);
   all_integers_ = false;
@@ -250,6 +256,7 @@ void ColumnSampler::set_kind_of_cells(ColumnLook& look) const {
   if (others > 0 && (all_integers_ || all_numbers_)) {
     look.kind = all_integers_ ? ValueKind::kInteger : ValueKind::kNumber;
   }
+  look.is_boolean = others > 0 && booleans_ == others;
   const bool is_text = others > 0 && look.kind == ValueKind::kText;
   if (!is_text || !may_have_decimal_commas_) look.decimal_comma.clear();
   if (is_text || missing_values_ == 0) return;

@@ -33,6 +33,7 @@ struct ColumnLook {
       type_name;  // as the format calls it; of several files, "int64 in 3 files, double in 1"
   ValueKind kind = ValueKind::kUnreadable;
   bool is_delimited_text = false;  // the kind was found by parsing the cells
+  bool is_boolean = false;         // the cells are booleans (io/boolean_text.h), kind kInteger
   bool is_mixed = false;           // integers in some files, numbers in others
   bool is_partition = false;       // the values are in the paths of the files
   int64_t rows = 0;                // of the sample
@@ -106,6 +107,7 @@ class ColumnSampler {
   bool all_integers_ = true;
   bool all_whole_ = true;  // of delimited text: every number is an integer, such as "7.0"
   bool all_numbers_ = true;
+  int64_t booleans_ = 0;                  // cells of delimited text
   bool may_have_decimal_commas_ = false;  // every cell is an integer or has a decimal comma
   // Of values that may stand for missing ones, which counts_ omits.
   std::map<std::string, int64_t> missing_texts_;

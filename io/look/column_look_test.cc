@@ -136,6 +136,21 @@ TEST(ColumnLook, TextsAmongNumbersStandForMissingValues) {
   EXPECT_EQ(look_at(texts({"None", "2.5"}), ValueType::kText).kind, ValueKind::kNumber);
 }
 
+TEST(ColumnLook, BooleansAreIntegers) {
+  const ColumnLook look = look_at(texts({"True", "False", "NA", "True"}), ValueType::kText);
+  EXPECT_EQ(look.kind, ValueKind::kInteger);
+  EXPECT_TRUE(look.is_boolean);
+  EXPECT_EQ(look.distinct, 2);
+  EXPECT_EQ(look.max, 1);
+  EXPECT_DOUBLE_EQ(look.mean, 2.0 / 3);
+  EXPECT_FALSE(look_at(texts({"true", "1"}), ValueType::kText).is_boolean);
+  const ColumnLook text = look_at(texts({"true", "maybe", "true"}), ValueType::kText);
+  EXPECT_EQ(text.kind, ValueKind::kText);
+  EXPECT_EQ(text.distinct, 2);
+  EXPECT_FALSE(text.is_boolean);
+  EXPECT_FALSE(look_at(texts({"true"}), ValueType::kString).is_boolean);
+}
+
 TEST(ColumnLook, TextsAmongTextAreValues) {
   const ColumnLook look = look_at(texts({"FR", "NA", "NA", "1"}), ValueType::kText);
   EXPECT_EQ(look.kind, ValueKind::kText) << "Namibia";

@@ -16,6 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "base/text.h"
+#include "io/boolean_text.h"
 #include "io/file_reader.h"
 #include "io/files/file_set.h"
 #include "io/files/set_column.h"
@@ -244,7 +245,7 @@ class SetSampler {
     }
   }
 
-  // Text that is no number becomes not-a-number.
+  // Text that is neither a number nor a boolean becomes not-a-number.
   static double number_at(const Column& column, int64_t i) {
     double number = std::numeric_limits<double>::quiet_NaN();
     switch (column.type) {
@@ -254,6 +255,7 @@ class SetSampler {
       case ValueType::kString:
       case ValueType::kText: break;
     }
+    if (const auto boolean = parse_boolean(column.strings[i])) return *boolean ? 1 : 0;
     return absl::SimpleAtod(column.strings[i], &number) ? number
                                                         : std::numeric_limits<double>::quiet_NaN();
   }

@@ -130,6 +130,15 @@ TEST_F(DataLookTest, ALabelMayBeMissingAsText) {
   EXPECT_EQ(named(look, "x").missing_rows, 1);
 }
 
+TEST_F(DataLookTest, ALabelMayBeABoolean) {
+  const std::string path = write("a.csv", "label,x\nTrue,1\nFalse,2\nNA,3\nTrue,4\n");
+  ASSERT_OK_AND_ASSIGN(const DataLook look,
+                       this->look({.paths = {path}, .label = LabelRule{.column = "label"}}));
+  EXPECT_EQ(look.train.label.rows, 3);
+  EXPECT_EQ(look.train.label.positives, 2);
+  EXPECT_EQ(look.train.label.others, 0);
+}
+
 TEST_F(DataLookTest, FindsRowsThatTrainingHas) {
   const std::string train = write("train.csv", "label,x,y\n0,1,a\n1,2,b\n0,3,c\n");
   // Columns in another order; a row, one that differs in a cell, and one twice.

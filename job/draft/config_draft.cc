@@ -229,6 +229,12 @@ absl::Status check_label(const DataLook& look) {
   if (count.others > 0) {
     for (const ColumnLook& column : look.train.columns) {
       if (column.name != look.label->column) continue;
+      if (column.kind == ValueKind::kText) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(where,
+                         ": values that are text, and a label is a number; write 1 and 0, or True "
+                         "and False, or name another column with --label"));
+      }
       return absl::InvalidArgumentError(
           absl::StrFormat("%s: values other than 0 and 1, from %g to %g; give --label '%s>=NUMBER'",
                           where, column.min, column.max, column.name));

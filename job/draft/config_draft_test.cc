@@ -159,6 +159,21 @@ TEST_F(ConfigDraftTest, NumbersWithMissingTextsAreNumbers) {
   EXPECT_TRUE(train.feature(2).transform(1).has_hash());
 }
 
+TEST_F(ConfigDraftTest, BooleansAreLabelsAndCategories) {
+  std::string text = "label,is_new,x\n";
+  for (int i = 0; i < 400; ++i) {
+    absl::StrAppend(&text, i % 2 ? "True" : "False", ",", i % 3 ? "true" : "false", ",", i % 40,
+                    "\n");
+  }
+  ASSERT_OK_AND_ASSIGN(const std::string config, draft({.paths = {write("a.csv", text)}}));
+  EXPECT_THAT(config, HasSubstr("50 % of the rows are positive"));
+  EXPECT_THAT(config, HasSubstr("feature { name: \"is_new\" transform { hash {} } }"));
+  EXPECT_THAT(draft({.paths = {write("b.csv", "label,x\nyes,1\nno,2\n")}}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("label \"label\": values that are text"),
+                             HasSubstr("True and False"))));
+}
+
 TEST_F(ConfigDraftTest, DecimalCommasAreInAComment) {
   std::string text = "label;price\n";
   for (int i = 0; i < 400; ++i) absl::StrAppend(&text, i % 2, ";", i % 40, ",5\n");

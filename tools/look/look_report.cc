@@ -60,8 +60,9 @@ bool is_exact(const ColumnLook& column) {
   return column.estimated_distinct == static_cast<double>(column.distinct);
 }
 
-std::string kind_text(ValueKind kind) {
-  switch (kind) {
+std::string kind_text(const ColumnLook& column) {
+  if (column.is_boolean) return "bool";
+  switch (column.kind) {
     case ValueKind::kInteger: return "int";
     case ValueKind::kNumber: return "float";
     case ValueKind::kText: return "text";
@@ -111,7 +112,7 @@ std::string columns_text(const FileSetLook& look) {
       continue;
     }
     const bool has_numbers = !column.quantiles.empty();
-    table.add({name, kind_text(column.kind), share_text(column.missing_share()),
+    table.add({name, kind_text(column), share_text(column.missing_share()),
                absl::StrCat(is_exact(column) ? "" : "~", number_text(column.estimated_distinct)),
                share_text(column.top_share), has_numbers ? number_text(column.min) : "",
                has_numbers ? number_text(column.mean) : "",
@@ -182,6 +183,7 @@ Json column_json(const ColumnLook& column) {
   json["top_ten_share"] = column.top_ten_share;
   json["max_length"] = column.max_length;
   json["mean_length"] = column.mean_length;
+  if (column.is_boolean) json["boolean"] = true;
   if (!column.missing_texts.empty()) json["missing_texts"] = column.missing_texts;
   if (!column.decimal_comma.empty()) json["decimal_comma"] = column.decimal_comma;
   if (column.quantiles.empty()) return json;

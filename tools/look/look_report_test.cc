@@ -106,6 +106,14 @@ TEST(LookReport, NamesTextsForMissingValuesAndDecimalCommas) {
   EXPECT_FALSE(columns[2].contains("missing_texts"));
 }
 
+TEST(LookReport, ShowsBooleans) {
+  DataLook look = example();
+  look.train.columns[0].name = "is_new";
+  look.train.columns[0].is_boolean = true;
+  EXPECT_THAT(look_text(look), HasSubstr("\nis_new  bool  "));
+  EXPECT_EQ(Json::parse(look_json(look))["data"]["columns"][0]["boolean"], true);
+}
+
 TEST(LookReport, ShowsStatisticsInUnits) {
   const std::string text = look_text(example());
   for (const char* part : {"data: Parquet, 2 files, 100000 rows, 2 columns", "~123k", "25.0",

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "io/boolean_text.h"
 #include "io/format/text_numbers.h"
 
 namespace millrace {
@@ -76,22 +78,24 @@ bool contains(const std::vector<T>& values, const T& value) {
   return std::find(values.begin(), values.end(), value) != values.end();
 }
 
-// Parses a text as `*column`'s type and appends the number. Returns: whether it is one; else the
-// number is 0. `buffer` is overwritten.
+// Parses a text as `*column`'s type and appends the number, as the reader of delimited text does
+// it: a boolean is 1 or 0. Returns: whether it is one; else the number is 0. `buffer` is
+// overwritten.
 bool append_number(absl::string_view text, std::string* buffer, Column* column) {
   buffer->assign(text.data(), text.size());
   buffer->append(kPadding, '\0');
   const auto size = static_cast<int64_t>(text.size());
+  const auto parse_otherwise = [&](auto* number) {
+    const std::optional<bool> boolean = parse_boolean(text);
+    *number = boolean.value_or(false) ? 1 : 0;
+    return boolean.has_value();
+  };
   if (column->type == ValueType::kDouble) {
     double& number = column->doubles.emplace_back(0);
-    if (parse_double(buffer->data(), size, &number)) return true;
-    number = 0;
-    return false;
+    return parse_double(buffer->data(), size, &number) || parse_otherwise(&number);
   }
   int64_t& integer = column->int64s.emplace_back(0);
-  if (parse_int64(buffer->data(), size, &integer)) return true;
-  integer = 0;
-  return false;
+  return parse_int64(buffer->data(), size, &integer) || parse_otherwise(&integer);
 }
 
 void append_value(const Column& from, int64_t i, Column* to) {

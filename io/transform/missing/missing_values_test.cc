@@ -160,6 +160,17 @@ TEST(MissingValuesTest, CellsThatAreNoNumbersAreBad) {
   EXPECT_EQ(rows_of(kept.column), (Texts{{"1"}, {"2", "0"}, {}, {"0"}}));
 }
 
+TEST(MissingValuesTest, BooleansAreNumbersAsInCells) {
+  for (const ValueType type : {ValueType::kInt64, ValueType::kDouble}) {
+    ASSERT_OK_AND_ASSIGN(const MissingValues missing, make("text: 'NA'", ValueType::kText, type));
+    const Column column = column_of(ValueType::kString, {{"True"}, {"NA"}, {" false"}, {"yes"}});
+    BadRows bad(4, /*skip=*/true);
+    ASSERT_OK_AND_ASSIGN(const MissingValues::Kept kept, missing.apply({column, kPlace, bad}));
+    EXPECT_EQ(rows_of(kept.column), (Texts{{"1"}, {}, {"0"}, {"0"}}));
+    EXPECT_EQ(bad.count(), 1);
+  }
+}
+
 TEST(MissingValuesTest, DelimitedTextWithoutTextsIsReadAsNumbers) {
   EXPECT_EQ(make("number: -1", ValueType::kText, ValueType::kInt64)->reads_as(), ValueType::kInt64);
   EXPECT_EQ(make("text: '-'", ValueType::kText, ValueType::kString)->reads_as(),
