@@ -24,8 +24,8 @@ absl::StatusOr<int64_t> find_column(const FileReader& reader, const std::string&
   for (size_t i = 0; i < columns.size(); ++i) {
     if (columns[i].name != name) continue;
     if (found >= 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(reader.path(), " has two columns named \"", name, "\""));
+      return absl::InvalidArgumentError(absl::StrCat(reader.path(), " has two columns named \"",
+                                                     name, "\"; give one of them another name"));
     }
     found = static_cast<int64_t>(i);
   }

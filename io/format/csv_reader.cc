@@ -119,7 +119,7 @@ class CsvReader : public FileReader {
   absl::StatusOr<std::shared_ptr<const CsvLayout>> make_layout(bool with_header) const {
     auto layout = std::make_shared<CsvLayout>();
     layout->size_bytes = file_->size_bytes();
-    LineIndexOptions options = {.with_header = with_header};
+    LineIndexOptions options = {.with_header = with_header, .separator_line = true};
     if (!config_.literal_quotes()) options.quoted_delimiter = config_.delimiter()[0];
     ASSIGN_OR_RETURN(layout->lines, index_lines(*file_, options));
     return layout;

@@ -14,7 +14,8 @@ namespace millrace {
 
 // Opens delimited text, registered as DataConfig::CSV for ".csv" and ".tsv". The file is looked
 // through once for its line ends (LF or CR LF); groups of rows are the row groups, and reading one
-// reads its bytes alone. Blank lines do not count, and neither does a byte order mark.
+// reads its bytes alone. Blank lines do not count, and neither do a byte order mark and a first
+// line "sep=;".
 //
 // Every column is of type kText, but hexadecimal ones, which are kUint64: an empty cell is a
 // missing value; with `list_delimiter` a cell is a list, whose empty pieces are left out. With a
@@ -30,7 +31,8 @@ namespace millrace {
 // Delimiters, quotes and line ends are found by vector instructions in tiles that stay in the
 // cache, numbers read eight digits at a time, straight into columns. Only tiles with a quote are
 // copied. Errors as FileOpener says; DataLoss for a row beyond kMaxLineBytes, for a quoted cell
-// that does not end, with the line where it begins, and for a typed header that is none.
+// that does not end, with the line where it begins, for a typed header that is none, and for what
+// find_text_start() refuses.
 // REQUIRES: check_csv() accepts `config`, which FileSet::open checks once for all its files.
 absl::StatusOr<std::unique_ptr<FileReader>> open_csv(
     FileSystem& files, const std::string& path, const CsvConfig& config,

@@ -53,6 +53,37 @@ TEST(CsvReaderTest, ByteOrderMarkBeforeABlankLine) {
   EXPECT_EQ(reader->columns()[0].name, "a");
 }
 
+TEST(CsvReaderTest, ALineThatNamesTheSeparatorIsNoLineOfTheData) {
+  CsvConfig config;
+  config.set_delimiter(";");
+  const std::string text = "\xef\xbb\xbfsep=;\r\na;b\r\n1;x\r\n";
+  ASSERT_OK_AND_ASSIGN(const auto reader, open(text, config));
+  EXPECT_EQ(reader->columns()[0].name, "a");
+  EXPECT_THAT(reader->group_rows(), ElementsAre(1));
+  EXPECT_THAT(
+      read(text, {1, ValueType::kInt64}, config),
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("data.csv, line 3, column b: \"x\"")));
+  CsvConfig names = named({"a", "b"});
+  names.set_delimiter(";");
+  ASSERT_OK_AND_ASSIGN(const Column column, read("sep=;\n1;2\n", {1, ValueType::kInt64}, names));
+  EXPECT_THAT(column.int64s, ElementsAre(2));
+}
+
+TEST(CsvReaderTest, RefusesOtherEncodingsAndLineEnds) {
+  for (const CsvConfig& config : {CsvConfig(), named({"a", "b"})}) {
+    EXPECT_THAT(open(std::string("\xff\xfe"
+                                 "a\0,\0b\0\n\0",
+                                 10),
+                     config),
+                StatusIs(absl::StatusCode::kDataLoss,
+                         AllOf(HasSubstr("data.csv"), HasSubstr("convert it to UTF-8"))));
+    EXPECT_THAT(
+        open("a,b\r1,2\r3,4\r", config),
+        StatusIs(absl::StatusCode::kDataLoss, AllOf(HasSubstr("data.csv"), HasSubstr("line 1"),
+                                                    HasSubstr("carriage returns alone"))));
+  }
+}
+
 // The cells that it lacks are empty, wherever that is in memory.
 TEST(CsvReaderTest, AShortLineOfManyColumns) {
   constexpr int64_t kColumns = 5000;

@@ -1,7 +1,6 @@
 #include "io/format/text_lines.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <utility>
 
@@ -9,24 +8,26 @@
 #include "base/isa/instruction_set.h"
 #include "base/status_macros.h"
 #include "io/format/cell_index.h"
+#include "io/format/text_start.h"
 
 namespace millrace {
 namespace {
 
 constexpr int64_t kBlockBytes = 16 << 10;  // with its marks, it stays in the first two caches
-constexpr absl::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 // Cuts a file into groups, as its bytes come by.
 class LineScanner {
  public:
-  // `begin`: where the first line begins.
-  LineScanner(const LineIndexOptions& options, int64_t begin)
+  LineScanner(const LineIndexOptions& options, const TextStart& start)
       : options_(options),
         header_due_(options.with_header),
-        offset_(begin),
-        row_begin_(begin),
-        cell_begin_(begin) {
-    open_.begin = open_.end = begin;
+        offset_(start.begin),
+        row_begin_(start.begin),
+        line_(start.line),
+        row_line_(start.line),
+        cell_begin_(start.begin) {
+    open_.begin = open_.end = start.begin;
+    open_.first_line = start.line;
   }
 
   // REQUIRES: kTextPadding readable bytes behind `bytes`.
@@ -163,8 +164,8 @@ class LineScanner {
   bool blank_ = true;  // the row so far
   int64_t offset_;
   int64_t row_begin_;
-  int64_t line_ = 1;
-  int64_t row_line_ = 1;  // where the row begins
+  int64_t line_;
+  int64_t row_line_;  // where the row begins
   LineGroup open_;
   LineIndex index_;
 
@@ -182,16 +183,17 @@ absl::Status became_shorter() {
 }  // namespace
 
 absl::StatusOr<LineIndex> index_lines(ReadableFile& file, const LineIndexOptions& options) {
-  std::array<char, kByteOrderMark.size()> start = {};
-  ASSIGN_OR_RETURN(const int64_t got, file.read_at(0, start.size(), start.data()));
-  const bool is_marked = absl::string_view(start.data(), got) == kByteOrderMark;
-  const int64_t begin = is_marked ? got : 0;
-  LineScanner scanner(options, begin);
   const int64_t size = file.size_bytes();
+  std::string head(std::min(size, kTextStartBytes), '\0');
+  ASSIGN_OR_RETURN(const int64_t got,
+                   file.read_at(0, static_cast<int64_t>(head.size()), head.data()));
+  head.resize(got);
+  ASSIGN_OR_RETURN(const TextStart start, find_text_start(head, options.separator_line));
+  LineScanner scanner(options, start);
   const int64_t most = std::clamp<int64_t>(size, 1, options.read_bytes);
   const std::unique_ptr<char[]> buffer(new char[most + kTextPadding]);
   std::memset(buffer.get() + most, 0, kTextPadding);
-  for (int64_t offset = begin; offset < size;) {
+  for (int64_t offset = start.begin; offset < size;) {
     const int64_t wanted = std::min(options.read_bytes, size - offset);
     ASSIGN_OR_RETURN(const int64_t count, file.read_at(offset, wanted, buffer.get()));
     if (count < wanted) return became_shorter();

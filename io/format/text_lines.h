@@ -42,7 +42,8 @@ struct LineIndex {
 };
 
 struct LineIndexOptions {
-  bool with_header = false;  // the first line that is not blank is no row
+  bool with_header = false;     // the first line that is not blank is no row
+  bool separator_line = false;  // a first line "sep=;" is omitted (io/format/text_start.h)
   // Separates the cells of a line, of which each that begins with a quote ends at the next single
   // quote; inside, two quotes stand for one, and line feeds end no row. None: quotes are characters
   // like others.
@@ -53,9 +54,9 @@ struct LineIndexOptions {
   int64_t read_bytes = 1 << 20;  // at once
 };
 
-// Looks through a file once for its line ends, behind a byte order mark. Errors: those of reading;
-// DataLoss for a row beyond kMaxLineBytes and for a quoted cell that does not end, with the line
-// where it begins, and for a file that became shorter.
+// Looks through a file once for its line ends, behind a byte order mark. Errors: those of reading
+// and of find_text_start(); DataLoss for a row beyond kMaxLineBytes and for a quoted cell that does
+// not end, with the line where it begins, and for a file that became shorter.
 absl::StatusOr<LineIndex> index_lines(ReadableFile& file, const LineIndexOptions& options);
 
 // The bytes of one group. The last line ends with a line feed too, and kTextPadding + `more`

@@ -61,11 +61,20 @@ absl::Status check_columns(const std::string& path, const std::vector<FileColumn
                                                    " columns, more than the ", max_columns,
                                                    " that are supported; store ids as lists"));
   }
-  absl::flat_hash_set<absl::string_view> seen;
-  for (const FileColumn& column : columns) {
-    if (seen.insert(column.name).second) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, " has two columns named \"", column.name, "\""));
+  absl::flat_hash_map<absl::string_view, size_t> places;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    const auto [first, is_new] = places.emplace(columns[i].name, i);
+    if (is_new) continue;
+    const bool has_line = columns[i].type == ValueType::kText;  // of names
+    const std::string both = absl::StrCat(path, ": columns ", first->second + 1, " and ", i + 1);
+    if (columns[i].name.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          both, " have no name; name them", has_line ? " in the first line" : "",
+          ", or remove them: one column alone may have no name, such as the index of pandas"));
+    }
+    return absl::InvalidArgumentError(absl::StrCat(both, " are both named \"", columns[i].name,
+                                                   "\"; give one of them another name",
+                                                   has_line ? " in the first line" : ""));
   }
   return absl::OkStatus();
 }

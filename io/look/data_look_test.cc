@@ -168,6 +168,20 @@ TEST_F(DataLookTest, RefusesFilesOfDifferentSchemas) {
                              HasSubstr("(int64) in"), HasSubstr("i.orc"))));
 }
 
+TEST_F(DataLookTest, RefusesColumnsThatCannotBeToldApart) {
+  EXPECT_THAT(look({.paths = {write("a.csv", "x,label,x\n1,0,2\n3,1,4\n")}}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("a.csv: columns 1 and 3 are both named \"x\""),
+                             HasSubstr("another name in the first line"))));
+  EXPECT_THAT(look({.paths = {write("b.csv", "x,label,,\n1,0,,\n3,1,,\n")}}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("b.csv: columns 3 and 4 have no name")));
+  ASSERT_OK_AND_ASSIGN(const DataLook index,
+                       this->look({.paths = {write("c.csv", ",label\n0,1\n1,0\n")}}));
+  EXPECT_EQ(index.train.rows, 2);
+  EXPECT_EQ(index.train.columns[0].name, "");
+}
+
 TEST_F(DataLookTest, ColumnsOfSeveralTypesOfNumbersAreNumbers) {
   const TestTable integers{{{"label", TestColumn::Rows<int64_t>{{0}, {1}}},
                             {"id", TestColumn::Rows<int64_t>{{5}, {6}}}}};

@@ -17,12 +17,15 @@
 #include "io/file_reader.h"
 #include "io/format/cell_index.h"
 #include "io/format/row_tile.h"
+#include "io/format/text_start.h"
+#include "io/look/missing_text.h"
 
 namespace millrace {
 namespace {
 
 constexpr int64_t kHeadBytes = 1 << 20;
 constexpr int64_t kMaxHeadBytes = 16 << 20;  // of a longest line
+constexpr size_t kHeaderRows = 100;          // that tell whether the first row is a header
 
 bool is_text(absl::string_view head) {
   return std::none_of(head.begin(), head.end(), [](char c) {
@@ -48,11 +51,10 @@ absl::StatusOr<std::string> read_head(ReadableFile& file, int64_t limit) {
   return head;
 }
 
-// Text without a byte order mark and blank lines before the first line.
-absl::string_view first_line_and_rest(absl::string_view head) {
-  if (absl::StartsWith(head, "\xef\xbb\xbf")) head.remove_prefix(3);
-  while (absl::StartsWith(head, "\n") || absl::StartsWith(head, "\r")) head.remove_prefix(1);
-  return head;
+// Text without blank lines before the first line.
+absl::string_view first_line_and_rest(absl::string_view text) {
+  while (absl::StartsWith(text, "\n") || absl::StartsWith(text, "\r")) text.remove_prefix(1);
+  return text;
 }
 
 // The usual delimiter that occurs most often in the first row outside of quoted cells; a comma if
@@ -92,20 +94,30 @@ bool has_literal_quotes(absl::string_view text, char delimiter, bool is_whole_fi
   return 2 * faults > quoted;
 }
 
-// The cells of the first row.
-std::vector<std::string> first_cells(absl::string_view text, char delimiter, bool quoted) {
-  if (text.empty()) return {""};
+using Row = std::vector<std::string>;
+
+// The cells of the first kHeaderRows rows, or of the rows of one tile if these are fewer; of the
+// first row at least.
+std::vector<Row> first_rows(absl::string_view text, char delimiter, bool quoted) {
+  if (text.empty()) return {{""}};
   RowTile tile(delimiter, 0);
-  std::vector<std::string> cells;
   if (!tile.find(text.data(), static_cast<int64_t>(text.size()), quoted)) {
     tile.find(text.data(), static_cast<int64_t>(text.size()), false);
   }
-  for (int64_t cell = 0; cell < tile.cells(0); ++cell) cells.emplace_back(tile.cell(cell));
-  if (absl::EndsWith(cells.back(), "\r")) cells.back().pop_back();
-  return cells;
+  std::vector<Row> rows;
+  for (int64_t row = 0; row < tile.rows() && rows.size() < kHeaderRows; ++row) {
+    if (row > 0 && tile.is_blank(row)) continue;
+    Row& cells = rows.emplace_back();
+    const int64_t first = tile.first_cell(row);
+    for (int64_t cell = 0; cell < tile.cells(row); ++cell) {
+      cells.emplace_back(tile.cell(first + cell));
+    }
+    if (absl::EndsWith(cells.back(), "\r")) cells.back().pop_back();
+  }
+  return rows;
 }
 
-bool is_typed(const std::vector<std::string>& cells) {
+bool is_typed(const Row& cells) {
   return std::all_of(cells.begin(), cells.end(), [](absl::string_view cell) {
     const size_t colon = cell.rfind(':');
     if (colon == 0 || colon == absl::string_view::npos) return false;
@@ -114,28 +126,53 @@ bool is_typed(const std::vector<std::string>& cells) {
   });
 }
 
-bool is_header(const std::vector<std::string>& cells) {
-  absl::flat_hash_set<absl::string_view> seen;
-  return std::all_of(cells.begin(), cells.end(), [&](absl::string_view cell) {
-    double number = 0;
-    return !cell.empty() && !absl::SimpleAtod(cell, &number) && seen.insert(cell).second;
-  });
+bool is_number_text(absl::string_view cell) {
+  double number = 0;
+  return absl::SimpleAtod(cell, &number);
 }
 
-void guess_csv(std::string head, bool is_whole_file, CsvConfig* csv) {
+// True if a column has a name in the first row and nothing but numbers below.
+bool has_name_above_numbers(const std::vector<Row>& rows) {
+  for (size_t column = 0; column < rows[0].size(); ++column) {
+    if (rows[0][column].empty() || is_missing_text(rows[0][column])) continue;
+    int64_t numbers = 0, texts = 0;
+    for (size_t row = 1; row < rows.size(); ++row) {
+      if (column >= rows[row].size()) continue;
+      const std::string& cell = rows[row][column];
+      if (cell.empty() || is_missing_text(cell)) continue;
+      ++(is_number_text(cell) ? numbers : texts);
+    }
+    if (numbers > 0 && texts == 0) return true;
+  }
+  return false;
+}
+
+// Names that are empty or equal are those of a header only if the rows below look different.
+bool is_header(const std::vector<Row>& rows) {
+  absl::flat_hash_set<absl::string_view> seen;
+  bool are_names = true;
+  for (const std::string& cell : rows[0]) {
+    if (is_number_text(cell)) return false;
+    are_names = are_names && !cell.empty() && seen.insert(cell).second;
+  }
+  return are_names || has_name_above_numbers(rows);
+}
+
+void guess_csv(std::string head, const TextStart& start, bool is_whole_file, CsvConfig* csv) {
   head += '\n';  // the last line has none, or is cut off
   const size_t size = head.size();
   head.append(kTextPadding, '\0');
-  const absl::string_view text = first_line_and_rest({head.data(), size});
-  const char delimiter = find_delimiter(text, true);
+  const absl::string_view text =
+      first_line_and_rest(absl::string_view(head.data(), size).substr(start.begin));
+  const char delimiter = start.separator != '\0' ? start.separator : find_delimiter(text, true);
   if (delimiter != ',') csv->set_delimiter(std::string(1, delimiter));
   const bool literal_quotes = has_literal_quotes(text, delimiter, is_whole_file);
   if (literal_quotes) csv->set_literal_quotes(true);
-  const std::vector<std::string> cells = first_cells(text, delimiter, !literal_quotes);
-  if (is_typed(cells)) {
+  const std::vector<Row> rows = first_rows(text, delimiter, !literal_quotes);
+  if (is_typed(rows[0])) {
     csv->set_header(CsvConfig::TYPED);
-  } else if (!is_header(cells)) {
-    for (size_t i = 1; i <= cells.size(); ++i) csv->add_column(absl::StrCat("column_", i));
+  } else if (!is_header(rows)) {
+    for (size_t i = 1; i <= rows[0].size(); ++i) csv->add_column(absl::StrCat("column_", i));
   }
 }
 
@@ -168,9 +205,12 @@ absl::StatusOr<DataConfig> guess_file(FileSystem& files, const std::string& path
   if (head.empty()) return absl::DataLossError(absl::StrCat(path, " is empty"));
   DataConfig config;
   std::optional<DataConfig::Format> format = format_of_extension(path);
+  const absl::StatusOr<TextStart> start =
+      find_text_start(absl::string_view(head).substr(0, kTextStartBytes), true);
   if (!format) {
     format = format_of_content(head);
     if (format == DataConfig::AUTO) {
+      RETURN_IF_ERROR(start.status(), path);
       return absl::InvalidArgumentError(
           absl::StrCat("cannot tell the format of ", path,
                        ", neither by its extension nor by its content; known: .orc .parquet .csv "
@@ -183,11 +223,13 @@ absl::StatusOr<DataConfig> guess_file(FileSystem& files, const std::string& path
     if (fields > 0) config.mutable_libsvm()->set_fields(fields);
   }
   if (format == DataConfig::CSV) {
-    if (!absl::StrContains(first_line_and_rest(head), '\n')) {
+    RETURN_IF_ERROR(start.status(), path);
+    if (!absl::StrContains(first_line_and_rest(absl::string_view(head).substr(start->begin)),
+                           '\n')) {
       ASSIGN_OR_RETURN(head, read_head(*file, kMaxHeadBytes));
     }
     const bool is_whole_file = static_cast<int64_t>(head.size()) == file->size_bytes();
-    guess_csv(std::move(head), is_whole_file, config.mutable_csv());
+    guess_csv(std::move(head), *start, is_whole_file, config.mutable_csv());
     if (config.csv().ByteSizeLong() == 0) config.clear_csv();
   }
   return config;

@@ -15,11 +15,13 @@ namespace millrace {
 // header, names of columns ("column_1" ...). The path is not set. Reads the first 1 MiB,
 // or 16 MiB of text whose first line is longer.
 // Of libffm's files, `libsvm.fields` is one more than the greatest field that was read.
-// Delimited text has a header if no cell of its first line is a number or empty, and no two are
-// equal. Its quotes are literal if most cells that begin with one are no quoted cells: text follows
-// the closing quote, or there is none.
-// Errors: those of the file system; InvalidArgument for a directory, a pipe and a format that
-// neither the extension nor the content tells; DataLoss for an empty file. All name the file.
+// The delimiter of delimited text is that of a first line "sep=;", else the one that occurs most
+// often in the first row. There is a header if no cell of the first row is a number, and either
+// none is empty and no two are equal, or some column has a name there and only numbers below it.
+// Quotes are literal if most cells that begin with one are no quoted cells: text follows the
+// closing quote, or there is none. Errors: those of the file system and, for delimited text, of
+// find_text_start(); InvalidArgument for a directory, a pipe and a format that neither the
+// extension nor the content tells; DataLoss for an empty file. All name the file.
 absl::StatusOr<DataConfig> guess_file(FileSystem& files, const std::string& path);
 
 // The name of the format that is read: "Parquet", "ORC", "delimited text", "TFRecord", "libsvm".

@@ -52,6 +52,40 @@ TEST_F(FileGuessTest, TextWithoutAHeaderGetsNames) {
   EXPECT_EQ(repeated.csv().column_size(), 3) << "equal cells are no names";
 }
 
+TEST_F(FileGuessTest, NamesThatAreEmptyOrEqualAreAHeaderAboveNumbers) {
+  for (const char* text :
+       {",user,label\n0,7,1\n1,8,0\n", "x,label,x\n,1,3\nNA,0,4\n", "label,,\n1,a,b\n0,c,d\n"}) {
+    ASSERT_OK_AND_ASSIGN(const DataConfig config, guess("a.csv", text));
+    EXPECT_THAT(config.csv().column(), IsEmpty()) << text;
+  }
+  for (const char* text :
+       {",,ab\n1,2,cd\n", "NA,NA,ab\n1,2,cd\n", "a,a,b\nc,d,e\n", "a,a,2\n1,2,3\n", "a,a\n"}) {
+    ASSERT_OK_AND_ASSIGN(const DataConfig config, guess("b.csv", text));
+    EXPECT_FALSE(config.csv().column().empty()) << text;
+  }
+}
+
+TEST_F(FileGuessTest, ALineThatNamesTheSeparatorSaysTheDelimiter) {
+  ASSERT_OK_AND_ASSIGN(const DataConfig config,
+                       guess("a.csv", "\xef\xbb\xbfsep=;\r\nuser,name;label\r\na,b,c;1\r\n"));
+  EXPECT_EQ(config.csv().delimiter(), ";");
+  EXPECT_THAT(config.csv().column(), IsEmpty());
+}
+
+TEST_F(FileGuessTest, RefusesOtherEncodingsAndLineEnds) {
+  const std::string utf16(
+      "\xff\xfe"
+      "a\0,\0b\0\n\0",
+      10);
+  for (const char* name : {"a.csv", "a.dat"}) {
+    EXPECT_THAT(guess(name, utf16),
+                StatusIs(absl::StatusCode::kDataLoss, AllOf(HasSubstr(name), HasSubstr("UTF-16"))));
+    EXPECT_THAT(guess(name, "a,b\r1,2\r"),
+                StatusIs(absl::StatusCode::kDataLoss,
+                         AllOf(HasSubstr(name), HasSubstr("carriage returns alone"))));
+  }
+}
+
 TEST_F(FileGuessTest, QuotedCellsAreNeitherDelimitersNorLineEnds) {
   ASSERT_OK_AND_ASSIGN(
       const DataConfig config,

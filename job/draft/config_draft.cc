@@ -381,8 +381,8 @@ std::string left_out_text(const std::vector<FeatureDraft>& drafts) {
   std::string text;
   for (const FeatureDraft& draft : drafts) {
     if (draft.is_used) continue;
-    absl::StrAppend(&text, "  #   ", comment_text(draft.column), ": ", comment_text(draft.note),
-                    "\n");
+    const std::string name = draft.column.empty() ? "(no name)" : comment_text(draft.column);
+    absl::StrAppend(&text, "  #   ", name, ": ", comment_text(draft.note), "\n");
   }
   return text.empty() ? "" : absl::StrCat("  # Columns left out:\n", text);
 }

@@ -174,6 +174,14 @@ TEST_F(ConfigDraftTest, BooleansAreLabelsAndCategories) {
                              HasSubstr("True and False"))));
 }
 
+TEST_F(ConfigDraftTest, TheIndexOfPandasIsLeftOut) {
+  std::string text = ",label,x\n";
+  for (int i = 0; i < 400; ++i) absl::StrAppend(&text, i, ",", i % 2, ",", i % 40, "\n");
+  ASSERT_OK_AND_ASSIGN(const std::string config, draft({.paths = {write("a.csv", text)}}));
+  EXPECT_THAT(parse(config).train().train_data().csv().column(), testing::IsEmpty());
+  EXPECT_THAT(config, HasSubstr("#   (no name): a column without a name"));
+}
+
 TEST_F(ConfigDraftTest, DecimalCommasAreInAComment) {
   std::string text = "label;price\n";
   for (int i = 0; i < 400; ++i) absl::StrAppend(&text, i % 2, ";", i % 40, ",5\n");

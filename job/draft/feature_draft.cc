@@ -140,6 +140,7 @@ std::string reason_to_leave_out(const ColumnLook& column) {
   if (column.kind == ValueKind::kUnreadable) {
     return absl::StrCat("nested or of a type that is not read: ", column.type_name);
   }
+  if (column.name.empty()) return "a column without a name, such as the index that pandas writes";
   if (is_time_partition(column)) {
     return "a partition by time: its values do not come again";
   }
@@ -149,7 +150,6 @@ std::string reason_to_leave_out(const ColumnLook& column) {
     return "constant in the sample";
   }
   if (absl::StrContains(column.name, "{")) return "a name with { stands for a range of names";
-  if (column.name.empty()) return "a column without a name";
   if (is_unique_per_row(column) && !column.decimal_comma.empty()) {
     return decimal_comma_note(column);
   }

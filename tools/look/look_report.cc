@@ -106,7 +106,7 @@ std::string columns_text(const FileSetLook& look) {
                    {"max", TextTable::kRight},
                    {"len", TextTable::kRight}});
   for (const ColumnLook& column : look.columns) {
-    const std::string name = cut(column.name, kNameBytes);
+    const std::string name = column.name.empty() ? "(no name)" : cut(column.name, kNameBytes);
     if (column.kind == ValueKind::kUnreadable) {
       table.add({name, "-", "", "", "", "", "", "", "", ""});
       continue;

@@ -1,0 +1,31 @@
+// The begin of a file of lines, before its first line.
+#ifndef MILLRACE_IO_FORMAT_TEXT_START_H_
+#define MILLRACE_IO_FORMAT_TEXT_START_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace millrace {
+
+// Bytes of a file that find_text_start() needs.
+inline constexpr int64_t kTextStartBytes = 64 << 10;
+
+// Where the lines of a file begin.
+struct TextStart {
+  int64_t begin = 0;      // behind a byte order mark and a line "sep=;"
+  int64_t line = 1;       // number of the line at `begin`
+  char separator = '\0';  // that a line "sep=;" names, as spreadsheets write it; '\0': none
+};
+
+// Returns where the lines of a file begin. `head`: its first kTextStartBytes, or all of it.
+// `separator_line`: a first line "sep=;", which may be quoted, is no line of the data.
+// Errors: DataLoss for text in UTF-16, by its byte order mark, and for lines that end with carriage
+// returns alone: there is no line feed in `head`, and text behind a carriage return that is not
+// quoted.
+absl::StatusOr<TextStart> find_text_start(absl::string_view head, bool separator_line);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_IO_FORMAT_TEXT_START_H_
