@@ -136,7 +136,10 @@ uint64_t ColumnSampler::add_value(const Column& column, int64_t i, bool* is_miss
   switch (column.type) {
     case ValueType::kInt64:
     case ValueType::kUint64: hash = add_integer(column.int64s[i], column.type); break;
-    case ValueType::kDouble: hash = add_number(column.doubles[i]); break;
+    case ValueType::kDouble:
+      *is_missing = std::isnan(column.doubles[i]);
+      hash = add_number(column.doubles[i]);
+      break;
     case ValueType::kString:
     case ValueType::kText: {
       const absl::string_view text = column.strings[i];
@@ -259,15 +262,17 @@ void ColumnSampler::set_kind_of_cells(ColumnLook& look) const {
   look.is_boolean = others > 0 && booleans_ == others;
   const bool is_text = others > 0 && look.kind == ValueKind::kText;
   if (!is_text || !may_have_decimal_commas_) look.decimal_comma.clear();
-  if (is_text || missing_values_ == 0) return;
-  look.missing_texts = missing_texts_;
-  look.missing_rows += rows_of_missing_values_;
-  look.values = others;
+  if (!is_text) look.missing_texts = missing_texts_;
 }
 
 ColumnLook ColumnSampler::finish(int64_t total_rows) const {
   ColumnLook look = look_;
   if (look.is_delimited_text) set_kind_of_cells(look);
+  const bool are_values = look.missing_texts.size() < missing_texts_.size();  // in a column of text
+  if (!are_values) {
+    look.missing_rows += rows_of_missing_values_;
+    look.values -= missing_values_;
+  }
   const int64_t rows_with_values = look.rows - look.missing_rows;
   if (rows_with_values > 0) {
     look.mean_length = static_cast<double>(look.values) / static_cast<double>(rows_with_values);

@@ -37,9 +37,10 @@ struct ColumnLook {
   bool is_mixed = false;           // integers in some files, numbers in others
   bool is_partition = false;       // the values are in the paths of the files
   int64_t rows = 0;                // of the sample
-  int64_t missing_rows = 0;        // null, an empty list, an empty cell, or missing_texts alone
-  int64_t values = 0;              // but missing_texts; a list counts as many as it holds
-  int64_t distinct = 0;            // different values in the sample
+  // Null, an empty list, an empty cell, or nothing but not-a-number and missing_texts.
+  int64_t missing_rows = 0;
+  int64_t values = 0;    // without these; a list counts as many as it holds
+  int64_t distinct = 0;  // different values in the sample
   // Different values in all rows, estimated from the sample; `distinct` if the sample is all rows.
   double estimated_distinct = 0;
   double top_share = 0;      // of the most frequent value among all values
@@ -60,7 +61,7 @@ struct ColumnLook {
   bool is_whole = false;          // every number is an integer, but for not-a-number
   int64_t most_frequent = 0;      // integer
   int64_t not_finite = 0;         // numbers that are infinite or not a number; left out above
-  int64_t not_a_number = 0;       // of these, not-a-number
+  int64_t not_a_number = 0;       // of these, not-a-number, which is no value
   std::vector<double> quantiles;  // at equal steps from the least to the greatest value
 
   double missing_share() const;
@@ -90,7 +91,7 @@ class ColumnSampler {
   ColumnLook finish(int64_t total_rows) const;
 
  private:
-  // Adds one value. Returns its hash. Sets *is_missing if it may stand for a missing value.
+  // Adds one value. Returns its hash. Sets *is_missing if it is not-a-number or is_missing_text().
   uint64_t add_value(const Column& column, int64_t i, bool* is_missing);
   uint64_t add_integer(int64_t value, ValueType type = ValueType::kInt64);
   uint64_t add_number(double value);
@@ -98,7 +99,7 @@ class ColumnSampler {
   void add_to_moments(double value);
   // Decides whether the column has decimal commas, from a cell that is not missing.
   void find_decimal_comma(absl::string_view text);
-  // Decides what cells of delimited text hold, and whether some stand for missing values.
+  // Decides what cells of delimited text hold.
   void set_kind_of_cells(ColumnLook& look) const;
   void count_frequencies(int64_t total_rows, ColumnLook& look) const;
 

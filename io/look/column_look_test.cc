@@ -80,11 +80,23 @@ TEST(ColumnLook, NumbersThatAreNotFiniteAreLeftOutOfTheirStatistics) {
   EXPECT_EQ(look.max, 2.5);
   EXPECT_EQ(look.not_a_number, 1);
   EXPECT_DOUBLE_EQ(look.standard_deviation, 0.5);
-  EXPECT_DOUBLE_EQ(look.missing_share(), 0);
+  EXPECT_EQ(look.values, 3) << "not-a-number is none";
+  EXPECT_EQ(look.distinct, 3);
+  EXPECT_EQ(look.missing_rows, 1);
+  EXPECT_DOUBLE_EQ(look.top_share, 1.0 / 3);
   EXPECT_FALSE(look.is_whole);
   EXPECT_TRUE(look_at(numbers({1, 2, 9}), ValueType::kDouble).is_whole);
   EXPECT_TRUE(look_at(numbers({1, NAN, 9}), ValueType::kDouble).is_whole);
   EXPECT_FALSE(look_at(numbers({1, infinity, 9}), ValueType::kDouble).is_whole);
+}
+
+TEST(ColumnLook, AListLosesNotANumberAlone) {
+  Column column{.type = ValueType::kDouble, .rows = 3, .offsets = {0, 2, 3, 3}};
+  column.doubles = {1, NAN, NAN};
+  const ColumnLook look = look_at(column, ValueType::kDouble);
+  EXPECT_EQ(look.values, 1);
+  EXPECT_EQ(look.missing_rows, 2) << "one of not-a-number, one empty";
+  EXPECT_EQ(look.not_a_number, 2);
 }
 
 TEST(ColumnLook, TheDeviationOfNumbersFarFromZeroIsExact) {

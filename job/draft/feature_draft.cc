@@ -144,8 +144,10 @@ std::string reason_to_leave_out(const ColumnLook& column) {
   if (is_time_partition(column)) {
     return "a partition by time: its values do not come again";
   }
+  if (column.values == 0 && column.not_a_number > 0) {
+    return "no number in the sample: all null or not-a-number";
+  }
   if (column.values == 0) return "no value in the sample: all null";
-  if (column.values == column.not_a_number) return "no number in the sample: all not-a-number";
   if (column.distinct == 1 && column.missing_rows == 0 && column.max_length <= 1) {
     return "constant in the sample";
   }
@@ -252,8 +254,8 @@ FeatureDraft draft_feature(const ColumnLook& column) {
   if (is_group(column)) {
     draft.feature.set_kind(FeatureConfig::GROUP_ID);
     if (column.kind == ValueKind::kText) draft.feature.add_transform()->mutable_hash();
-    const bool misses = column.missing_rows + column.not_a_number > 0;
-    if (misses || !column.missing_texts.empty()) draft.feature.set_default_id(0);
+    const bool misses = column.missing_rows > 0 || !column.missing_texts.empty();
+    if (misses) draft.feature.set_default_id(0);
     draft.note = "groups, by name";
   } else if (is_time(column)) {
     draft_time(column, draft);

@@ -157,8 +157,9 @@ TEST(FeatureDraft, NotANumberIsMissing) {
   ids.is_whole = true;
   ids.not_finite = ids.not_a_number = 5;
   EXPECT_EQ(transforms_of(draft(ids)), "missing_values { nan: true };cast { };");
-  score.not_finite = score.not_a_number = score.values;
-  EXPECT_FALSE(draft(score).is_used);
+  score.not_finite = score.not_a_number = score.missing_rows = score.rows;
+  score.values = 0;
+  EXPECT_THAT(draft(score).note, HasSubstr("all null or not-a-number"));
 }
 
 TEST(FeatureDraft, MissingTextsAreRemovedFromNumbersAndIds) {

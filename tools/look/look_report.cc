@@ -80,10 +80,16 @@ std::string notes_text(const ColumnLook& column) {
   if (column.is_mixed) {
     notes.push_back(absl::StrCat("mixed: ", column.name, ": ", column.type_name));
   }
-  if (!column.missing_texts.empty()) {
-    const std::string texts =
-        absl::StrJoin(column.missing_texts, ", ", absl::PairFormatter(" in "));
-    notes.push_back(absl::StrCat("missing: ", column.name, ": ", texts, " cells"));
+  std::vector<std::string> missing;
+  for (const auto& [cell, count] : column.missing_texts) {
+    missing.push_back(absl::StrCat(cell, " in ", count));
+  }
+  if (!missing.empty()) missing.back() += " cells";
+  if (column.not_a_number > 0) {
+    missing.push_back(absl::StrCat(column.not_a_number, " not-a-number"));
+  }
+  if (!missing.empty()) {
+    notes.push_back(absl::StrCat("missing: ", column.name, ": ", absl::StrJoin(missing, ", ")));
   }
   if (!column.decimal_comma.empty()) {
     notes.push_back(absl::StrCat("text for its decimal commas: ", column.name, ": such as ",
@@ -186,6 +192,7 @@ Json column_json(const ColumnLook& column) {
   if (column.is_boolean) json["boolean"] = true;
   if (!column.missing_texts.empty()) json["missing_texts"] = column.missing_texts;
   if (!column.decimal_comma.empty()) json["decimal_comma"] = column.decimal_comma;
+  if (column.not_a_number > 0) json["not_a_number"] = column.not_a_number;
   if (column.quantiles.empty()) return json;
   json["min"] = column.min;
   json["mean"] = column.mean;

@@ -98,7 +98,7 @@ TEST(LookReport, NamesTextsForMissingValuesAndDecimalCommas) {
   price.decimal_comma = "12,5";
   look.train.columns.push_back(price);
   const std::string text = look_text(look);
-  EXPECT_THAT(text, HasSubstr("\nmissing: age: N/A in 3, NA in 120 cells\n"));
+  EXPECT_THAT(text, HasSubstr("\nmissing: age: N/A in 3, NA in 120 cells, 3 not-a-number\n"));
   EXPECT_THAT(text, HasSubstr("\ntext for its decimal commas: price: such as 12,5\n"));
   const Json columns = Json::parse(look_json(look))["data"]["columns"];
   EXPECT_EQ(columns[0]["missing_texts"]["NA"], 120);
