@@ -1,11 +1,17 @@
 #include "io/feature/split_filter.h"
 
 #include <bit>
+#include <charconv>
 #include <cmath>
+#include <optional>
+#include <system_error>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
+#include "io/date_text.h"
 #include "io/exact_integer.h"
 #include "io/feature/split_check.h"
 #include "io/transform/hash_functions.h"
@@ -41,6 +47,17 @@ uint64_t hash_values(const Column& column, int64_t row) {
   return hash;
 }
 
+// Returns the number that a cell or the name of a directory writes, or the date as a number.
+std::optional<double> position_of(absl::string_view text) {
+  text = absl::StripAsciiWhitespace(text);
+  if (const std::optional<int64_t> date = parse_date(text)) return static_cast<double>(*date);
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, number);
+  if (result.ec != std::errc() || result.ptr != end) return std::nullopt;
+  return number;
+}
+
 double number_at(const Column& column, int64_t i) {
   switch (column.type) {
     case ValueType::kDouble: return column.doubles[i];
@@ -56,14 +73,13 @@ absl::StatusOr<SplitFilter> SplitFilter::create(const SplitConfig& split, ValueT
   RETURN_IF_ERROR(check_split("split", split));
   if (by_order && column == ValueType::kString) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "split: ORDER_OF_COLUMN needs numbers, and column \"", split.column(), "\" holds text"));
+        "split: ORDER_OF_COLUMN needs numbers, and column \"", split.column(),
+        "\" holds text; store dates as a type of dates, or as numbers such as 20240131"));
   }
   SplitFilter filter(split);
   filter.takes_all_ = millrace::takes_all(split);
   filter.reads_as_ = column;
-  if (column == ValueType::kText) {
-    filter.reads_as_ = by_order ? ValueType::kDouble : ValueType::kString;
-  }
+  if (column == ValueType::kText) filter.reads_as_ = ValueType::kString;
   return filter;
 }
 
@@ -77,7 +93,16 @@ absl::StatusOr<double> SplitFilter::position(int64_t row_number, const Column& c
   if (column.end(row) - column.begin(row) != 1) {
     return place.error(row, "the split needs exactly one value");
   }
-  const double value = number_at(column, column.begin(row));
+  const int64_t first = column.begin(row);
+  if (column.type == ValueType::kString) {
+    const absl::string_view text = column.strings[first];
+    const std::optional<double> position = position_of(text);
+    if (position.has_value() && std::isfinite(*position)) return *position;
+    return place.error(row, absl::StrCat("\"", absl::CEscape(text.substr(0, 40)),
+                                         "\" is neither a number nor a date such as 2024-01-31, "
+                                         "which split by ORDER_OF_COLUMN needs"));
+  }
+  const double value = number_at(column, first);
   if (!std::isfinite(value)) return place.error(row, "the split needs a finite value");
   return value;
 }

@@ -21,7 +21,12 @@ namespace millrace {
 // values of a column (text, or 8 bytes each; the hash of each value is the seed of the next),
 // divided by 2^64. A double that equals an integer below 2^53 is hashed as this integer, so that a
 // value has one position in files of either type. So the parts [0, 0.9) and [0.9, 1) share no
-// example and leave none out. Immutable; thread-safe.
+// example and leave none out.
+//
+// The position by ORDER_OF_COLUMN is the value. Of a date YYYY-MM-DD in delimited text or in the
+// name of a directory it is the number YYYYMMDD, of a month YYYY-MM it is YYYYMM.
+//
+// Immutable; thread-safe.
 class SplitFilter {
  public:
   // `column`: the type of split.column, if one is given.

@@ -11,6 +11,7 @@
 namespace millrace {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -104,6 +105,35 @@ TEST(SplitFilterTest, OrderOfColumn) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("f.orc, row 101, column x")));
 }
 
+// Cells of delimited text and names of directories.
+TEST(SplitFilterTest, DatesAreInTheirOrder) {
+  const auto run_texts = [](const std::string& bounds, std::vector<std::string> texts) {
+    Column column{.type = ValueType::kString, .rows = static_cast<int64_t>(texts.size())};
+    for (const std::string& text : texts) column.strings.push_back(text);
+    const auto filter = make("by: ORDER_OF_COLUMN column: 'x' " + bounds, ValueType::kText);
+    EXPECT_OK(filter);
+    EXPECT_EQ(filter->reads_as(), ValueType::kString);
+    std::vector<uint8_t> keep;
+    BadRows bad(column.rows, /*skip=*/false);
+    const absl::Status status =
+        filter->append(std::vector<int64_t>(column.rows), column, kPlace, bad, &keep);
+    return status.ok() ? absl::StatusOr<std::vector<uint8_t>>(keep) : status;
+  };
+  EXPECT_THAT(run_texts("from: 20240105 to: 20240201",
+                        {"2024-01-04", "2024-01-05", "2024-01-31", "2024-02-01", "20240106"}),
+              IsOkAndHolds(ElementsAre(0, 1, 1, 0, 1)));
+  EXPECT_THAT(run_texts("to: 202402", {"2024-01", "2024-02"}), IsOkAndHolds(ElementsAre(1, 0)));
+  EXPECT_THAT(run_texts("from: -2.5", {"-3", " 7 ", "-2.5", "1e3"}),
+              IsOkAndHolds(ElementsAre(0, 1, 1, 1)));
+  for (const char* text : {"Monday", "2024-02-30-10", "nan", "", "1 2"}) {
+    EXPECT_THAT(run_texts("from: 1", {text}),
+                StatusIs(absl::StatusCode::kDataLoss,
+                         AllOf(HasSubstr("f.orc, row 100, column x"),
+                               HasSubstr("neither a number nor a date such as 2024-01-31"))))
+        << text;
+  }
+}
+
 TEST(SplitFilterTest, AnUnsetBoundOfAnOrderIsNone) {
   EXPECT_THAT(run("by: ORDER_OF_COLUMN column: 'x' from: 10", ints({-5, 9, 10, 1 << 30})),
               IsOkAndHolds(ElementsAre(0, 0, 1, 1)));
@@ -129,7 +159,7 @@ TEST(SplitFilterTest, Refuses) {
   fails("column: 'x'", "takes no column");
   fails("by: HASH_OF_COLUMN", "needs a column");
   fails("by: ORDER_OF_COLUMN column: 'x'", "give from, to or both");
-  fails("by: ORDER_OF_COLUMN column: 'x' to: 3", "holds text", ValueType::kString);
+  fails("by: ORDER_OF_COLUMN column: 'x' to: 3", "holds text; store dates as", ValueType::kString);
 }
 
 }  // namespace

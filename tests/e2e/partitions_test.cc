@@ -114,6 +114,16 @@ TEST_F(PartitionsTest, SplitsByAPartition) {
   EXPECT_EQ(read_json("out/summary.json")["examples"], 600);
 }
 
+TEST_F(PartitionsTest, SplitsByThePartitionOfADate) {
+  write_partitions();
+  SmallJob job{.train_path = "data/**/*.parquet", .eval_path = "data/**/*.parquet"};
+  job.train_data = "split { by: ORDER_OF_COLUMN column: 'day' to: 20240102 }";
+  job.train = "max_epochs: 1";
+  write("job.textproto", small_job(job));
+  millrace_ok({"train", "job.textproto"});
+  EXPECT_EQ(read_json("out/summary.json")["examples"], 400) << "those of 2024-01-01";
+}
+
 TEST_F(PartitionsTest, AFirstConfigurationTrains) {
   write_partitions();
   const std::string look = millrace_ok({"data", "data/**/*.parquet"}).out;
