@@ -11,14 +11,17 @@
 #include "absl/strings/strip.h"
 #include "base/hash.h"
 #include "io/boolean_text.h"
+#include "io/date_text.h"
 #include "io/exact_integer.h"
 #include "io/look/missing_text.h"
+#include "io/look/name_words.h"
 
 namespace millrace {
 namespace {
 
 constexpr int64_t kKept = 8192;
 constexpr int64_t kQuantiles = 100;  // steps
+constexpr int64_t kManyDates = 10;   // different ones are no ids by chance
 
 // Parses an integer as ids are written: no sign "+", no spaces and no leading zeros, which would be
 // lost in a number.
@@ -61,6 +64,16 @@ bool parse_with_comma(absl::string_view text, bool* has_comma) {
   text.remove_prefix(whole);
   *has_comma = absl::ConsumePrefix(&text, ",");
   return text.empty() != *has_comma && std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
+}
+
+bool is_date(double number) {
+  return is_exact_integer(number) && is_date_number(static_cast<int64_t>(number));
+}
+
+bool begins_with_date(absl::string_view text) {
+  constexpr size_t kBytes = 10;  // YYYY-MM-DD
+  if (text.size() > kBytes && text[kBytes] != ' ' && text[kBytes] != 'T') return false;
+  return text.size() >= kBytes && parse_date(text.substr(0, kBytes)).has_value();
 }
 
 }  // namespace
@@ -186,6 +199,7 @@ uint64_t ColumnSampler::add_text(absl::string_view text) {
     if (!std::isnan(number)) all_whole_ = false;
   } else {
     all_numbers_ = false;
+    may_hold_dates_ = may_hold_dates_ && begins_with_date(text);
   }
   return parse_integer(text, &integer) ? placement_hash(integer) : xxh3(text);
 }
@@ -202,6 +216,7 @@ void ColumnSampler::add_to_moments(double value) {
     look_.not_a_number += std::isnan(value);
     return;
   }
+  may_hold_dates_ = may_hold_dates_ && is_date(value);
   look_.min = finite_ == 0 ? value : std::min(look_.min, value);
   look_.max = finite_ == 0 ? value : std::max(look_.max, value);
   sum_ += value;
@@ -278,6 +293,9 @@ ColumnLook ColumnSampler::finish(int64_t total_rows) const {
     look.mean_length = static_cast<double>(look.values) / static_cast<double>(rows_with_values);
   }
   count_frequencies(total_rows, look);
+  look.holds_dates =
+      may_hold_dates_ && look.values > 0 && look.kind != ValueKind::kUnreadable &&
+      (look.kind == ValueKind::kText || look.distinct >= kManyDates || is_name_of_time(look.name));
   if (look.kind != ValueKind::kInteger && look.kind != ValueKind::kNumber) {
     look.min = look.max = 0;
     look.not_finite = look.not_a_number = 0;

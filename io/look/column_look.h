@@ -34,9 +34,12 @@ struct ColumnLook {
   ValueKind kind = ValueKind::kUnreadable;
   bool is_delimited_text = false;  // the kind was found by parsing the cells
   bool is_boolean = false;         // the cells are booleans (io/boolean_text.h), kind kInteger
-  bool is_mixed = false;           // integers in some files, numbers in others
-  bool is_partition = false;       // the values are in the paths of the files
-  int64_t rows = 0;                // of the sample
+  // Dates YYYYMMDD, in a column that has several or a name of a time; or text of dates YYYY-MM-DD,
+  // which a time of the day may follow.
+  bool holds_dates = false;
+  bool is_mixed = false;      // integers in some files, numbers in others
+  bool is_partition = false;  // the values are in the paths of the files
+  int64_t rows = 0;           // of the sample
   // Null, an empty list, an empty cell, or nothing but not-a-number and missing_texts.
   int64_t missing_rows = 0;
   int64_t values = 0;    // without these; a list counts as many as it holds
@@ -109,6 +112,7 @@ class ColumnSampler {
   bool all_whole_ = true;  // of delimited text: every number is an integer, such as "7.0"
   bool all_numbers_ = true;
   int64_t booleans_ = 0;                  // cells of delimited text
+  bool may_hold_dates_ = true;            // every value is a date
   bool may_have_decimal_commas_ = false;  // every cell is an integer or has a decimal comma
   // Of values that may stand for missing ones, which counts_ omits.
   std::map<std::string, int64_t> missing_texts_;

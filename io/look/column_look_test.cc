@@ -191,6 +191,33 @@ TEST(ColumnLook, ListsLoseMissingTextsAlone) {
   EXPECT_EQ(look.values, 1);
 }
 
+TEST(ColumnLook, DatesAreFound) {
+  const auto look_at_column = [](const Column& column, ValueType type, const std::string& name) {
+    ColumnSampler sampler({.name = name, .type = type, .type_name = "t"});
+    std::vector<uint64_t> hashes(column.rows);
+    sampler.add(column, absl::MakeSpan(hashes));
+    return sampler.finish(column.rows);
+  };
+  const auto cells = [&](const std::vector<std::string>& texts_of_cells, const char* name = "x") {
+    return look_at_column(texts(texts_of_cells), ValueType::kText, name);
+  };
+  EXPECT_TRUE(cells({"2024-01-05", "NA", "2024-01-06 10:00:00"}).holds_dates);
+  EXPECT_TRUE(cells({"2024-01-05T10:00"}).holds_dates);
+  EXPECT_FALSE(cells({"2024-01-05", "soon"}).holds_dates);
+  EXPECT_FALSE(cells({"2024-01-05x"}).holds_dates);
+  EXPECT_FALSE(cells({"20240105", "20240106"}).holds_dates) << "may be ids";
+  EXPECT_TRUE(cells({"20240105", "20240106"}, "day").holds_dates);
+  EXPECT_TRUE(cells({"20240105.0", "20240106"}, "day").holds_dates);
+  EXPECT_FALSE(cells({"20240105", "20241305"}, "day").holds_dates);
+  EXPECT_FALSE(cells({"17", "18"}, "day").holds_dates);
+  EXPECT_FALSE(cells({"NA"}, "day").holds_dates);
+  std::vector<int64_t> days;
+  for (int64_t day = 1; day <= 12; ++day) days.push_back(20240100 + day);
+  EXPECT_TRUE(look_at_column(integers(days), ValueType::kInt64, "x").holds_dates);
+  EXPECT_TRUE(look_at_column(numbers({20240101, NAN}), ValueType::kDouble, "dt").holds_dates);
+  EXPECT_TRUE(look_at_column(texts({"2024-01-05"}), ValueType::kString, "x").holds_dates);
+}
+
 TEST(ColumnLook, DecimalCommasAreFound) {
   const auto example = [](const std::vector<std::string>& cells) {
     const ColumnLook look = look_at(texts(cells), ValueType::kText);

@@ -10,8 +10,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
 #include "io/look/missing_text.h"
+#include "io/look/name_words.h"
 
 namespace millrace {
 namespace {
@@ -22,23 +22,12 @@ constexpr int kPeriods = 16;         // of a column of times
 constexpr double kLargeNumber = 10;  // above, a dense value would dominate the others
 constexpr double kMaxCount = 1e9;    // integers above are ids
 constexpr size_t kNameBytes = 128;   // of a table
-
-// The words of a name, in small letters: "adUserID2" and "ad_user_id" have "id" and "user".
-std::vector<std::string> words_of(const std::string& name) {
-  std::string spaced;
-  for (size_t i = 0; i < name.size(); ++i) {
-    const bool starts = i > 0 && absl::ascii_isupper(name[i]) && absl::ascii_islower(name[i - 1]);
-    if (starts) spaced += '_';
-    spaced += absl::ascii_isalpha(name[i]) ? absl::ascii_tolower(name[i]) : '_';
-  }
-  return absl::StrSplit(spaced, '_', absl::SkipEmpty());
-}
+constexpr char kTextDates[] =
+    "dates as text, of which later ones do not occur in training; write numbers such as 20240131 "
+    "to have periods of time";
 
 bool has_word(const ColumnLook& column, std::initializer_list<absl::string_view> wanted) {
-  const std::vector<std::string> words = words_of(column.name);
-  return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
-    return std::find(wanted.begin(), wanted.end(), word) != wanted.end();
-  });
+  return name_has_word(column.name, wanted);
 }
 
 bool is_named_id(const ColumnLook& column) {
@@ -97,7 +86,7 @@ bool is_time(const ColumnLook& column) {
   const bool is_type = absl::StartsWith(column.type_name, "timestamp") ||
                        absl::StartsWith(column.type_name, "date") ||
                        absl::StartsWith(column.type_name, "time");
-  if (is_type) return true;
+  if (is_type || (column.holds_dates && column.kind != ValueKind::kText)) return true;
   const double middle = std::abs(column.quantile(0.5));
   const double spread = column.quantile(0.99) - column.quantile(0.01);
   const bool is_named = has_word(column, {"time", "timestamp", "ts", "date", "datetime", "epoch"});
@@ -115,7 +104,7 @@ bool is_heavy_tailed(const ColumnLook& column) {
 // Integers whose most frequent value is near the least one, and most are small.
 bool is_count(const ColumnLook& column) {
   if (!holds_integers(column) || column.distinct <= kFewValues) return false;
-  if (column.max_length > 1) return false;
+  if (column.max_length > 1 || column.holds_dates) return false;
   if (is_named_id(column) || column.min < -100 || column.max > kMaxCount) return false;
   if (has_word(column, {"count", "counts", "cnt", "num", "number", "n", "price", "amount", "age",
                         "size", "length", "duration", "seconds", "days", "hours", "total"})) {
@@ -128,7 +117,8 @@ bool is_count(const ColumnLook& column) {
 bool is_categorical(const ColumnLook& column) {
   if (column.kind == ValueKind::kText) return true;
   if (holds_integers(column)) return !is_count(column);
-  return column.is_whole && is_named_id(column);  // ids that became numbers since some are null
+  // Ids and dates that became numbers since some are null.
+  return column.is_whole && (is_named_id(column) || column.holds_dates);
 }
 
 std::string decimal_comma_note(const ColumnLook& column) {
@@ -154,6 +144,9 @@ std::string reason_to_leave_out(const ColumnLook& column) {
   if (absl::StrContains(column.name, "{")) return "a name with { stands for a range of names";
   if (is_unique_per_row(column) && !column.decimal_comma.empty()) {
     return decimal_comma_note(column);
+  }
+  if (is_unique_per_row(column) && column.holds_dates && column.kind == ValueKind::kText) {
+    return absl::StrCat("unique per row: ", kTextDates);
   }
   if (is_unique_per_row(column) && !is_time(column)) {
     return "unique per row, such as an id of the row; nothing can be learnt of it";
@@ -191,6 +184,10 @@ void draft_sparse(const ColumnLook& column, FeatureDraft& draft) {
     draft.note = "ids stored as numbers";
   } else {
     draft.note = "ids or categories";
+  }
+  if (column.holds_dates) {
+    draft.note = column.kind == ValueKind::kText ? absl::StrCat("hashed: ", kTextDates)
+                                                 : "dates, as categories";
   }
   if (column.max_length > 1) draft.note += ", in lists";
 }

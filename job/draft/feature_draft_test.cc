@@ -220,6 +220,27 @@ TEST(FeatureDraft, TimesAreCutIntoPeriods) {
   EXPECT_TRUE(draft(typed).feature.transform(0).has_bucketize());
 }
 
+TEST(FeatureDraft, DatesAreNoNumbers) {
+  // Most values are near the least one, as counts are.
+  ColumnLook day = numbers("day", ValueKind::kInteger, 60, quantiles(20240101, 20240105, 20240229));
+  EXPECT_EQ(draft(day).feature.kind(), FeatureConfig::DENSE);
+  day.holds_dates = true;
+  EXPECT_TRUE(draft(day).feature.transform(0).has_bucketize());
+  day.name = "date_id";
+  EXPECT_TRUE(draft(day).feature.transform(0).has_bucketize());
+  day.kind = ValueKind::kNumber;
+  day.is_whole = true;
+  day.distinct = 5;
+  EXPECT_EQ(transforms_of(draft(day)), "cast { };");
+  EXPECT_EQ(draft(day).note, "dates, as categories");
+  ColumnLook text = column("when", ValueKind::kText, 60);
+  text.holds_dates = true;
+  EXPECT_EQ(transforms_of(draft(text)), "hash { };");
+  EXPECT_THAT(draft(text).note, HasSubstr("later ones do not occur in training"));
+  text.distinct = text.rows;
+  EXPECT_THAT(draft(text).note, HasSubstr("unique per row: dates as text"));
+}
+
 TEST(FeatureDraft, LeavesOutWhatCannotBeLearnt) {
   const auto reason = [](const ColumnLook& look) {
     const FeatureDraft left = draft(look);

@@ -5,11 +5,10 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "base/utf8/characters.h"
+#include "tools/look/short_names.h"
 #include "tools/text_table.h"
 
 namespace millrace {
@@ -17,26 +16,28 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kNameBytes = 12;
+constexpr size_t kNameBytes = 12;  // of a name at least
 constexpr size_t kLineBytes = 80;
 constexpr size_t kPathBytes = 48;
 constexpr size_t kMaxFiles = 50;
 
-// The begin of a text of UTF-8 on one line, in at most `limit` bytes; "~" marks the cut.
-std::string cut(std::string text, size_t limit) {
-  for (char& c : text) c = absl::ascii_iscntrl(static_cast<unsigned char>(c)) ? ' ' : c;
-  if (text.size() <= limit) return text;
-  size_t end = limit - 1;
-  while (end > 0 && continues_character(text[end])) --end;
-  return text.substr(0, end) + "~";
+// A line of at most kLineBytes; "~" marks what is cut.
+std::string line_of(const std::string& text) {
+  return absl::StrCat(short_names({text}, kLineBytes)[0], "\n");
 }
 
-// The same of the end of a path, whose name tells files apart.
-std::string cut_front(const std::string& text, size_t limit) {
-  if (text.size() <= limit) return text;
-  size_t begin = text.size() - limit + 1;
-  while (begin < text.size() && continues_character(text[begin])) ++begin;
-  return "~" + text.substr(begin);
+// `what` and the items, in lines of at most kLineBytes.
+std::string list_text(absl::string_view what, const std::vector<std::string>& items) {
+  std::string text, line(what);
+  for (size_t i = 0; i < items.size(); ++i) {
+    const std::string item = absl::StrCat(" ", items[i], i + 1 < items.size() ? "," : "");
+    if (line.size() + item.size() > kLineBytes) {
+      absl::StrAppend(&text, line, "\n");
+      line = " ";
+    }
+    absl::StrAppend(&line, item);
+  }
+  return absl::StrCat(text, line, "\n");
 }
 
 // Three digits in at most seven characters: "0.123", "12.3", "881M".
@@ -62,6 +63,7 @@ bool is_exact(const ColumnLook& column) {
 
 std::string kind_text(const ColumnLook& column) {
   if (column.is_boolean) return "bool";
+  if (column.holds_dates) return "date";
   switch (column.kind) {
     case ValueKind::kInteger: return "int";
     case ValueKind::kNumber: return "float";
@@ -72,14 +74,12 @@ std::string kind_text(const ColumnLook& column) {
 }
 
 // The lines below the table about one column.
-std::string notes_text(const ColumnLook& column) {
+std::string notes_text(const ColumnLook& column, const std::string& name) {
   std::vector<std::string> notes;
   if (column.kind == ValueKind::kUnreadable) {
-    notes.push_back(absl::StrCat("not read: ", column.name, ": ", column.type_name));
+    notes.push_back(absl::StrCat("not read: ", name, ": ", column.type_name));
   }
-  if (column.is_mixed) {
-    notes.push_back(absl::StrCat("mixed: ", column.name, ": ", column.type_name));
-  }
+  if (column.is_mixed) notes.push_back(absl::StrCat("mixed: ", name, ": ", column.type_name));
   std::vector<std::string> missing;
   for (const auto& [cell, count] : column.missing_texts) {
     missing.push_back(absl::StrCat(cell, " in ", count));
@@ -89,18 +89,22 @@ std::string notes_text(const ColumnLook& column) {
     missing.push_back(absl::StrCat(column.not_a_number, " not-a-number"));
   }
   if (!missing.empty()) {
-    notes.push_back(absl::StrCat("missing: ", column.name, ": ", absl::StrJoin(missing, ", ")));
+    notes.push_back(absl::StrCat("missing: ", name, ": ", absl::StrJoin(missing, ", ")));
   }
   if (!column.decimal_comma.empty()) {
-    notes.push_back(absl::StrCat("text for its decimal commas: ", column.name, ": such as ",
-                                 column.decimal_comma));
+    notes.push_back(
+        absl::StrCat("text for its decimal commas: ", name, ": such as ", column.decimal_comma));
+  }
+  if (column.holds_dates && !column.quantiles.empty()) {
+    notes.push_back(absl::StrFormat("dates: %s: %.0f to %.0f", name, column.min, column.max));
   }
   std::string text;
-  for (const std::string& note : notes) absl::StrAppend(&text, cut(note, kLineBytes), "\n");
+  for (const std::string& note : notes) absl::StrAppend(&text, line_of(note));
   return text;
 }
 
-std::string columns_text(const FileSetLook& look) {
+std::string table_text(const std::vector<ColumnLook>& columns,
+                       const std::vector<std::string>& names) {
   TextTable table({{"column"},
                    {"type"},
                    {"null", TextTable::kRight},
@@ -111,14 +115,14 @@ std::string columns_text(const FileSetLook& look) {
                    {"sd", TextTable::kRight},
                    {"max", TextTable::kRight},
                    {"len", TextTable::kRight}});
-  for (const ColumnLook& column : look.columns) {
-    const std::string name = column.name.empty() ? "(no name)" : cut(column.name, kNameBytes);
+  for (size_t i = 0; i < columns.size(); ++i) {
+    const ColumnLook& column = columns[i];
     if (column.kind == ValueKind::kUnreadable) {
-      table.add({name, "-", "", "", "", "", "", "", "", ""});
+      table.add({names[i], "-", "", "", "", "", "", "", "", ""});
       continue;
     }
-    const bool has_numbers = !column.quantiles.empty();
-    table.add({name, kind_text(column), share_text(column.missing_share()),
+    const bool has_numbers = !column.quantiles.empty() && !column.holds_dates;
+    table.add({names[i], kind_text(column), share_text(column.missing_share()),
                absl::StrCat(is_exact(column) ? "" : "~", number_text(column.estimated_distinct)),
                share_text(column.top_share), has_numbers ? number_text(column.min) : "",
                has_numbers ? number_text(column.mean) : "",
@@ -126,15 +130,26 @@ std::string columns_text(const FileSetLook& look) {
                has_numbers ? number_text(column.max) : "",
                column.max_length > 1 ? number_text(static_cast<double>(column.max_length)) : ""});
   }
-  std::string text = table.text();
-  std::vector<std::string> partitions;
+  return table.text();
+}
+
+std::string columns_text(const FileSetLook& look) {
+  std::vector<std::string> names;
   for (const ColumnLook& column : look.columns) {
-    absl::StrAppend(&text, notes_text(column));
-    if (column.is_partition) partitions.push_back(column.name);
+    names.push_back(column.name.empty() ? "(no name)" : column.name);
   }
-  if (partitions.empty()) return text;
-  const std::string line = absl::StrCat("partition: ", absl::StrJoin(partitions, ", "));
-  return absl::StrCat(text, cut(line, kLineBytes), "\n");
+  // The names get what the other columns leave of a line. The title of the last one ends the first.
+  const std::string without_names =
+      table_text(look.columns, std::vector<std::string>(names.size()));
+  const size_t others = without_names.find('\n') - absl::string_view("column").size();
+  names = short_names(names, std::max(kNameBytes, kLineBytes - std::min(kLineBytes, others)));
+  std::string text = table_text(look.columns, names);
+  std::vector<std::string> partitions;
+  for (size_t i = 0; i < names.size(); ++i) {
+    absl::StrAppend(&text, notes_text(look.columns[i], names[i]));
+    if (look.columns[i].is_partition) partitions.push_back(names[i]);
+  }
+  return partitions.empty() ? text : absl::StrCat(text, list_text("partition:", partitions));
 }
 
 std::string set_text(absl::string_view what, const FileSetLook& look) {
@@ -159,10 +174,13 @@ std::string count_text(const LabelCount& count) {
 std::string label_text(absl::string_view what, const LabelRule& rule, const FileSetLook& look) {
   std::string text = absl::StrCat(what, " ", rule_text(rule), ": ", count_text(look.label), "\n");
   if (look.files.size() == 1) return text;
+  std::vector<std::string> paths;
+  for (const FileLook& file : look.files) paths.push_back(file.path);
+  const bool is_long = std::any_of(
+      paths.begin(), paths.end(), [](const std::string& path) { return path.size() > kPathBytes; });
+  if (is_long) paths = short_names(without_common_directories(std::move(paths)), kPathBytes);
   for (size_t i = 0; i < look.files.size() && i < kMaxFiles; ++i) {
-    const FileLook& file = look.files[i];
-    absl::StrAppend(&text, "  ", cut_front(file.path, kPathBytes), ": ", count_text(file.label),
-                    "\n");
+    absl::StrAppend(&text, "  ", paths[i], ": ", count_text(look.files[i].label), "\n");
   }
   if (look.files.size() > kMaxFiles) {
     absl::StrAppend(&text, "  and ", look.files.size() - kMaxFiles, " more files\n");
@@ -190,6 +208,7 @@ Json column_json(const ColumnLook& column) {
   json["max_length"] = column.max_length;
   json["mean_length"] = column.mean_length;
   if (column.is_boolean) json["boolean"] = true;
+  if (column.holds_dates) json["dates"] = true;
   if (!column.missing_texts.empty()) json["missing_texts"] = column.missing_texts;
   if (!column.decimal_comma.empty()) json["decimal_comma"] = column.decimal_comma;
   if (column.not_a_number > 0) json["not_a_number"] = column.not_a_number;

@@ -9,7 +9,8 @@
 namespace millrace {
 
 // Returns lines for people of at most 80 columns: the files, a table of the columns, the label by
-// file, and leakage. Names that are too long are cut; paths are not.
+// file, and leakage. Names and paths that are too long are cut so that they can be told apart
+// (short_names()); long paths lose the directories that all files have in common.
 std::string look_text(const DataLook& look);
 
 // Returns one JSON object; docs/first_job.md describes its fields.

@@ -63,6 +63,58 @@ TEST(LookReport, FitsATerminalOf80Columns) {
   EXPECT_THAT(text, HasSubstr("not read: s: struct<"));
 }
 
+TEST(LookReport, LongNamesAndPathsCanBeToldApart) {
+  DataLook look = example();
+  look.train.columns.clear();
+  look.train.files.clear();
+  for (const char* number : {"01", "02"}) {
+    const std::string name = absl::StrCat(std::string(40, 'n'), number, std::string(40, 'm'));
+    look.train.columns.push_back(number_column(name));
+    look.train.files.push_back(
+        {.path = absl::StrCat("/data/", std::string(60, 'd'), "/day=", number, "/part-0.parquet")});
+  }
+  look.train.columns.push_back(number_column("a_name_of_20_letters"));
+  look.eval.reset();
+  const std::string text = look_text(look);
+  for (const std::string& line : std::vector<std::string>(absl::StrSplit(text, '\n'))) {
+    EXPECT_LE(line.size(), 80) << line;
+  }
+  EXPECT_THAT(text, AllOf(HasSubstr("\nnnnnnn"), HasSubstr("~#1 "), HasSubstr("~#2 ")));
+  EXPECT_THAT(text, HasSubstr("  day=01/part-0.parquet: "));
+  EXPECT_THAT(text, HasSubstr("  day=02/part-0.parquet: "));
+}
+
+TEST(LookReport, NamesGetTheRestOfALine) {
+  DataLook look = example();
+  ColumnLook text{.name = "a_name_of_some_25_letters", .type_name = "text"};
+  text.kind = ValueKind::kText;
+  look.train.columns = {text};
+  EXPECT_THAT(look_text(look), HasSubstr("\na_name_of_some_25_letters  text "));
+}
+
+TEST(LookReport, ShowsDatesAsDates) {
+  DataLook look = example();
+  ColumnLook& day = look.train.columns[0];
+  day.name = "day";
+  day.holds_dates = true;
+  day.min = 20240101;
+  day.max = 20240131;
+  const std::string text = look_text(look);
+  EXPECT_THAT(text, AllOf(HasSubstr("\nday"), HasSubstr(" date "), Not(HasSubstr("20.2M"))));
+  EXPECT_THAT(text, HasSubstr("\ndates: day: 20240101 to 20240131\n"));
+  EXPECT_EQ(Json::parse(look_json(look))["data"]["columns"][0]["dates"], true);
+}
+
+TEST(LookReport, ManyPartitionsTakeSeveralLines) {
+  DataLook look = example();
+  for (int i = 0; i < 9; ++i) {
+    look.train.columns.push_back(number_column(absl::StrCat("partition_", i)));
+    look.train.columns.back().is_partition = true;
+  }
+  EXPECT_THAT(look_text(look),
+              AllOf(HasSubstr("\npartition: partition_0, "), HasSubstr(", partition_8\n")));
+}
+
 TEST(LookReport, ANameWithALineBreakIsOnOneLine) {
   DataLook look = example();
   look.train.columns[0].name = "price\n(USD)";
