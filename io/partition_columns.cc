@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "io/boolean_text.h"
 
 namespace millrace {
 namespace {
@@ -46,9 +47,13 @@ absl::string_view path_of_uri(absl::string_view path) {
   return begin == absl::string_view::npos ? "" : path.substr(begin);
 }
 
-// Parses a whole text as a number, as cells of delimited text: no spaces and no "+".
+// Parses a whole text as a number, as cells of delimited text: no "+", and booleans are 1 and 0.
 template <typename T>
 bool parse(absl::string_view text, T* value) {
+  if (const std::optional<bool> boolean = parse_boolean(text)) {
+    *value = *boolean ? 1 : 0;
+    return true;
+  }
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
   return error == std::errc() && end == text.data() + text.size();
 }
@@ -103,14 +108,16 @@ std::vector<Partition> partition_columns(std::vector<Partition> partitions,
 }
 
 absl::Status append_partition(const Partition& partition, int64_t rows, Column* column) {
-  if (!partition.value) {
+  const bool is_text = column->type == ValueType::kString || column->type == ValueType::kText;
+  absl::string_view value = partition.value ? absl::string_view(*partition.value) : "";
+  if (!is_text) value = absl::StripAsciiWhitespace(value);
+  if (value.empty()) {
     append_empty_rows(rows, column);
     return absl::OkStatus();
   }
-  const absl::string_view value = *partition.value;
   column->rows += rows;
   bool is_valid = true;
-  if (column->type == ValueType::kString || column->type == ValueType::kText) {
+  if (is_text) {
     column->strings.reserve(rows, rows * static_cast<int64_t>(value.size()));
     for (int64_t row = 0; row < rows; ++row) column->strings.push_back(value);
   } else if (column->type == ValueType::kDouble) {

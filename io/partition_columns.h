@@ -38,9 +38,9 @@ std::vector<Partition> partition_columns(std::vector<Partition> partitions,
                                          absl::Span<const std::string> names);
 
 // Appends so many rows that hold the value of the partition, none if it is missing, to `column`,
-// whose type says as what the value is read.
-// Errors: DataLoss, naming column and directory, if the value is not of this type; the rows then
-// hold 0.
+// whose type says as what the value is read. As in cells of delimited text, blanks around a number
+// do not count, blanks alone are no number but a missing value, and a boolean is 1 or 0. Errors:
+// DataLoss, naming column and directory, if the value is not of this type; the rows then hold 0.
 absl::Status append_partition(const Partition& partition, int64_t rows, Column* column);
 
 }  // namespace millrace

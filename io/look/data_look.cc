@@ -39,20 +39,11 @@ using RowHashes = absl::flat_hash_set<uint64_t>;
 struct Schema {
   std::string path;  // of the first file
   std::vector<FileColumn> columns;
-  std::vector<SetColumn> types;  // of the columns, over all files
+  std::vector<SetColumn> types;  // of the columns, over all files, of the training data too
   std::vector<bool> is_omitted;  // partitions that not every file has
 
   bool is_read(size_t i) const { return !is_omitted[i] && types[i].supported(); }
 };
-
-// Returns a column as it is over all files.
-FileColumn column_of_set(const Schema& schema, size_t i) {
-  FileColumn column = schema.columns[i];
-  column.supported = schema.types[i].supported();
-  column.type = schema.types[i].type();
-  column.type_name = schema.types[i].type_name();
-  return column;
-}
 
 absl::Status check_columns(const std::string& path, const std::vector<FileColumn>& columns,
                            int64_t max_columns) {
@@ -155,7 +146,11 @@ class SetSampler {
   template <typename OnRow>
   absl::StatusOr<FileSetLook> sample(const std::optional<LabelRule>& label, OnRow&& on_row) {
     for (size_t i = 0; i < schema_.columns.size(); ++i) {
-      samplers_.emplace_back(column_of_set(schema_, i));
+      FileColumn column = schema_.columns[i];
+      column.supported = schema_.types[i].supported();
+      column.type = schema_.types[i].type();
+      column.type_name = own_types_[i].type_name();
+      samplers_.emplace_back(column);
     }
     for (size_t i = 0; i < known_.size(); ++i) {
       RETURN_IF_ERROR(sample_file(known_[i], label, look_.files[i], on_row));
@@ -167,7 +162,7 @@ class SetSampler {
     for (size_t i = 0; i < samplers_.size(); ++i) {
       if (schema_.is_omitted[i]) continue;
       look_.columns.push_back(samplers_[i].finish(look_.rows));
-      look_.columns.back().is_mixed = schema_.types[i].is_mixed();
+      look_.columns.back().is_mixed = own_types_[i].is_mixed();
     }
     return std::move(look_);
   }
@@ -186,6 +181,10 @@ class SetSampler {
     }
     KnownFile file = {.path = path, .layout = reader->layout()};
     ASSIGN_OR_RETURN(file.places, match_columns(path, columns, schema_));
+    own_types_.resize(schema_.columns.size());
+    for (size_t i = 0; i < own_types_.size(); ++i) {
+      if (file.places[i] >= 0) own_types_[i].add(path, columns[file.places[i]]);
+    }
     const std::vector<int64_t>& groups = reader->group_rows();
     look_.files.push_back(
         {.path = path, .rows = std::accumulate(groups.begin(), groups.end(), int64_t{0})});
@@ -272,6 +271,7 @@ class SetSampler {
   FileSystem& files_;
   const LookOptions& options_;
   Schema schema_;
+  std::vector<SetColumn> own_types_;  // of the columns, over the files of this set alone
   std::vector<KnownFile> known_;
   std::vector<ColumnSampler> samplers_;
   FileSetLook look_;

@@ -204,6 +204,10 @@ TEST_F(DataLookTest, ColumnsOfSeveralTypesOfNumbersAreNumbers) {
   ASSERT_OK_AND_ASSIGN(const DataLook look, this->look({.paths = {a}, .eval_paths = {b}}));
   EXPECT_EQ(look.leaked_rows, 1);
   EXPECT_FALSE(named(look, "id").is_mixed) << "of the evaluation data";
+  const auto id = std::find_if(look.eval->columns.begin(), look.eval->columns.end(),
+                               [](const ColumnLook& column) { return column.name == "id"; });
+  EXPECT_EQ(id->type_name, "double") << "of the evaluation data alone";
+  EXPECT_FALSE(id->is_mixed);
 }
 
 TEST_F(DataLookTest, DirectoriesOfPathsAreColumns) {

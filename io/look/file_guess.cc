@@ -24,7 +24,7 @@ namespace millrace {
 namespace {
 
 constexpr int64_t kHeadBytes = 1 << 20;
-constexpr int64_t kMaxHeadBytes = 16 << 20;  // of a longest line
+constexpr int64_t kMaxHeadBytes = 16 << 20;  // of a longest line, as kMaxLineBytes
 constexpr size_t kHeaderRows = 100;          // that tell whether the first row is a header
 
 bool is_text(absl::string_view head) {
@@ -77,9 +77,27 @@ char find_delimiter(absl::string_view text, bool quoted) {
   return *most == 0 ? ',' : kUsual[most - counts.begin()];
 }
 
-// True if most cells that begin with a quote are no quoted ones: text follows the closing quote, or
-// `text` is a whole file and there is none.
-bool has_literal_quotes(absl::string_view text, char delimiter, bool is_whole_file) {
+// Returns true if the row at `offset` ends, within kMaxHeadBytes, where cells may be quoted.
+absl::StatusOr<bool> row_ends(ReadableFile& file, int64_t offset, char delimiter) {
+  const int64_t left = file.size_bytes() - offset;
+  for (int64_t bytes = kHeadBytes;; bytes *= 2) {
+    const int64_t wanted = std::min({left, bytes, kMaxHeadBytes});
+    std::string text(wanted, '\0');
+    ASSIGN_OR_RETURN(const int64_t count, file.read_at(offset, wanted, text.data()));
+    text.resize(count);
+    if (wanted == left) text += '\n';  // the last line may have none
+    const auto size = static_cast<int64_t>(text.size());
+    text.append(kTextPadding, '\0');
+    RowTile tile(delimiter, 0);
+    if (tile.find(text.data(), size, true)) return true;
+    if (wanted == left || wanted == kMaxHeadBytes || count < wanted) return false;
+  }
+}
+
+// Returns true if most cells that begin with a quote are no quoted ones: text follows the closing
+// quote, or there is none. `text` ends at the byte `end` of the file, with a line feed more.
+absl::StatusOr<bool> has_literal_quotes(ReadableFile& file, absl::string_view text, int64_t end,
+                                        char delimiter) {
   RowTile tile(delimiter, 0);
   int64_t quoted = 0, faults = 0;
   while (!text.empty() && tile.find(text.data(), static_cast<int64_t>(text.size()), true)) {
@@ -87,9 +105,12 @@ bool has_literal_quotes(absl::string_view text, char delimiter, bool is_whole_fi
     faults += tile.fault_count();
     text.remove_prefix(tile.source_bytes());
   }
-  if (!text.empty() && is_whole_file) {
+  // A quoted cell is open where the text ends, behind which a line feed was put.
+  if (!text.empty()) {
     ++quoted;
-    ++faults;
+    const int64_t row = end + 1 - static_cast<int64_t>(text.size());
+    ASSIGN_OR_RETURN(const bool ends, row_ends(file, row, delimiter));
+    faults += ends ? 0 : 1;
   }
   return 2 * faults > quoted;
 }
@@ -158,7 +179,10 @@ bool is_header(const std::vector<Row>& rows) {
   return are_names || has_name_above_numbers(rows);
 }
 
-void guess_csv(std::string head, const TextStart& start, bool is_whole_file, CsvConfig* csv) {
+// `head`: the begin of the file.
+absl::Status guess_csv(ReadableFile& file, std::string head, const TextStart& start,
+                       CsvConfig* csv) {
+  const auto end = static_cast<int64_t>(head.size());
   head += '\n';  // the last line has none, or is cut off
   const size_t size = head.size();
   head.append(kTextPadding, '\0');
@@ -166,7 +190,7 @@ void guess_csv(std::string head, const TextStart& start, bool is_whole_file, Csv
       first_line_and_rest(absl::string_view(head.data(), size).substr(start.begin));
   const char delimiter = start.separator != '\0' ? start.separator : find_delimiter(text, true);
   if (delimiter != ',') csv->set_delimiter(std::string(1, delimiter));
-  const bool literal_quotes = has_literal_quotes(text, delimiter, is_whole_file);
+  ASSIGN_OR_RETURN(const bool literal_quotes, has_literal_quotes(file, text, end, delimiter));
   if (literal_quotes) csv->set_literal_quotes(true);
   const std::vector<Row> rows = first_rows(text, delimiter, !literal_quotes);
   if (is_typed(rows[0])) {
@@ -174,6 +198,7 @@ void guess_csv(std::string head, const TextStart& start, bool is_whole_file, Csv
   } else if (!is_header(rows)) {
     for (size_t i = 1; i <= rows[0].size(); ++i) csv->add_column(absl::StrCat("column_", i));
   }
+  return absl::OkStatus();
 }
 
 // The number of fields of `label field:index:value ...`; 0 of `label index:value ...`.
@@ -228,8 +253,7 @@ absl::StatusOr<DataConfig> guess_file(FileSystem& files, const std::string& path
                            '\n')) {
       ASSIGN_OR_RETURN(head, read_head(*file, kMaxHeadBytes));
     }
-    const bool is_whole_file = static_cast<int64_t>(head.size()) == file->size_bytes();
-    guess_csv(std::move(head), *start, is_whole_file, config.mutable_csv());
+    RETURN_IF_ERROR(guess_csv(*file, std::move(head), *start, config.mutable_csv()));
     if (config.csv().ByteSizeLong() == 0) config.clear_csv();
   }
   return config;

@@ -19,9 +19,11 @@ namespace millrace {
 // often in the first row. There is a header if no cell of the first row is a number, and either
 // none is empty and no two are equal, or some column has a name there and only numbers below it.
 // Quotes are literal if most cells that begin with one are no quoted cells: text follows the
-// closing quote, or there is none. Errors: those of the file system and, for delimited text, of
-// find_text_start(); InvalidArgument for a directory, a pipe and a format that neither the
-// extension nor the content tells; DataLoss for an empty file. All name the file.
+// closing quote, or there is none within 16 MiB. Where such a cell is open at the end of the first
+// 1 MiB, more is read to find its end.
+// Errors: those of the file system and, for delimited text, of find_text_start(); InvalidArgument
+// for a directory, a pipe and a format that neither the extension nor the content tells; DataLoss
+// for an empty file. All name the file.
 absl::StatusOr<DataConfig> guess_file(FileSystem& files, const std::string& path);
 
 // The name of the format that is read: "Parquet", "ORC", "delimited text", "TFRecord", "libsvm".

@@ -114,6 +114,22 @@ TEST_F(FileGuessTest, QuotesAreLiteralIfMostCellsAreNotQuotedOnes) {
   EXPECT_FALSE(one.csv().literal_quotes()) << "one bad cell of three";
 }
 
+TEST_F(FileGuessTest, AQuotedCellMayEndBehindTheFirstBytes) {
+  std::string rows;
+  for (int i = 0; i < 400000; ++i) absl::StrAppend(&rows, i, ",x\n");
+  ASSERT_GT(rows.size(), 3 << 20);
+  ASSERT_OK_AND_ASSIGN(const DataConfig endless, guess("a.csv", "n,s\n1,\"5\n" + rows));
+  EXPECT_TRUE(endless.csv().literal_quotes());
+  ASSERT_OK_AND_ASSIGN(const DataConfig ends,
+                       guess("b.csv", "n,s\n1,\"5\n" + rows + "\"\n" + rows));
+  EXPECT_FALSE(ends.csv().literal_quotes());
+  std::string six_times;
+  for (int i = 0; i < 6; ++i) six_times += rows;
+  ASSERT_GT(six_times.size(), 16 << 20);
+  ASSERT_OK_AND_ASSIGN(const DataConfig late, guess("c.csv", "n,s\n1,\"5\n" + six_times + "\"\n"));
+  EXPECT_TRUE(late.csv().literal_quotes()) << "the row would be too long";
+}
+
 TEST_F(FileGuessTest, BlankLinesAlone) {
   ASSERT_OK_AND_ASSIGN(const DataConfig config, guess("a.csv", "\n\r\n"));
   EXPECT_EQ(config.csv().column_size(), 1);
