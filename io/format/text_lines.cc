@@ -8,7 +8,7 @@
 #include "base/isa/instruction_set.h"
 #include "base/status_macros.h"
 #include "io/format/cell_index.h"
-#include "io/format/text_start.h"
+#include "io/text_start.h"
 
 namespace millrace {
 namespace {

@@ -43,7 +43,7 @@ struct LineIndex {
 
 struct LineIndexOptions {
   bool with_header = false;     // the first line that is not blank is no row
-  bool separator_line = false;  // a first line "sep=;" is omitted (io/format/text_start.h)
+  bool separator_line = false;  // a first line "sep=;" is omitted (io/text_start.h)
   // Separates the cells of a line, of which each that begins with a quote ends at the next single
   // quote; inside, two quotes stand for one, and line feeds end no row. None: quotes are characters
   // like others.

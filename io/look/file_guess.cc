@@ -17,8 +17,8 @@
 #include "io/file_reader.h"
 #include "io/format/cell_index.h"
 #include "io/format/row_tile.h"
-#include "io/format/text_start.h"
 #include "io/look/missing_text.h"
+#include "io/text_start.h"
 
 namespace millrace {
 namespace {

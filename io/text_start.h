@@ -1,6 +1,6 @@
 // The begin of a file of lines, before its first line.
-#ifndef MILLRACE_IO_FORMAT_TEXT_START_H_
-#define MILLRACE_IO_FORMAT_TEXT_START_H_
+#ifndef MILLRACE_IO_TEXT_START_H_
+#define MILLRACE_IO_TEXT_START_H_
 
 #include <cstdint>
 
@@ -28,4 +28,4 @@ absl::StatusOr<TextStart> find_text_start(absl::string_view head, bool separator
 
 }  // namespace millrace
 
-#endif  // MILLRACE_IO_FORMAT_TEXT_START_H_
+#endif  // MILLRACE_IO_TEXT_START_H_

@@ -1,4 +1,4 @@
-#include "io/format/text_start.h"
+#include "io/text_start.h"
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
