@@ -71,7 +71,9 @@ struct StepValue {
   at::Tensor weight = {};  // float32 [], of a mean; undefined: 1
 };
 
-// What became of one step (or, in evaluation, of one batch). Tensors may be kept.
+// What became of one step (or, in evaluation, of one batch). Tensors may be kept. Those that the
+// model computed, `predictions` and `values`, are on its device, in evaluation also the losses;
+// others are on the CPU.
 struct StepResult {
   bool applied = false;  // false: refused as non-finite; nothing changed
   std::string refused;   // then: what was not finite

@@ -22,11 +22,9 @@ bool is_plain(const at::Tensor& gradient) {
   return gradient.is_cpu() && gradient.scalar_type() == at::kFloat && gradient.is_contiguous();
 }
 
-double squared_norm(const at::Tensor& gradient) {
-  if (is_plain(gradient)) {
-    return sum_of_squares<double>(gradient.const_data_ptr<float>(), gradient.numel());
-  }
-  return gradient.to(at::kDouble).square().sum().item<double>();
+// float64 []: on the device of the gradient.
+at::Tensor sum_of_squares_of(const at::Tensor& gradient) {
+  return gradient.to(at::kDouble).square().sum();
 }
 
 void multiply(double factor, absl::Span<const NamedParameter> parameters) {
@@ -52,11 +50,20 @@ absl::StatusOr<GradientClipping> GradientClipping::create(const ClippingConfig& 
 
 double squared_norm(absl::Span<const NamedParameter> parameters) {
   double sum = 0;
+  at::Tensor on_device;  // read once, since that waits for the device
   for (const NamedParameter& parameter : parameters) {
     const at::Tensor& gradient = parameter.value.grad();
-    if (gradient.defined()) sum += squared_norm(gradient);
+    if (!gradient.defined()) continue;
+    if (is_plain(gradient)) {
+      sum += sum_of_squares<double>(gradient.const_data_ptr<float>(), gradient.numel());
+    } else if (gradient.is_cpu()) {
+      sum += sum_of_squares_of(gradient).item<double>();
+    } else {
+      const at::Tensor squares = sum_of_squares_of(gradient);
+      on_device = on_device.defined() ? on_device + squares : squares;
+    }
   }
-  return sum;
+  return on_device.defined() ? sum + on_device.item<double>() : sum;
 }
 
 GradientClipping::Result GradientClipping::clip(absl::Span<const NamedParameter> parameters,

@@ -119,8 +119,7 @@ class Bench {
     absl::StatusOr<StepResult> result = fetch(micro_batches);
     if (result.ok()) {
       result = step_->run(
-          parts,
-          {micro_batches, examples, progress, seed, rank, targets, loss_scale, on_device},
+          parts, {micro_batches, examples, progress, seed, rank, targets, loss_scale, on_device},
           observer);
     }
     if (!result.ok() && !commit_->decided()) commit_->fail(result.status()).IgnoreError();

@@ -71,7 +71,7 @@ class PredictionHook : public Hook {
       writer_;  // null before the first batch: its data say what columns there are
   std::string set_;
   std::vector<bool> with_labels_;  // of the set
-  at::Tensor example_ids_;  // of the batch under way
+  at::Tensor example_ids_;         // of the batch under way
   at::Tensor group_ids_;
   std::shared_ptr<const std::vector<Column>> kept_;  // likewise; shared with the batch
   int64_t examples_ = 0;
