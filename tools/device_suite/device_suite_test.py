@@ -97,8 +97,9 @@ class SuiteTest(unittest.TestCase):
           esac
           shift
         done
-        echo '{"eval": {"eval": {"auc": '$auc'}}, "examples_per_second": 5, "time": {}}' \\
+        echo '{"eval": {"auc": '$auc'}, "examples_per_second": 5, "time": {}}' \\
             > $folder/$summary
+        [ -z "$MILLRACE_COUNT_WAITS" ] || echo ${MILLRACE_COUNT_WAITS##*_} > $MILLRACE_COUNT_WAITS
         """ % auc)
     return self.run_all()
 
@@ -109,7 +110,9 @@ class SuiteTest(unittest.TestCase):
     self.assertEqual(names[-5:], [comparison[0] for comparison in trainer_steps.COMPARISONS])
     self.assertTrue(results["passed"], results)
     self.assertEqual([one["name"] for one in results["benchmarks"]],
-                     ["training, " + name for name in trainer_steps.RATES])
+                     ["training, " + name for name in trainer_steps.RATES] +
+                     ["waits for the device"])
+    self.assertEqual(results["benchmarks"][-1]["value"], 1)
 
   def test_metrics_that_differ_fail(self):
     results = self.trainer("0.7501")
@@ -120,6 +123,12 @@ class SuiteTest(unittest.TestCase):
     for one, other in (({}, {}), ({"eval": {}}, {"eval": {}}), ({"eval": {"auc": 1}}, {}),
                        ({}, {"eval": {"auc": 1}})):
       self.assertIsNone(trainer_steps.largest_difference({"eval": one}, {"eval": other}))
+
+  def test_compares_one_set_and_several(self):
+    for one, other in (({"auc": 0.5, "loss": 1}, {"auc": 0.25, "loss": 1}),
+                       ({"a": {"auc": 0.5}, "b": {"auc": 1}},
+                        {"a": {"auc": 0.5}, "b": {"auc": 0.75}})):
+      self.assertEqual(trainer_steps.largest_difference({"eval": one}, {"eval": other}), 0.25)
 
   def test_the_archive_runs_where_it_is_unpacked(self):
     self.program("a_test", "exit 0\n")

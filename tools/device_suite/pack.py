@@ -2,8 +2,8 @@
 
   pack.py --output FILE --scripts FILE... --programs PROGRAM... [--files FILE...]
 
-Writes a .tar.xz with bin/, lib/, files/ and the scripts. Libraries that are neither glibc's nor of the
-PyTorch of that machine are carried. Fails if the archive is too large to be carried.
+Writes a .tar.xz with bin/, lib/, files/ and the scripts. Libraries that are neither glibc's nor of
+the PyTorch of that machine are carried. Fails if the archive is too large to be carried.
 """
 import argparse
 import collections

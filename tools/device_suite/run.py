@@ -100,13 +100,14 @@ def run_all(folder, seconds):
       if left < 1:
         results["steps"].append({"name": name, "passed": False, "why": "no time was left"})
         continue
-      step, out = run_step(name, command, environment, min(left, STEP_SECONDS), work)
+      own = dict(environment, **trainer_steps.variables(name, folder, work))
+      step, out = run_step(name, command, own, min(left, STEP_SECONDS), work)
       results["steps"].append(step)
       if name == "benchmarks":
         results["benchmarks"] = benchmarks_in(out)
     if os.path.exists(os.path.join(folder, "bin", "millrace")):
       results["steps"] += trainer_steps.compare(work)
-      results["benchmarks"] += trainer_steps.rates(work)
+      results["benchmarks"] += trainer_steps.rates(work) + trainer_steps.waits(work)
   results["passed"] = all(step["passed"] for step in results["steps"])
   return results
 

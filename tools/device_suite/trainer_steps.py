@@ -1,6 +1,7 @@
 """What the device suite does with the trainer: jobs on the CPU and on the device, compared."""
 import json
 import os
+import re
 
 FAST = ["--set", "run.checkpoint.enabled=false", "--set", "run.evaluation.enabled=false",
         "--set", "run.report.tensorboard=false"]
@@ -11,6 +12,17 @@ DLRM = ["--set", 'train.model={name: "dlrm" [millrace.dlrm] {bottom: [64] top: [
         "--set", "train.clipping.max_norm=10", "--set", "train.moving_average.decay=0.99",
         "--max_steps", "200"]
 ON_DEVICE = ["--device", "cuda"]
+# Steps of two runs that count how often they wait for the device.
+COUNTED_STEPS = [100, 300]
+
+
+def variables(name, folder, work):
+  """Returns the environment variables that the job of this name needs."""
+  steps = re.match(r"waits of (\d+) steps$", name)
+  if not steps:
+    return {}
+  return {"LD_PRELOAD": os.path.join(folder, "bin", "count_waits.so"),
+          "MILLRACE_COUNT_WAITS": os.path.join(work, "waits_%s" % steps[1])}
 
 
 def jobs(config):
@@ -34,6 +46,10 @@ def jobs(config):
        train("dlrm_float16", *DLRM, "--set", "train.precision.compute=FLOAT16", *ON_DEVICE)),
       ("DLRM in bfloat16 on the device",
        train("dlrm_bfloat16", *DLRM, "--set", "train.precision.compute=BFLOAT16", *ON_DEVICE)),
+      *(("waits of %d steps" % steps,
+         train("counted_%d" % steps, "--max_steps", str(steps), "--set",
+               "run.report.when.every_steps=1000", *FAST, *ON_DEVICE))
+        for steps in COUNTED_STEPS),
       ("wide layers on the CPU", train("wide_cpu", *WIDE)),
       ("wide layers on the device", train("wide_device", *WIDE, *ON_DEVICE)),
   ]
@@ -56,15 +72,24 @@ def read_summary(work, name):
     return json.load(file)
 
 
+def flat(metrics, prefix=""):
+  """Returns {path: number} of dictionaries in dictionaries."""
+  found = {}
+  for name, value in metrics.items():
+    if isinstance(value, dict):
+      found.update(flat(value, prefix + name + "/"))
+    else:
+      found[prefix + name] = value
+  return found
+
+
 def largest_difference(one, other):
   """Returns the largest difference of a metric; None if the metrics are not the same, or none."""
-  differences = [None]
-  for name, metrics in one["eval"].items():
-    theirs = other["eval"].get(name, {})
-    if not metrics or sorted(metrics) != sorted(theirs):
-      return None
-    differences += [abs(value - theirs[metric]) for metric, value in metrics.items()]
-  return max(differences[1:], default=None)
+  # By set, or of one set its metrics.
+  ours, theirs = flat(one["eval"]), flat(other["eval"])
+  if not ours or sorted(ours) != sorted(theirs):
+    return None
+  return max(abs(value - theirs[name]) for name, value in ours.items())
 
 
 def compare(work):
@@ -75,10 +100,23 @@ def compare(work):
     try:
       step["difference"] = largest_difference(read_summary(work, one), read_summary(work, other))
       step["passed"] = step["difference"] is not None and step["difference"] <= most
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError) as error:
       step["why"] = str(error)
     steps.append(step)
   return steps
+
+
+def waits(work):
+  """Returns a benchmark, or none: how often a step without a report waits for the device."""
+  counts = []
+  for steps in COUNTED_STEPS:
+    try:
+      with open(os.path.join(work, "waits_%d" % steps), encoding="utf-8") as file:
+        counts.append(int(file.read()))
+    except (OSError, ValueError):
+      return []
+  value = (counts[1] - counts[0]) / (COUNTED_STEPS[1] - COUNTED_STEPS[0])
+  return [{"name": "waits for the device", "value": value, "unit": "a step"}]
 
 
 def rates(work):
