@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/base/attributes.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -51,9 +52,10 @@ inline bool fast_double(absl::string_view cell, double* value) {
   return are_digits(bytes);
 }
 
-// Booleans are looked for last, so that numbers cost no more for them.
+// Booleans are looked for last and out of line, so that numbers cost no more for them.
 template <typename T>
-bool parse_as_boolean(absl::string_view cell, T* value) {
+ABSL_ATTRIBUTE_NOINLINE ABSL_ATTRIBUTE_COLD bool parse_as_boolean(absl::string_view cell,
+                                                                  T* value) {
   const std::optional<bool> boolean = parse_boolean(cell);
   if (boolean.has_value()) *value = *boolean ? 1 : 0;
   return boolean.has_value();
