@@ -17,6 +17,7 @@
 namespace millrace {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
@@ -69,6 +70,27 @@ TEST_F(FirstJobTest, DelimitedTextTrains) {
   EXPECT_EQ(look["data"]["rows"], 3000);
   EXPECT_EQ(look["data"]["columns"][0]["distinct"], 100);
   EXPECT_THAT(millrace_ok({"data", "clicks.tsv"}).out, HasSubstr("label click: 30.0 %"));
+}
+
+TEST_F(FirstJobTest, TextsForMissingValuesAndBooleansTrain) {
+  // A column without a name is the index that pandas writes.
+  std::string text = ",click,user_id,score,is_new\n";
+  for (int i = 0; i < 3000; ++i) {
+    const int user = i * 7 % 100;
+    absl::StrAppend(&text, i, ",",
+                    i == 5      ? "NA"
+                    : user < 30 ? "True"
+                                : "False",
+                    ",", i % 17 == 0 ? "null" : absl::StrCat(user), ",",
+                    i % 13 == 0 ? "N/A" : absl::StrCat(0.25 * (i % 997)), ",",
+                    i % 3 == 0 ? "true" : "false", "\n");
+  }
+  write("clicks.csv", text);
+  const std::string look = millrace_ok({"data", "clicks.csv"}).out;
+  EXPECT_THAT(look, AllOf(HasSubstr("missing: score: N/A in "), HasSubstr("label click: 30.0 %")));
+  EXPECT_GT(init_and_train({"clicks.csv"})["eval"]["auc"], 0.9);
+  const std::string config = read("job.textproto");
+  EXPECT_THAT(config, AllOf(HasSubstr("kind: DENSE"), HasSubstr("text: \"N/A\"")));
 }
 
 TEST_F(FirstJobTest, AConfigurationThatIsThereIsNotReplaced) {
