@@ -38,7 +38,11 @@ class StepRun {
  public:
   StepRun(const TrainStepParts& parts, const StepInput& input, StepObserver& observer)
       : parts_(parts), input_(input), observer_(observer) {
-    if (!input.targets.empty()) factors_ = target_factors(input.targets).to(parts.model.device());
+    if (input.targets.empty()) return;
+    factors_ = target_factors(input.targets);
+    const at::Device device = parts.model.device();
+    // Pinned, so that the host does not wait.
+    if (device.is_cuda()) factors_ = factors_.pin_memory().to(device, /*non_blocking=*/true);
   }
 
   absl::StatusOr<StepResult> run() {

@@ -48,8 +48,8 @@ struct StepInput {
   absl::Span<const int64_t> targets = {};
   // Factor of losses before their backward passes.
   double loss_scale = 1;
-  // `micro_batches` with their tensors on the device of the model. Empty: the model computes on the
-  // CPU.
+  // `micro_batches` with their tensors on the device of the model, as many. Empty: the model
+  // computes on the CPU.
   absl::Span<const Batch> on_device = {};
 
   // Returns a micro-batch as forward() gets it.

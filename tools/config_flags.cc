@@ -74,7 +74,7 @@ absl::Status apply_flags(const ConfigFlags& flags, JobConfig* config) {
                      parse_instruction_set(*flags.instruction_set), "--instruction_set");
     config->mutable_run()->set_instruction_set(set);
   }
-  // Of no rank yet.
+  // Finds mistakes early; the command asks again for its own rank.
   ASSIGN_OR_RETURN(const std::optional<int> device,
                    device_of_rank(flags.device, cuda_devices(), RankEnvironment()));
   if (!device.has_value() || flags.uses_device) return absl::OkStatus();

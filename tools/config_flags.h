@@ -38,7 +38,7 @@ struct ConfigFlags {
   std::string summary;                         // path; "": none
   bool overwrite = false;                      // outputs may replace files of any kind
   std::string device = "cpu";                  // cpu, auto, cuda or cuda:N
-  // Whether the command can compute on a CUDA device: other commands refuse one.
+  // True: the command can compute on a CUDA device. Other commands refuse one.
   bool uses_device = false;
 };
 

@@ -13,16 +13,16 @@ namespace {
 
 constexpr int64_t kHeaderBytes = 128;  // of a tensor in a file, and in the manifest
 
-// Tensors of a device are copied to the CPU, others are the trainer's own.
+at::Tensor copy_to_cpu(const at::Tensor& tensor) {
+  return tensor.detach().to(at::kCPU, tensor.scalar_type(), /*non_blocking=*/false, /*copy=*/true,
+                            at::MemoryFormat::Contiguous);
+}
+
+// Tensors share the memory of the trainer.
 FrozenState without_tables(const TrainState& state) {
   FrozenState frozen;
   frozen.dense = state.dense;
   frozen.optimizer_tensors = state.optimizer_tensors();
-  for (auto* tensors : {&frozen.dense, &frozen.optimizer_tensors}) {
-    for (NamedParameter& tensor : *tensors) {
-      if (!tensor.value.is_cpu()) tensor.value = tensor.value.detach().to(at::kCPU).contiguous();
-    }
-  }
   frozen.shared = state.shared;
   frozen.rank = state.rank;
   frozen.left_out = state.left_out;
@@ -47,6 +47,11 @@ int64_t FrozenState::size_bytes() const {
 
 FrozenState view_state(const TrainState& state) {
   FrozenState frozen = without_tables(state);
+  for (auto* tensors : {&frozen.dense, &frozen.optimizer_tensors}) {
+    for (NamedParameter& tensor : *tensors) {
+      if (!tensor.value.is_cpu()) tensor.value = copy_to_cpu(tensor.value);
+    }
+  }
   for (const EmbeddingTable* table : state.tables) {
     frozen.tables.push_back(table->content().view());
   }
@@ -58,7 +63,7 @@ absl::StatusOr<FrozenState> freeze_state(const TrainState& state,
   FrozenState frozen = without_tables(state);
   for (auto* tensors : {&frozen.dense, &frozen.optimizer_tensors}) {
     for (NamedParameter& tensor : *tensors) {
-      tensor.value = tensor.value.detach().clone(at::MemoryFormat::Contiguous);
+      tensor.value = copy_to_cpu(tensor.value);
     }
   }
   frozen.tables.resize(state.tables.size());

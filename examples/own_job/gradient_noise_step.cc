@@ -30,7 +30,10 @@ class NoisyObserver : public StepObserver {
     for (const NamedParameter& parameter : parts_.parameters) {
       at::Tensor gradient = parameter.value.grad();
       if (stddev_ == 0 || !gradient.defined()) continue;
-      gradient.add_(at::randn(gradient.sizes(), generator, gradient.options()), stddev_);
+      // Drawn on the CPU, so that the noise does not depend on the device.
+      const at::Tensor noise =
+          at::randn(gradient.sizes(), generator, gradient.options().device(at::kCPU));
+      gradient.add_(noise.to(gradient.device()), stddev_);
     }
     trainer_.after_backward(gradients);
   }

@@ -24,17 +24,18 @@ c10::Stream copy_stream(at::Device device);
 //   model.forward(next.batches()[0]);
 class BatchUpload {
  public:
-  // Of no batch.
+  // Makes an upload without batches.
   BatchUpload() = default;
   // Begins to copy `batches`, as on_device() does, on `stream`.
   BatchUpload(absl::Span<const Batch> batches, const c10::Stream& stream);
 
-  // Returns the batches on the device. What its current stream is given from now on waits for the
-  // copies; the host does not.
+  // Returns the batches on the device. Later work on the current stream of that device waits for
+  // the copies; the host does not.
   absl::Span<const Batch> batches() const;
 
  private:
   std::vector<Batch> batches_;
+  at::Device device_ = at::kCPU;
   std::unique_ptr<c10::Event> copied_;  // null: there are no batches
 };
 

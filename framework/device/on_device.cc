@@ -8,7 +8,7 @@ Batch on_device(const Batch& batch, at::Device device) {
   Batch moved = batch;
   for (at::Tensor* tensor : {&moved.dense, &moved.labels, &moved.weights}) {
     if (!tensor->defined() || tensor->device() == device) continue;
-    // Only copies of pinned memory are not waited for.
+    // The host waits for copies of memory that is not pinned.
     if (device.is_cuda() && tensor->numel() > 0) *tensor = tensor->pin_memory();
     *tensor = tensor->to(device, /*non_blocking=*/true);
   }

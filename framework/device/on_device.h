@@ -9,9 +9,9 @@
 namespace millrace {
 
 // Returns the batch as Model::device() says: `dense`, `labels` and `weights` on `device`, all else
-// shared with `batch`. On the CPU: the batch itself. For a CUDA device the copies pass through
-// pinned memory and are only begun: they are ordered behind what its current stream was given, and
-// before what it is given later. Throws c10::Error if the device cannot be used.
+// shared with `batch`. On the CPU: the batch itself. For a CUDA device the host does not wait for
+// the copies, which pass through pinned memory: they run on the current stream of the device,
+// before later work on that stream. Throws c10::Error if the device cannot be used.
 Batch on_device(const Batch& batch, at::Device device);
 
 }  // namespace millrace

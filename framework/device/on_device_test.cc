@@ -28,7 +28,7 @@ TEST(OnDeviceTest, OnTheCpuItIsTheBatchItself) {
   EXPECT_FALSE(same.weights.defined());
 }
 
-// LibTorch's device without memory stands for one that this machine need not have.
+// Moves to LibTorch's device without memory, which every machine has.
 TEST(OnDeviceTest, MovesWhatModelsComputeWith) {
   Batch batch = batch_of_two();
   batch.weights = at::ones({2});

@@ -25,10 +25,11 @@ namespace millrace {
 struct StepData {
   std::vector<Batch> micro_batches;
   int64_t examples = 0;  // of this rank
-  // Of a model that counts targets: those of each task, of this rank. Else empty. CountedFeed's.
+  // Of a model that counts targets: those of each task, of this rank. Else empty. Set by
+  // CountedFeed.
   std::vector<int64_t> targets = {};
   absl::Duration wait = absl::ZeroDuration();  // for them
-  // Of a model on a device: the micro-batches there. Else empty. CountedFeed's.
+  // Of a model on a device: the micro-batches there. Else empty. Set by CountedFeed.
   BatchUpload on_device = {};
 };
 

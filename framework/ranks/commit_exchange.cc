@@ -60,7 +60,7 @@ absl::StatusOr<CommitDecision> CommitExchange::run(const CommitInput& input) {
     return absl::InvalidArgumentError(
         absl::StrCat("the train step gave ", input.loss.numel(), " losses; must be ", losses));
   }
-  // Everything from here on reads them, a device's once.
+  // Copies loss and targets to the CPU once, where they are read several times.
   CommitInput checked = input;
   if (checked.loss.defined()) checked.loss = checked.loss.to(at::kCPU);
   if (checked.targets.defined()) checked.targets = checked.targets.to(at::kCPU);
@@ -201,14 +201,17 @@ absl::StatusOr<std::string> CommitExchange::first_reason(const std::string& own,
   return absl::InternalError("a rank saw a value that is not finite, but none says which");
 }
 
-// Returns whether all gradients are on one device, float32, and finite: one kernel and one wait for
-// all of them. False says nothing.
+// Returns true if all gradients are float32 on one CUDA device, and finite. The host waits once for
+// all of them. False: unknown; check each gradient.
 bool CommitExchange::device_gradients_are_finite() const {
   std::vector<at::Tensor> gradients;
   for (const NamedParameter& parameter : parameters_) {
     const at::Tensor gradient = parameter.value.grad();
     if (!gradient.defined()) continue;
-    if (!gradient.is_cuda() || gradient.scalar_type() != at::kFloat) return false;
+    if (!gradient.is_cuda() || gradient.scalar_type() != at::kFloat ||
+        gradient.layout() != at::kStrided) {
+      return false;
+    }
     if (!gradients.empty() && gradient.device() != gradients[0].device()) return false;
     gradients.push_back(gradient);
   }

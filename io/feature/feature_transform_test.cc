@@ -223,7 +223,7 @@ TEST(FeatureTransformTest, SaysWhetherTextHasOtherIdsThanIntegers) {
       {"", false},
       {"transform { hash {} }", true},
       {"transform { multi_hash { count: 2 divisor: 9 } }", true},
-      {"transform { missing_values { text: 'NA' } } transform { hash {} }", true},
+      {"transform { missing_values { text: 'NA' nan: true } } transform { hash {} }", true},
       {"transform { modulo { divisor: 9 } } transform { hash {} }", false},
       {"transform { cast {} } transform { hash {} }", false},
       {"transform { vocabulary { path: 'words' } }", false},

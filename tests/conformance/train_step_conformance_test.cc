@@ -28,6 +28,7 @@ enum class Fault {
   kAlwaysFloat32,
   kMovesParameters,
   kKeepsTheLossScale,
+  kIgnoresTheDevice,
   kFails,
 };
 
@@ -102,6 +103,7 @@ class FaultyTrainStep : public TrainStep {
       changed.examples = std::max<int64_t>(examples, 1);
     }
     if (fault_ == Fault::kIgnoresTargets) changed.targets = {};
+    if (fault_ == Fault::kIgnoresTheDevice) changed.on_device = {};
     return changed;
   }
 
@@ -137,6 +139,7 @@ TEST(TrainStepConformanceTest, EachFaultFailsItsProperty) {
               IsSupersetOf({"UndoesAFailedStep", "UndoesAFailedBackwardPassOfATable",
                             "AppliesALossOfNoParameter", "RepeatsIfItSaysSo"}));
   EXPECT_THAT(failing(Fault::kKeepsTheLossScale), Contains("DividesByTheLossScale"));
+  EXPECT_THAT(failing(Fault::kIgnoresTheDevice), ElementsAre("GivesTheModelBatchesOfItsDevice"));
 }
 
 // No property takes a result for granted: each fails, and the program goes on.

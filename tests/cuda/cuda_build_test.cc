@@ -146,12 +146,15 @@ TEST_F(CudaBuildTest, NcclCompilesAndLinks) {
   }
 }
 
-// Holds the nodes of autograd, by another pointer in each of the two versions of LibTorch.
-TEST_F(CudaBuildTest, AutogradCompilesWithTheLibtorchOfTheDevice) {
+// Nodes of autograd, which the two versions of LibTorch hold by different pointers, streams and
+// events.
+TEST_F(CudaBuildTest, SourcesCompileWithTheLibtorchOfTheDevice) {
   if (wheels().empty()) GTEST_SKIP() << why_no_wheels();
-  const char* const source = "embedding/collection_step.cc";
-  const ProgramResult result = compile(wheels() + "/torch", {"-fsyntax-only", source});
-  EXPECT_EQ(result.exit_code, 0) << source << ":\n" << result.err;
+  for (const char* const source :
+       {"embedding/collection_step.cc", "framework/device/batch_upload.cc"}) {
+    const ProgramResult result = compile(wheels() + "/torch", {"-fsyntax-only", source});
+    EXPECT_EQ(result.exit_code, 0) << source << ":\n" << result.err;
+  }
 }
 
 // The CPU build has a newer LibTorch than the GPU machine: a source that only one of them compiles

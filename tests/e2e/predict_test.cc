@@ -189,8 +189,10 @@ TEST_F(PredictTest, LabelsThatMissValues) {
   const Predictions expected = predict("expected.parquet", {});
   const auto label = std::find_if(table_.columns.begin(), table_.columns.end(),
                                   [](const TestColumn& column) { return column.name == "label"; });
-  auto& labels = std::get<TestColumn::Rows<int64_t>>(label->rows);
-  for (int64_t row = 0; row < kRows; row += 3) labels[row].clear();
+  const auto clear = [&](int64_t row) {
+    std::visit([&](auto& rows) { rows[row].clear(); }, label->rows);
+  };
+  for (int64_t row = 0; row < kRows; row += 3) clear(row);
   for (const auto format : {DataConfig::ORC, DataConfig::PARQUET, DataConfig::CSV}) {
     const std::string data = write_table("holes", format);
     for (const std::string output : {"p.parquet", "p.csv"}) {
@@ -201,7 +203,7 @@ TEST_F(PredictTest, LabelsThatMissValues) {
       EXPECT_EQ(predicted.labels.size(), kRows - kRows / 3) << "the others are null";
     }
   }
-  for (auto& values : labels) values.clear();
+  for (int64_t row = 0; row < kRows; ++row) clear(row);
   const Predictions without =
       predict("q.csv", {"--data", write_table("none", DataConfig::PARQUET)});
   EXPECT_THAT(without.columns, ElementsAre("example_id", "label_prediction", "label"));
@@ -298,7 +300,10 @@ TEST_F(PredictTest, ErrorsNameTheFlagThatGaveTheData) {
   refused_with({"--data", "~/none.orc"}, kNoInput, "a file of --data is missing");
   refused_with({"--set", "train.eval_data=[]"}, kUsage, "give --data or train.eval_data");
   refused({"--data", "data.parquet", "--output", "data.parquet"}, kUsage, "it is a file of --data");
-  write("job.textproto", absl::StrCat("train { eval_data { name: \"a\" } }\n", kJob));
+  std::string job = kJob;
+  job.insert(job.find("  feature"),
+             "  eval_data { name: \"a\" data { path: \"data.parquet\" } }\n");
+  write("job.textproto", job);
   refused_with({"--data", narrow}, kUsage, "--data: the configuration has several evaluation sets");
 }
 

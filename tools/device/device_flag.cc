@@ -33,13 +33,15 @@ absl::StatusOr<std::optional<int>> device_of_rank(absl::string_view device,
   const std::optional<int32_t> number = by_rank ? ranks.local_rank : number_of(device);
   if (!number) return refused("no such device; use cpu, auto, cuda or cuda:N");
   if (*devices == 0) return refused("this machine shows no CUDA device; use cpu or auto");
-  if (!by_rank && ranks.local_world_size > 1) {
-    return refused("it names one device for the ", ranks.local_world_size,
-                   " ranks of this machine; use cuda, which gives each its own");
+  if (!by_rank && ranks.world_size > 1) {
+    return refused("one device for ", ranks.world_size,
+                   " ranks; use --device cuda, which assigns a device to each rank");
   }
-  if (*number >= *devices && by_rank) {
-    return refused("this machine shows ", *devices, " CUDA devices, too few for its ",
-                   ranks.local_world_size, " ranks; start one rank for each device");
+  // A launcher may show each rank its own device alone.
+  if (by_rank && *devices == 1 && ranks.local_world_size == 1) return 0;
+  if (by_rank && *number >= *devices) {
+    return refused("rank ", *number, " of this machine has no device, of ", *devices,
+                   " CUDA devices; start one rank for each device");
   }
   if (*number >= *devices) {
     return refused("this machine shows ", *devices,

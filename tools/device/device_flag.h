@@ -11,10 +11,11 @@
 namespace millrace {
 
 // Returns the CUDA device that --device names for a rank: none for `cpu` and `auto`, N for
-// `cuda:N`, and for `cuda` the number of the rank among those of its machine. `devices` is what
+// `cuda:N`, and for `cuda` the number of the rank among those of its machine, or 0 where the rank
+// sees one device alone and does not know of others on its machine. `devices` is what
 // cuda_devices() returns. Errors, each in one line: InvalidArgument for another value, for a device
 // in a program that is built for the CPU, for a device that the machine lacks, and for `cuda:N`
-// where several ranks share the machine.
+// with several ranks.
 absl::StatusOr<std::optional<int>> device_of_rank(absl::string_view device,
                                                   std::optional<int> devices,
                                                   const RankEnvironment& ranks);

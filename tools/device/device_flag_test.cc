@@ -62,11 +62,19 @@ TEST(DeviceFlagTest, NumbersOfDevices) {
 TEST(DeviceFlagTest, RanksOfAMachineHaveADeviceEach) {
   EXPECT_THAT(device_of_rank("cuda", 2, second_of_two()), IsOkAndHolds(1));
   EXPECT_EQ(device_of_rank("cuda", 1, second_of_two()).status(),
-            refused("--device cuda: this machine shows 1 CUDA devices, too few for its 2 ranks; "
+            refused("--device cuda: rank 1 of this machine has no device, of 1 CUDA devices; "
                     "start one rank for each device"));
   EXPECT_EQ(device_of_rank("cuda:0", 2, second_of_two()).status(),
-            refused("--device cuda:0: it names one device for the 2 ranks of this machine; use "
-                    "cuda, which gives each its own"));
+            refused("--device cuda:0: one device for 2 ranks; use --device cuda, which assigns a "
+                    "device to each rank"));
+}
+
+// As SLURM may: it tells no number of ranks of the machine, and shows each its own device.
+TEST(DeviceFlagTest, ALauncherMayShowEachRankItsDevice) {
+  RankEnvironment ranks = second_of_two();
+  ranks.local_world_size = 1;
+  EXPECT_THAT(device_of_rank("cuda", 1, ranks), IsOkAndHolds(0));
+  EXPECT_THAT(device_of_rank("cuda", 2, ranks), IsOkAndHolds(1));
 }
 
 #ifndef USE_C10D_NCCL

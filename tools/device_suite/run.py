@@ -77,9 +77,8 @@ def commands(folder):
   tests = [name for name in programs if name.endswith("_test")]
   steps = [(name, [os.path.join(folder, "bin", name)]) for name in tests]
   if "millrace" in programs:
-    config = os.path.join(folder, "files", "quickstart.textproto")
     steps += [(name, [os.path.join(folder, "bin", "millrace"), *arguments])
-              for name, arguments in trainer_steps.jobs(config)]
+              for name, arguments in trainer_steps.jobs(os.path.join(folder, "files"))]
   if "device_bench" in programs:
     steps.append(("benchmarks", [os.path.join(folder, "bin", "device_bench")]))
   return steps
@@ -100,14 +99,14 @@ def run_all(folder, seconds):
       if left < 1:
         results["steps"].append({"name": name, "passed": False, "why": "no time was left"})
         continue
-      own = dict(environment, **trainer_steps.variables(name, folder, work))
+      own = dict(environment, **trainer_steps.variables(command, folder, work))
       step, out = run_step(name, command, own, min(left, STEP_SECONDS), work)
       results["steps"].append(step)
       if name == "benchmarks":
         results["benchmarks"] = benchmarks_in(out)
     if os.path.exists(os.path.join(folder, "bin", "millrace")):
-      results["steps"] += trainer_steps.compare(work)
-      results["benchmarks"] += trainer_steps.rates(work) + trainer_steps.waits(work)
+      results["steps"] += [*trainer_steps.compare(work), trainer_steps.count_waits(work)]
+      results["benchmarks"] += trainer_steps.rates(work)
   results["passed"] = all(step["passed"] for step in results["steps"])
   return results
 
