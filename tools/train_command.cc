@@ -21,6 +21,7 @@
 #include "base/version.h"
 #include "checkpoint/folder/directory_lock.h"
 #include "embedding/embedding_collection.h"
+#include "framework/model.h"
 #include "framework/trainer.h"
 #include "hooks/console/metric_text.h"
 #include "io/files/uri_file_system.h"
@@ -152,7 +153,7 @@ class TrainCommand {
     return absl::OkStatus();
   }
 
-  void log_model(const Trainer& trainer) const {
+  void log_model(Trainer& trainer) const {
     int64_t parameters = 0;
     size_t tables = 0;
     for (const NamedParameter& parameter : trainer.parameters()) {
@@ -163,8 +164,10 @@ class TrainCommand {
     }
     MILLRACE_LOG(INFO) << "model " << config_.train().model().name() << ": " << parameters
                        << " dense parameters, " << tables << " tables";
+    const at::Device device = trainer.model().device();
+    const std::string on_device = device.is_cpu() ? "" : ", device: " + device.str();
     MILLRACE_LOG(INFO) << "ranks: " << ranks_.world_size << ", threads: " << at::get_num_threads()
-                       << ", limits: " << limits_text(config_.train());
+                       << on_device << ", limits: " << limits_text(config_.train());
   }
 
   // Too long a line for a terminal.
