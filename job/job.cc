@@ -147,8 +147,8 @@ class JobBuilder {
     RETURN_IF_ERROR(set_step_size());
     ASSIGN_OR_RETURN(parts_.train_data, open_train_data(), "train.train_data");
     RETURN_IF_ERROR(open_evaluation_sets());
-    RETURN_IF_ERROR(check_hashed_columns(report_.sets().front().hashed_columns, report_));
     if (config_.run().evaluation().enabled()) {
+      RETURN_IF_ERROR(check_hashed_columns(report_.sets().front().hashed_columns, report_));
       RETURN_IF_ERROR(find_empty_evaluation_sets());
       RETURN_IF_ERROR(open_paired_sets());
     }

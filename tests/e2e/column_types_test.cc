@@ -110,6 +110,8 @@ TEST_F(ColumnTypesTest, EvaluationSetsHaveTheTypesOfTraining) {
   refused({"train", "job.textproto", "--eval_data", "new.parquet"},
           "train.eval_data \"eval\": column \"user\" holds numbers in new.parquet");
   EXPECT_FALSE(exists("out"));
+  millrace_ok({"train", "job.textproto", "--eval_data", "new.parquet", "--set",
+               "run.evaluation.enabled=false"});
 }
 
 TEST_F(ColumnTypesTest, IdsThatAreNotHashedMayBeOfEitherType) {
