@@ -27,19 +27,27 @@
 namespace millrace {
 namespace {
 
+std::vector<std::string> split_paths(absl::string_view globs) {
+  return absl::StrSplit(globs, ',', absl::SkipEmpty());
+}
+
+// A check for options that take paths. Returns: the complaint, or "".
+std::string check_paths(const std::string& globs) {
+  if (!split_paths(globs).empty()) return "";
+  return absl::StrCat("\"", globs, "\" names no file; give PATH[,PATH...]");
+}
+
 // Sets paths instead of the paths, the mix, the registered dataset or the windows with files of
 // their own that were there. Errors: InvalidArgument without a path.
 absl::Status set_paths(const std::string& globs, DataConfig* data) {
+  const std::string wrong = check_paths(globs);
+  if (!wrong.empty()) return absl::InvalidArgumentError(wrong);
   data->clear_path();
   data->clear_mix();
   data->clear_custom_dataset();
   if (finds_own_files(data->windows())) data->clear_windows();
-  for (absl::string_view glob : absl::StrSplit(globs, ',', absl::SkipEmpty())) {
-    data->add_path(std::string(glob));
-  }
-  if (!data->path().empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("\"", globs, "\" names no file; give PATH[,PATH...]"));
+  for (const std::string& glob : split_paths(globs)) data->add_path(glob);
+  return absl::OkStatus();
 }
 
 absl::Status apply_flags(const ConfigFlags& flags, JobConfig* config) {
@@ -124,7 +132,8 @@ void add_paths_flag(CLI::App& command, const std::string& name, std::optional<st
     paths = absl::StrJoin(values, ",");
   };
   command.add_option_function<std::vector<std::string>>(name, join, description)
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->check(check_paths);
 }
 
 void add_config_flags(CLI::App& command, ConfigFlags& flags) {

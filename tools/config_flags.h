@@ -50,7 +50,8 @@ DataNames data_names(const ConfigFlags& flags);
 void add_config_flags(CLI::App& command, ConfigFlags& flags);
 
 // Adds a repeatable option that takes paths and patterns, separated by commas; `paths` gets all of
-// them in one list and must live until the command line is parsed.
+// them in one list and must live until the command line is parsed. The parser refuses each value
+// that has no path.
 void add_paths_flag(CLI::App& command, const std::string& name, std::optional<std::string>& paths,
                     const std::string& description);
 
