@@ -40,14 +40,6 @@ void fill_numbers(const Column& column, std::vector<double>* numbers) {
   }
 }
 
-// Returns true if a transform makes other values of text than of the integers that it spells. A
-// vocabulary finds both in the same line, and is_missing only looks whether there is a value.
-bool has_other_values_of_text(const TransformConfig& config, const Transform& transform) {
-  if (!config.has_custom()) return config.has_hash() || config.has_multi_hash();
-  return transform.takes() == Transform::Takes::kTextOrIntegers ||
-         transform.takes() == Transform::Takes::kAny;
-}
-
 constexpr char kMissingHint[] =
     "; if it stands for a missing value, put the transform missing_values first";
 
@@ -174,7 +166,7 @@ absl::StatusOr<FeatureTransform::Steps> FeatureTransform::create_steps(
     Step& step = steps.emplace_back();
     ASSIGN_OR_RETURN(step.transform, create_transform(config, crosses));
     step.name = transform_name(config);
-    if (steps.size() == 1) distinguishes_text_ = has_other_values_of_text(config, *step.transform);
+    if (steps.size() == 1) distinguishes_text_ = step.transform->distinguishes_text();
     if (config.has_custom()) {
       step.checked_as = absl::StrCat("feature \"", feature.name(), "\", transform \"",
                                      config.custom().name(), "\"");

@@ -52,8 +52,8 @@ class FeatureTransform {
   // type of the column.
   ValueType reads_as() const { return reads_as_; }
 
-  // Returns true if the transforms make other ids of text than of the integers that it spells: the
-  // first one, but for missing_values, is hash, multi_hash or a registered one that takes both.
+  // Returns Transform::distinguishes_text() of the first transform except missing_values; false
+  // without one.
   bool distinguishes_text() const { return distinguishes_text_; }
 
   // Appends the rows as lists of ids. Bad rows: NaN; more or fewer weights than ids; weights that

@@ -59,6 +59,13 @@ class TextOrIntegers : public Transform {
 MILLRACE_REGISTER_TRANSFORM(text_or_integers, "takes both",
                             [](const CustomConfig&) { return std::make_unique<TextOrIntegers>(); });
 
+class SameForText : public TextOrIntegers {
+ public:
+  bool distinguishes_text() const override { return false; }
+};
+MILLRACE_REGISTER_TRANSFORM(same_for_text, "takes both alike",
+                            [](const CustomConfig&) { return std::make_unique<SameForText>(); });
+
 // Makes one id of each number, and then the form wrong in the way that the test set last.
 using Break = void (*)(FeatureValues& values);
 Break& break_form() {
@@ -229,6 +236,7 @@ TEST(FeatureTransformTest, SaysWhetherTextHasOtherIdsThanIntegers) {
       {"transform { vocabulary { path: 'words' } }", false},
       {"transform { is_missing {} }", false},
       {"transform { custom { name: 'text_or_integers' } }", true},
+      {"transform { custom { name: 'same_for_text' } }", false},
       {"transform { custom { name: 'reciprocal' } } transform { cast {} }", false}};
   for (const auto& [transforms, expected] : cases) {
     FeatureConfig config;

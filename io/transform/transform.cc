@@ -16,6 +16,10 @@ absl::Span<int64_t> FeatureValues::make_ids(int64_t count) {
 
 ValueType Transform::gives(ValueType) const { return ValueType::kInt64; }
 
+bool Transform::distinguishes_text() const {
+  return takes() == Takes::kTextOrIntegers || takes() == Takes::kAny;
+}
+
 std::vector<std::string> Transform::files() const { return {}; }
 
 absl::Status Transform::prepare(FileSystem&) { return absl::OkStatus(); }

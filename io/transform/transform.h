@@ -43,6 +43,12 @@ class Transform {
   // The default implementation returns kInt64.
   virtual ValueType gives(ValueType in) const;
 
+  // Returns true if the results for text may differ from those for the integers that the text
+  // spells. A model is refused on data whose column is text where training read numbers, or the
+  // reverse, if the first transform of a feature returns true. Called at any time. The default
+  // implementation returns true if takes() is kTextOrIntegers or kAny.
+  virtual bool distinguishes_text() const;
+
   // Returns the paths of the files that prepare() reads, also before prepare(). Checkpoints record
   // the content of these files: a run that resumes refuses other content, and a file that is not
   // listed here may change unnoticed. The default implementation returns none.

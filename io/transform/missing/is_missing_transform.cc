@@ -9,6 +9,9 @@ class IsMissing : public Transform {
  public:
   Takes takes() const override { return Takes::kAny; }
 
+  // Only the number of values matters.
+  bool distinguishes_text() const override { return false; }
+
   absl::Status apply(const FeatureInput&, FeatureValues* values) const override {
     const IdColumn list = std::move(values->list);
     values->list = IdColumn();

@@ -15,6 +15,9 @@ class VocabularyLookup : public Transform {
 
   Takes takes() const override { return Takes::kTextOrIntegers; }
 
+  // Integers are looked up as they are written in decimal.
+  bool distinguishes_text() const override { return false; }
+
   std::vector<std::string> files() const override { return {config_.path()}; }
 
   absl::Status prepare(FileSystem& files) override {
