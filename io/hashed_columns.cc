@@ -1,7 +1,6 @@
 #include "io/hashed_columns.h"
 
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -16,6 +15,11 @@ using ColumnsByName = std::map<std::string, Column>;
 
 absl::string_view describe(DataIdentity::Cells cells) {
   return cells == DataIdentity::TEXT ? "text" : "numbers";
+}
+
+bool differ(DataIdentity::Cells one, DataIdentity::Cells other) {
+  const bool known = one != DataIdentity::UNKNOWN_CELLS && other != DataIdentity::UNKNOWN_CELLS;
+  return known && one != other;
 }
 
 ColumnsByName by_name(const HashedColumns& columns) {
@@ -40,14 +44,12 @@ void update_hashed_columns(const HashedColumns& newer, HashedColumns* columns) {
 
 HashedColumns common_hashed_columns(absl::Span<const HashedColumns> sources) {
   ColumnsByName all;
-  std::set<std::string> differing;
   for (const HashedColumns& source : sources) {
     for (const Column& column : source) {
-      const auto [known, is_new] = all.emplace(column.name(), column);
-      if (known->second.cells() != column.cells()) differing.insert(column.name());
+      Column& known = all.emplace(column.name(), column).first->second;
+      if (known.cells() != column.cells()) known.set_cells(DataIdentity::UNKNOWN_CELLS);
     }
   }
-  for (const std::string& name : differing) all.erase(name);
   return in_order(std::move(all));
 }
 
@@ -55,12 +57,14 @@ absl::Status check_hashed_columns(const HashedColumns& trained, const HashedColu
   const ColumnsByName before = by_name(trained);
   for (const Column& column : now) {
     const auto found = before.find(column.name());
-    if (found == before.end() || found->second.cells() == column.cells()) continue;
-    const absl::string_view was = describe(found->second.cells());
-    return absl::InvalidArgumentError(absl::StrCat(
-        "column \"", column.name(), "\" holds ", describe(column.cells()), " in ", column.file(),
-        ", but ", was, " in training (", found->second.file(),
-        "), so that equal values would get other ids; give files in which it holds ", was));
+    if (found == before.end() || !differ(found->second.cells(), column.cells())) continue;
+    const DataIdentity::Cells was = found->second.cells();
+    const std::string& file = found->second.file();
+    return absl::InvalidArgumentError(
+        absl::StrCat("column \"", column.name(), "\" holds ", describe(column.cells()), " in ",
+                     column.file(), ", but ", describe(was), " in training (", file,
+                     "), so that equal values would get other ids; store the column as ",
+                     was == DataIdentity::TEXT ? "text (string)" : "numbers", ", as in ", file));
   }
   return absl::OkStatus();
 }

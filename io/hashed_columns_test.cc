@@ -48,13 +48,16 @@ TEST(HashedColumnsTest, NewerColumnsReplaceOthersOfTheirName) {
   EXPECT_EQ(all.size(), 3);
 }
 
-TEST(HashedColumnsTest, SourcesThatDifferHaveNoTypeInCommon) {
+TEST(HashedColumnsTest, SourcesThatDifferHaveAnUnknownType) {
   const HashedColumns first = columns({column("a", kText), column("b", kText)});
   const HashedColumns second = columns({column("b", kNumbers, "b.orc"), column("c", kNumbers)});
   const HashedColumns third = columns({column("a", kText, "c.csv"), column("b", kText, "c.csv")});
   EXPECT_EQ(to_string(common_hashed_columns({first, second, third})),
-            "a TEXT a.csv, c NUMBERS a.csv");
+            "a TEXT a.csv, b UNKNOWN_CELLS a.csv, c NUMBERS a.csv");
   EXPECT_EQ(common_hashed_columns({}).size(), 0);
+  HashedColumns earlier = columns({column("b", kText, "old.csv")});
+  update_hashed_columns(common_hashed_columns({first, second}), &earlier);
+  EXPECT_EQ(to_string(earlier), "a TEXT a.csv, b UNKNOWN_CELLS a.csv, c NUMBERS a.csv");
 }
 
 TEST(HashedColumnsTest, AnotherTypeThanInTrainingIsRefused) {
@@ -66,12 +69,13 @@ TEST(HashedColumnsTest, AnotherTypeThanInTrainingIsRefused) {
       check_hashed_columns(trained, now),
       StatusIs(absl::StatusCode::kInvalidArgument,
                "column \"user\" holds numbers in new.orc, but text in training (a.csv), so that "
-               "equal values would get other ids; give files in which it holds text"));
+               "equal values would get other ids; store the column as text (string), as in "
+               "a.csv"));
   EXPECT_THAT(check_hashed_columns(now, trained),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        "column \"user\" holds text in a.csv, but numbers in training (new.orc), so "
-                       "that equal values would get other ids; give files in which it holds "
-                       "numbers"));
+                       "that equal values would get other ids; store the column as numbers, as in "
+                       "new.orc"));
 }
 
 TEST(HashedColumnsTest, ColumnsThatOnlyOneHasAreNotCompared) {
@@ -79,6 +83,9 @@ TEST(HashedColumnsTest, ColumnsThatOnlyOneHasAreNotCompared) {
   EXPECT_OK(check_hashed_columns({}, user));
   EXPECT_OK(check_hashed_columns(user, {}));
   EXPECT_OK(check_hashed_columns(user, columns({column("item", kNumbers)})));
+  const HashedColumns unknown = columns({column("user", DataIdentity::UNKNOWN_CELLS)});
+  EXPECT_OK(check_hashed_columns(user, unknown));
+  EXPECT_OK(check_hashed_columns(unknown, user));
 }
 
 }  // namespace

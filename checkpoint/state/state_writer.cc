@@ -29,7 +29,10 @@ absl::StatusOr<StateWriter> StateWriter::create(FrozenState state,
   *writer.manifest_.mutable_progress() = to_manifest(state.shared.progress());
   if (state.shared.finished()) writer.manifest_.set_finished(true);
   *writer.manifest_.mutable_referred_files() = state.shared.began_with();
-  *writer.manifest_.mutable_train_columns() = state.shared.train_data().column();
+  for (const DataIdentity::Column& column : state.shared.train_data().column()) {
+    if (column.cells() == DataIdentity::UNKNOWN_CELLS) continue;
+    *writer.manifest_.add_train_columns() = column;
+  }
   if (state.shared.has_best()) *writer.manifest_.mutable_best() = state.shared.best();
   if (options.base.has_value()) *writer.manifest_.mutable_base() = *options.base;
   writer.manifest_.add_parts(CheckpointManifest::DENSE);

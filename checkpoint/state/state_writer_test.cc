@@ -46,6 +46,7 @@ TEST_F(StateWriterTest, TheManifestSaysWhatThereIs) {
   DataIdentity::Column& column = *state.shared.mutable_train_data()->add_column();
   column.set_name("user");
   column.set_cells(DataIdentity::TEXT);
+  state.shared.mutable_train_data()->add_column()->set_name("zip");  // of two types
   ASSERT_OK(write_state(files_, "c", state));
   ASSERT_OK_AND_ASSIGN(const auto reader, CheckpointReader::open(files_, kSaved));
   const CheckpointManifest& manifest = reader->manifest();

@@ -48,7 +48,7 @@ class MixedDataset : public Dataset, public NamesFiles {
   int64_t rows() const;
   int64_t rows_done(const Cursor& cursor) const;
   int64_t file_count() const;  // of all sources
-  // Returns those of the sources, without columns of which the sources differ.
+  // Returns common_hashed_columns() of the sources.
   HashedColumns hashed_columns() const;
 
  private:

@@ -375,10 +375,12 @@ TEST_F(MixedDatasetTest, TypesOfHashedColumnsAreThoseThatAllSourcesHave) {
   add_source(30, 1, "data { csv { hexadecimal: 'id' } }");
   ASSERT_OK_AND_ASSIGN(const auto data, open_mixed_dataset(options_));
   ASSERT_OK_AND_ASSIGN(const DataIdentity identity, data->identity());
-  ASSERT_EQ(identity.column_size(), 1);
+  ASSERT_EQ(identity.column_size(), 2);
   EXPECT_EQ(identity.column(0).name(), "i1");
   EXPECT_EQ(identity.column(0).cells(), DataIdentity::TEXT);
   EXPECT_EQ(identity.column(0).file(), "1000.csv");
+  EXPECT_EQ(identity.column(1).name(), "id");
+  EXPECT_EQ(identity.column(1).cells(), DataIdentity::UNKNOWN_CELLS);
 }
 
 TEST_F(MixedDatasetTest, BadExamplesOfAllSourcesAreCounted) {
