@@ -268,6 +268,50 @@ TEST(TrainerStateTest, OtherDataIsRefusedWithinAnEpoch) {
   }
 }
 
+// Fake data without files, whose column "user" has a type.
+class TypedData : public FakeDataset {
+ public:
+  TypedData(FakeDatasetOptions options, DataIdentity::Cells cells, int* calls)
+      : FakeDataset(options), cells_(cells), calls_(calls) {}
+  absl::StatusOr<DataIdentity> identity() const override {
+    ++*calls_;
+    DataIdentity identity;
+    DataIdentity::Column& column = *identity.add_column();
+    column.set_name("user");
+    column.set_cells(cells_);
+    return identity;
+  }
+
+ private:
+  const DataIdentity::Cells cells_;
+  int* const calls_;
+};
+
+TEST(TrainerStateTest, ColumnsThatDifferReplaceTheTypeOfEarlierData) {
+  int calls = 0;
+  const auto make = [&](DataIdentity::Cells cells) {
+    TinyTrainerOptions options = adam_with_table();
+    TrainerParts parts = tiny_parts(options);
+    parts.train_data = std::make_unique<TypedData>(options.train, cells, &calls);
+    auto trainer = Trainer::create(options.trainer, std::move(parts));
+    EXPECT_OK(trainer);
+    return *std::move(trainer);
+  };
+  const std::unique_ptr<Trainer> from = make(DataIdentity::TEXT);
+  const MemoryCheckpoint checkpoint = captured(*from);
+  ASSERT_OK(from->capture().status());
+  EXPECT_EQ(calls, 1) << "it may read files";
+  const std::unique_ptr<Trainer> mixed = make(DataIdentity::UNKNOWN_CELLS);
+  std::vector<std::string> notes;
+  ASSERT_OK(mixed->restore(loaded(checkpoint, *mixed), &notes));
+  ASSERT_OK_AND_ASSIGN(const TrainState state, mixed->capture());
+  ASSERT_EQ(state.shared.train_data().column_size(), 1);
+  EXPECT_EQ(state.shared.train_data().column(0).cells(), DataIdentity::UNKNOWN_CELLS);
+  const std::unique_ptr<Trainer> other = make(DataIdentity::NUMBERS);
+  EXPECT_THAT(other->restore(loaded(checkpoint, *other), &notes),
+              StatusIs(kInvalid, HasSubstr("column \"user\" holds numbers")));
+}
+
 TEST(TrainerStateTest, OnlyBetweenRunsAndWhereItIsServed) {
   std::vector<std::string> events;
   absl::Status captured_in_event, restored_in_event;

@@ -43,8 +43,9 @@ class Dataset {
   // defined position until start_epoch or seek.
   virtual absl::StatusOr<std::optional<Batch>> next() = 0;
 
-  // Which data this is, for checkpoints; by default not known. May read files. Errors: those of
-  // reading.
+  // Returns which data this is, for checkpoints. May read files. Called once, before the first save
+  // or while a state is restored; of a WindowedDataset at each of them, so that it must not read
+  // files then. The default implementation returns that it is not known. Errors: those of reading.
   virtual absl::StatusOr<DataIdentity> identity() const { return DataIdentity(); }
 
   // Makes next(), also one that waits, return Cancelled, for good. From any thread.

@@ -12,6 +12,7 @@
 #include "embedding/embedding_collection.h"
 #include "framework/model.h"
 #include "io/data_identity.h"
+#include "io/windowed_dataset.h"
 
 namespace millrace {
 
@@ -66,8 +67,10 @@ TrainState TrainerState::for_model_bank() const {
 }
 
 absl::Status TrainerState::find_data_identity() {
-  const bool has_files = data_identity_.has_value() && data_identity_->file_size() > 0;
-  if (has_files || parts_.train_data == nullptr) return absl::OkStatus();
+  if (parts_.train_data == nullptr) return absl::OkStatus();
+  // Data in windows has the columns of the windows that were opened.
+  const bool in_windows = dynamic_cast<const WindowedDataset*>(parts_.train_data) != nullptr;
+  if (data_identity_.has_value() && !in_windows) return absl::OkStatus();
   ASSIGN_OR_RETURN(data_identity_, parts_.train_data->identity(), "the training data");
   return absl::OkStatus();
 }

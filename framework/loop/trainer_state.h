@@ -90,8 +90,8 @@ class TrainerState {
 
   const Parts parts_;
   std::vector<NamedObject> objects_;
-  // None until it is needed: finding it reads files. Without files it is looked up again, since a
-  // stream knows the columns of the windows that were opened.
+  // None until it is needed: finding it reads files. Of data in windows it is looked up at each
+  // save.
   std::optional<DataIdentity> data_identity_;
   HashedColumns restored_columns_;  // of the data of earlier runs
   ReferredFiles began_with_;
