@@ -104,7 +104,9 @@ class Evaluation {
     RETURN_IF_ERROR(ranks_.merge(metrics_, values_));
     result_.examples = metrics_.examples();
     if (result_.examples == 0) {
-      return absl::InvalidArgumentError("the data set has no examples");
+      const bool explained = !options_.no_examples.empty();
+      return absl::InvalidArgumentError(explained ? options_.no_examples
+                                                  : "the data set has no examples");
     }
     result_.set = options_.name;
     result_.progress = progress_;

@@ -25,12 +25,15 @@ struct EvaluationSet {
   std::string name;
   std::unique_ptr<Dataset> data;
   std::vector<std::string> metrics = {};  // names; none: those of the trainer
+  std::string no_examples = "";           // see EvaluationOptions
 };
 
 struct EvaluationOptions {
   std::string name = "eval";
-  std::vector<std::string> tasks;            // names of the labels
-  std::vector<std::string> metrics;          // names of metrics
+  std::vector<std::string> tasks;    // names of the labels
+  std::vector<std::string> metrics;  // names of metrics
+  // The error of data without examples; "": one that only says so.
+  std::string no_examples;
   std::vector<CustomConfig> metric_configs;  // messages of metrics
   std::vector<SliceOptions> slices;          // without `metrics`: those above
   int64_t max_steps = 0;                     // batches (of each rank) at most; 0: all

@@ -245,6 +245,9 @@ TEST_F(EvaluatorTest, Errors) {
   EXPECT_THAT(evaluate({.batches = 0}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("\"eval\""), HasSubstr("no examples"))));
+  options_.no_examples = "its split leaves nothing";
+  EXPECT_THAT(evaluate({.batches = 0}), StatusIs(absl::StatusCode::kInvalidArgument,
+                                                 "evaluating \"eval\": its split leaves nothing"));
   EXPECT_THAT(evaluate({.fail_at = 1}),
               StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr("evaluating \"eval\""), HasSubstr("damaged"))));

@@ -217,7 +217,7 @@ absl::StatusOr<Summary> Trainer::train(absl::string_view function, bool evaluate
 
 absl::StatusOr<EvaluationResult> Trainer::evaluate(absl::string_view set_name) {
   ASSIGN_OR_RETURN(EvaluationSet * set, evaluations_.find(set_name));
-  return evaluate(*set->data, named(set->name, set->metrics));
+  return evaluate(*set->data, options_of(*set));
 }
 
 absl::StatusOr<EvaluationResult> Trainer::evaluate(Dataset& data, EvaluationOptions options) {

@@ -62,6 +62,9 @@ std::vector<std::string> metrics_of(const EvaluationSetConfig& set) {
   return {set.metric().begin(), set.metric().end()};
 }
 
+// Returns whether a set takes a part of the rows of its files.
+bool chooses(const DataConfig& data) { return data.has_split() || data.has_sample(); }
+
 BestScoreOptions best_score_of(const BestScoreConfig& config) {
   BestScoreOptions options;
   for (const BestScoreConfig::Term& term : config.term()) {
@@ -171,7 +174,6 @@ class JobBuilder {
       return absl::InvalidArgumentError(absl::StrCat(
           "all of train.eval_data comes in windows; name files with ", resources_.eval_data_flag));
     }
-    RETURN_IF_ERROR(find_empty_evaluation_sets());
     for (const EvaluationSetConfig& set : config_.train().eval_data()) {
       if (!set.data().has_windows() || collectives_->rank() != 0) continue;
       MILLRACE_LOG(INFO) << "evaluation set \"" << set.name()
@@ -263,13 +265,18 @@ class JobBuilder {
   }
 
   absl::Status open_evaluation_sets() {
-    for (const EvaluationSetConfig& set : config_.train().eval_data()) {
+    for (int i = 0; i < config_.train().eval_data_size(); ++i) {
+      const EvaluationSetConfig& set = config_.train().eval_data(i);
       if (set.data().has_windows()) continue;
       DataSetReport& report =
           report_.add(DataReport::name_of(set.name()),
                       resources_.eval_data_is_of_flag ? resources_.eval_data_flag : "");
       ASSIGN_OR_RETURN(std::unique_ptr<Dataset> data, open(set.data(), report), report.place);
-      parts_.evaluation_sets.push_back({set.name(), std::move(data), metrics_of(set)});
+      EvaluationSet added{set.name(), std::move(data), metrics_of(set)};
+      if (chooses(set.data())) {
+        added.no_examples = std::string(no_examples_error(report, set.data(), i).message());
+      }
+      parts_.evaluation_sets.push_back(std::move(added));
       has_evaluation_sets_ = true;
     }
     return absl::OkStatus();
@@ -303,8 +310,7 @@ class JobBuilder {
     if (collectives_->rank() != 0) return absl::OkStatus();
     for (int i = 0; i < config_.train().eval_data_size(); ++i) {
       const EvaluationSetConfig& set = config_.train().eval_data(i);
-      const bool chooses = set.data().has_split() || set.data().has_sample();
-      if (!chooses || set.data().has_windows()) continue;
+      if (!chooses(set.data()) || set.data().has_windows()) continue;
       // A part by hash of the example has its first one near the begin.
       const bool may_read_all =
           set.data().has_sample() || set.data().split().by() != SplitConfig::HASH_OF_EXAMPLE;

@@ -27,6 +27,12 @@ EvaluationOptions named(const std::string& set, const std::vector<std::string>& 
   return options;
 }
 
+EvaluationOptions options_of(const EvaluationSet& set) {
+  EvaluationOptions options = named(set.name, set.metrics);
+  options.no_examples = set.no_examples;
+  return options;
+}
+
 // Keeps the ranks of one evaluation in step.
 class Evaluations::Ranks : public EvaluationRanks {
  public:

@@ -45,6 +45,9 @@ std::vector<std::string> names_of(const std::vector<EvaluationSet>& sets);
 // Options of an evaluation under this name, with these metrics (none: the defaults).
 EvaluationOptions named(const std::string& set, const std::vector<std::string>& metrics = {});
 
+// Returns the options of an evaluation of this set.
+EvaluationOptions options_of(const EvaluationSet& set);
+
 // Runs evaluations, and knows for each set the step and the metrics of the last one: this goes into
 // checkpoints. Used on the trainer's thread.
 class Evaluations {

@@ -223,7 +223,7 @@ absl::StatusOr<RequestSet> RequestServer::evaluate_sets(const RequestSet& reques
       RETURN_IF_ERROR(parts_.checkpoints.save_before_evaluation(requests, scope, at_end));
     }
     ASSIGN_OR_RETURN(const std::optional<EvaluationResult> result,
-                     evaluate(*set->data, named(set->name, set->metrics), scope));
+                     evaluate(*set->data, options_of(*set), scope));
     if (!result.has_value()) return without_sets(requests, done, parts_.evaluations.names());
     done.insert(set->name);
     for (Request request : requests.asked) {
