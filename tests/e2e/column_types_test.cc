@@ -8,7 +8,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/hash.h"
 #include "base/status_matchers.h"
+#include "checkpoint/format/chunk_digests.h"
+#include "checkpoint/format/manifest.h"
+#include "proto/checkpoint_manifest.pb.h"
+#include "proto/checkpoint_state.pb.h"
 #include "tests/e2e/program_test.h"
 #include "tests/io_testing/data_files.h"
 
@@ -18,6 +24,9 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr int64_t kRows = 120;
+
+// The digits of the digest in a manifest.
+constexpr size_t kDigestBegin = 14, kDigestSize = 32;
 
 constexpr char kJob[] = R"(
 train {
@@ -61,6 +70,35 @@ class ColumnTypesTest : public ProgramTest {
     EXPECT_THAT(result.last_error(), HasSubstr(what));
   }
 
+  // Makes of a checkpoint of one rank one of format version 2, which knows no types.
+  void make_version_2(const std::string& checkpoint) const {
+    const std::string state_name = checkpoint + "/state-00000-of-00001.pb";
+    const std::string chunks_name = checkpoint + "/chunks-00000-of-00001.xxh";
+    CheckpointState state;
+    ASSERT_TRUE(state.ParseFromString(read(state_name)));
+    ASSERT_EQ(state.shared().train_data().column_size(), 1);
+    state.mutable_shared()->mutable_train_data()->clear_column();
+    write(state_name, state.SerializeAsString());
+    ASSERT_OK_AND_ASSIGN(std::vector<FileChunks> files, parse_chunks(read(chunks_name)));
+    for (FileChunks& file : files) {
+      if (file.name == "state-00000-of-00001.pb") file = chunks_of(file.name, read(state_name));
+    }
+    write(chunks_name, format_chunks(files));
+    ASSERT_OK_AND_ASSIGN(CheckpointManifest manifest,
+                         parse_manifest(read(checkpoint + "/manifest.json")));
+    manifest.clear_train_columns();
+    for (CheckpointManifest::File& file : *manifest.mutable_files()) {
+      const std::string content = read(absl::StrCat(checkpoint, "/", file.name()));
+      file.set_size(static_cast<int64_t>(content.size()));
+      file.set_digest(format_digest(file_digest(chunks_of(file.name(), content).digests)));
+    }
+    ASSERT_OK_AND_ASSIGN(std::string text, format_manifest(manifest));
+    text = absl::StrReplaceAll(text, {{"\"format_version\": 3", "\"format_version\": 2"}});
+    text.replace(kDigestBegin, kDigestSize, std::string(kDigestSize, '0'));
+    write(checkpoint + "/manifest.json",
+          text.replace(kDigestBegin, kDigestSize, format_digest(xxh3_128(text))));
+  }
+
   // Trains on `trained` and uses the model on `other`, which has the values as another type.
   void expect_refused(const std::string& trained, const std::string& other,
                       const std::string& message) {
@@ -84,7 +122,8 @@ class ColumnTypesTest : public ProgramTest {
 TEST_F(ColumnTypesTest, IntegersWhereTrainingReadText) {
   expect_refused(".csv", ".parquet",
                  "column \"user\" holds numbers in new.parquet, but text in training (train.csv), "
-                 "so that equal values would get other ids; give files in which it holds text");
+                 "so that equal values would get other ids; store the column as text (string), as "
+                 "in train.csv");
   const nlohmann::json shown =
       nlohmann::json::parse(millrace_ok({"checkpoint", "show", "out", "--json"}).out);
   EXPECT_EQ(shown["train_columns"],
@@ -94,7 +133,8 @@ TEST_F(ColumnTypesTest, IntegersWhereTrainingReadText) {
 TEST_F(ColumnTypesTest, TextWhereTrainingReadIntegers) {
   expect_refused(".parquet", ".csv",
                  "column \"user\" holds text in new.csv, but numbers in training (train.parquet), "
-                 "so that equal values would get other ids; give files in which it holds numbers");
+                 "so that equal values would get other ids; store the column as numbers, as in "
+                 "train.parquet");
 }
 
 TEST_F(ColumnTypesTest, ACheckpointOfTheModelAloneKnowsTheTypesToo) {
@@ -104,6 +144,23 @@ TEST_F(ColumnTypesTest, ACheckpointOfTheModelAloneKnowsTheTypesToo) {
                                         "--data", "new.parquet", "--output", "p.csv"});
   EXPECT_EQ(model.exit_code, kUsage) << model.err;
   EXPECT_THAT(model.last_error(), HasSubstr("column \"user\" holds numbers in new.parquet"));
+}
+
+TEST_F(ColumnTypesTest, ACheckpointOfVersionTwoIsUsedOnAnyType) {
+  millrace_ok({"train", "job.textproto", "--max_epochs", "1"});
+  const std::vector<std::string> evaluate = {"evaluate", "--checkpoint", "out", "--eval_data",
+                                             "new.parquet"};
+  refused(evaluate, "column \"user\" holds numbers in new.parquet");
+  make_version_2(newest_checkpoint("out"));
+  const nlohmann::json shown =
+      nlohmann::json::parse(millrace_ok({"checkpoint", "show", "out", "--json"}).out);
+  EXPECT_EQ(shown["format_version"], 2);
+  EXPECT_EQ(shown["train_columns"], nlohmann::json::array());
+  millrace_ok({"checkpoint", "verify", "out"});
+  millrace_ok(evaluate);
+  const ProgramResult resumed = millrace_ok(
+      {"train", "job.textproto", "--train_data", "new.parquet", "--eval_data", "new.parquet"});
+  EXPECT_THAT(resumed.err, HasSubstr("step 3, 120 examples"));
 }
 
 TEST_F(ColumnTypesTest, EvaluationSetsHaveTheTypesOfTraining) {
