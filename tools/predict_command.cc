@@ -110,8 +110,9 @@ class PredictCommand {
     RETURN_IF_ERROR(check_outputs(summary_file));
     JobResources resources;
     resources.labels_may_miss = true;
-    resources.eval_data_is_of_flag = given_.eval_data.has_value();
-    resources.eval_data_flag = given_.eval_data.has_value() ? given_.eval_data_flag : "--data";
+    resources.eval_data_is_of_flag = effective_flags_.eval_data.has_value();
+    resources.eval_data_flag =
+        effective_flags_.eval_data.has_value() ? effective_flags_.eval_data_flag : "--data";
     resources.kept_columns = kept_columns_;
     resources.data = &data_;
     ASSIGN_OR_RETURN(Collectives* const others,
@@ -126,7 +127,7 @@ class PredictCommand {
 
   // The whole of each set in the order of its files.
   absl::Status read_config() {
-    ModelFlags& flags = given_;
+    ModelFlags& flags = effective_flags_;
     flags = flags_;
     if (flags_.data.has_value()) {
       if (flags_.eval_data.has_value()) {
@@ -180,7 +181,7 @@ class PredictCommand {
   // What would otherwise show when all is done, or replace what is being read.
   absl::Status check_outputs(SummaryFile& summary_file) {
     std::vector<RunInput> taken =
-        run_inputs(files_, flags_.config, config_.train(), data_names(given_));
+        run_inputs(files_, flags_.config, config_.train(), data_names(effective_flags_));
     RETURN_IF_ERROR(check_output(files_, output_, predictions_kind(), taken, flags_.overwrite),
                     "--output");
     for (int rank = 0; rank < ranks_.world_size; ++rank) {
@@ -254,8 +255,8 @@ class PredictCommand {
   const RankListener& listener_;
   FileSystem& files_ = UriFileSystem::process();
   RankEnvironment ranks_;
-  ModelFlags given_;    // with --data as the flags of the configuration that it stands for
-  std::string output_;  // of this rank
+  ModelFlags effective_flags_;  // with --data as the flags of the configuration that it stands for
+  std::string output_;          // of this rank
   std::vector<std::string> kept_columns_;
   int64_t examples_ = 0;  // of all ranks
   PredictionFormat format_ = PredictionFormat::kParquet;

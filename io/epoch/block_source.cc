@@ -79,8 +79,8 @@ int64_t index_of(const std::vector<std::string>& names, const std::string& name)
   return std::find(names.begin(), names.end(), name) - names.begin();
 }
 
-// Returns the feature such that labels and weights without a value are no errors.
-FeatureConfig without_need(FeatureConfig feature) {
+// Returns the feature with labels and weights that may miss values.
+FeatureConfig with_optional_labels(FeatureConfig feature) {
   const auto& transforms = feature.transform();
   const bool is_there = std::any_of(transforms.begin(), transforms.end(),
                                     [](const auto& step) { return step.has_is_missing(); });
@@ -151,9 +151,9 @@ absl::StatusOr<std::unique_ptr<BlockSource>> BlockSource::open(const DatasetOpti
       source->features_.push_back({.name = feature.name(), .kind = feature.kind()});
       continue;
     }
-    RETURN_IF_ERROR(
-        source->add_feature(options.labels_may_miss ? without_need(feature) : feature, options),
-        source->files_.paths().front());
+    RETURN_IF_ERROR(source->add_feature(
+                        options.labels_may_miss ? with_optional_labels(feature) : feature, options),
+                    source->files_.paths().front());
   }
   for (const std::string& name : schema.kept_columns()) source->add_kept_column(name, config.csv());
   source->find_last_uses();

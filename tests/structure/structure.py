@@ -269,7 +269,7 @@ def check_folders(root):
   counts = collections.Counter(os.path.dirname(path) or "." for path in files)
   for folder, count in sorted(counts.items()):
     if count > FILES_IN_FOLDER:
-      yield "%s: %d files; at most %d belong into a folder" % (folder, count, FILES_IN_FOLDER)
+      yield "%s: %d files; at most %d belong in a folder" % (folder, count, FILES_IN_FOLDER)
 
 
 def check_columns(root):

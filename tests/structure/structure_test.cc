@@ -244,7 +244,7 @@ TEST_F(StructureTest, FoldersHaveALimitOfTrackedFiles) {
   put("full/not_tracked", "");
   EXPECT_EQ(broken("folders"), "");
   git({"add", "full"});
-  EXPECT_EQ(broken("folders"), "full: 61 files; at most 60 belong into a folder\n");
+  EXPECT_EQ(broken("folders"), "full: 61 files; at most 60 belong in a folder\n");
 }
 
 TEST_F(StructureTest, AnEmptyTreeFails) {
