@@ -74,7 +74,7 @@ absl::StatusOr<SplitFilter> SplitFilter::create(const SplitConfig& split, ValueT
   if (by_order && column == ValueType::kString) {
     return absl::InvalidArgumentError(absl::StrCat(
         "split: ORDER_OF_COLUMN needs numbers, and column \"", split.column(),
-        "\" holds text; store dates as a type of dates, or as numbers such as 20240131"));
+        "\" holds text; store dates as numbers such as 20240131"));
   }
   SplitFilter filter(split);
   filter.takes_all_ = millrace::takes_all(split);

@@ -159,7 +159,7 @@ TEST(SplitFilterTest, Refuses) {
   fails("column: 'x'", "takes no column");
   fails("by: HASH_OF_COLUMN", "needs a column");
   fails("by: ORDER_OF_COLUMN column: 'x'", "give from, to or both");
-  fails("by: ORDER_OF_COLUMN column: 'x' to: 3", "holds text; store dates as", ValueType::kString);
+  fails("by: ORDER_OF_COLUMN column: 'x' to: 3", "holds text; store dates as numbers such as", ValueType::kString);
 }
 
 }  // namespace
