@@ -187,7 +187,7 @@ uint64_t ColumnSampler::add_text(absl::string_view text) {
   if (const auto boolean = parse_boolean(text); boolean && look_.is_delimited_text) {
     add_to_moments(*boolean ? 1 : 0);
     ++booleans_;
-    return xxh3(text);
+    return *boolean_hashes_.insert(xxh3(text)).first;
   }
   if (may_have_decimal_commas_) find_decimal_comma(text);
   if (all_integers_ && parse_integer(text, &integer)) return add_integer(integer);
@@ -251,7 +251,8 @@ void ColumnSampler::count_frequencies(int64_t total_rows, ColumnLook& look) cons
     for (const auto& [text, count] : missing_texts_) add(xxh3(text), count);
   }
   look.distinct = static_cast<int64_t>(top.size());
-  look.most_frequent = inverse_placement_hash(most_hash);
+  // The hash of a boolean is that of its text, which has no inverse.
+  if (!boolean_hashes_.contains(most_hash)) look.most_frequent = inverse_placement_hash(most_hash);
   const size_t ten = std::min<size_t>(10, top.size());
   std::partial_sort(top.begin(), top.begin() + static_cast<int64_t>(ten), top.end(),
                     std::greater<>());

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "io/column.h"
@@ -62,9 +63,9 @@ struct ColumnLook {
   double standard_deviation = 0;  // of the sample itself: the mean square is divided by its size
   double max = 0;
   bool is_whole = false;          // every number is an integer, but for not-a-number
-  int64_t most_frequent = 0;      // integer
+  int64_t most_frequent = 0;      // integer; 0 if the most frequent value is a boolean
   int64_t not_finite = 0;         // numbers that are infinite or not a number; left out above
-  int64_t not_a_number = 0;       // of these, not-a-number, which is no value
+  int64_t not_a_number = 0;       // of these, not-a-number; not counted in `values`
   std::vector<double> quantiles;  // at equal steps from the least to the greatest value
 
   double missing_share() const;
@@ -112,6 +113,7 @@ class ColumnSampler {
   bool all_whole_ = true;  // of delimited text: every number is an integer, such as "7.0"
   bool all_numbers_ = true;
   int64_t booleans_ = 0;                  // cells of delimited text
+  absl::flat_hash_set<uint64_t> boolean_hashes_;
   bool may_hold_dates_ = true;            // every value is a date
   bool may_have_decimal_commas_ = false;  // every cell is an integer or has a decimal comma
   // Of values that may stand for missing ones, which counts_ omits.

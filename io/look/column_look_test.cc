@@ -155,7 +155,11 @@ TEST(ColumnLook, BooleansAreIntegers) {
   EXPECT_EQ(look.distinct, 2);
   EXPECT_EQ(look.max, 1);
   EXPECT_DOUBLE_EQ(look.mean, 2.0 / 3);
-  EXPECT_FALSE(look_at(texts({"true", "1"}), ValueType::kText).is_boolean);
+  EXPECT_EQ(look.most_frequent, 0);
+  const ColumnLook mixed = look_at(texts({"true", "true", "1"}), ValueType::kText);
+  EXPECT_FALSE(mixed.is_boolean);
+  EXPECT_EQ(mixed.most_frequent, 0);
+  EXPECT_EQ(look_at(texts({"true", "5", "5"}), ValueType::kText).most_frequent, 5);
   const ColumnLook text = look_at(texts({"true", "maybe", "true"}), ValueType::kText);
   EXPECT_EQ(text.kind, ValueKind::kText);
   EXPECT_EQ(text.distinct, 2);
