@@ -9,10 +9,6 @@ namespace {
 
 constexpr absl::string_view kByteOrderMark = "\xef\xbb\xbf";
 
-bool is_utf16(absl::string_view head) {
-  return absl::StartsWith(head, "\xff\xfe") || absl::StartsWith(head, "\xfe\xff");
-}
-
 bool ends_lines_with_carriage_returns(absl::string_view head) {
   if (absl::StrContains(head, '\n')) return false;
   bool in_quotes = false, is_behind = false;  // a carriage return
@@ -40,6 +36,10 @@ void skip_separator_line(absl::string_view head, TextStart* start) {
 }
 
 }  // namespace
+
+bool is_utf16(absl::string_view head) {
+  return absl::StartsWith(head, "\xff\xfe") || absl::StartsWith(head, "\xfe\xff");
+}
 
 absl::StatusOr<TextStart> find_text_start(absl::string_view head, bool separator_line) {
   if (is_utf16(head)) {

@@ -1,4 +1,4 @@
-// The begin of a file of lines, before its first line.
+// The start of a file of lines, before its first line.
 #ifndef MILLRACE_IO_TEXT_START_H_
 #define MILLRACE_IO_TEXT_START_H_
 
@@ -18,6 +18,9 @@ struct TextStart {
   int64_t line = 1;       // number of the line at `begin`
   char separator = '\0';  // that a line "sep=;" names, as spreadsheets write it; '\0': none
 };
+
+// Returns true if `head`, the first bytes of a file, has the byte order mark of UTF-16.
+bool is_utf16(absl::string_view head);
 
 // Returns where the lines of a file begin. `head`: its first kTextStartBytes, or all of it.
 // `separator_line`: a first line "sep=;", which may be quoted, is no line of the data.

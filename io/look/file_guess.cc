@@ -235,7 +235,8 @@ absl::StatusOr<DataConfig> guess_file(FileSystem& files, const std::string& path
   if (!format) {
     format = format_of_content(head);
     if (format == DataConfig::AUTO) {
-      RETURN_IF_ERROR(start.status(), path);
+      // Other bytes may begin as UTF-16 text does, or have carriage returns alone.
+      if (is_text(head) || is_utf16(head)) RETURN_IF_ERROR(start.status(), path);
       return absl::InvalidArgumentError(
           absl::StrCat("cannot tell the format of ", path,
                        ", neither by its extension nor by its content; known: .orc .parquet .csv "

@@ -165,6 +165,9 @@ TEST_F(FileGuessTest, RefusesWhatItDoesNotKnow) {
   EXPECT_THAT(guess("a.bin", std::string("\x1f\x8b\x08\0\1", 5)),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("a.bin"), HasSubstr("cannot tell the format"))));
+  EXPECT_THAT(guess("b.bin", std::string("\x1f\x8b\0\rx", 5)),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("cannot tell the format")))
+      << "a carriage return is no line end of other bytes";
   EXPECT_THAT(guess("a.txt", "a line of prose\n"),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("cannot tell the format")));
   EXPECT_THAT(guess("a.csv", ""), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("is empty")));
