@@ -9,8 +9,8 @@
 
 namespace millrace {
 
-// Returns true for YYYYMMDD of the years 1900 to 2100, such as 20240131. Of a day, only that it is
-// at most 31 is checked.
+// Returns true for YYYYMMDD of the years 1900 to 2100, such as 20240131, with a month of 1 to 12 and
+// a day of 1 to 31.
 bool is_date_number(int64_t number);
 
 // Returns YYYYMMDD of a text YYYY-MM-DD and YYYYMM of a text YYYY-MM, which are in the order of the

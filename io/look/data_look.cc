@@ -149,7 +149,7 @@ class SetSampler {
       FileColumn column = schema_.columns[i];
       column.supported = schema_.types[i].supported();
       column.type = schema_.types[i].type();
-      column.type_name = own_types_[i].type_name();
+      column.type_name = types_of_set_[i].type_name();
       samplers_.emplace_back(column);
     }
     for (size_t i = 0; i < known_.size(); ++i) {
@@ -162,7 +162,7 @@ class SetSampler {
     for (size_t i = 0; i < samplers_.size(); ++i) {
       if (schema_.is_omitted[i]) continue;
       look_.columns.push_back(samplers_[i].finish(look_.rows));
-      look_.columns.back().is_mixed = own_types_[i].is_mixed();
+      look_.columns.back().is_mixed = types_of_set_[i].is_mixed();
     }
     return std::move(look_);
   }
@@ -181,9 +181,9 @@ class SetSampler {
     }
     KnownFile file = {.path = path, .layout = reader->layout()};
     ASSIGN_OR_RETURN(file.places, match_columns(path, columns, schema_));
-    own_types_.resize(schema_.columns.size());
-    for (size_t i = 0; i < own_types_.size(); ++i) {
-      if (file.places[i] >= 0) own_types_[i].add(path, columns[file.places[i]]);
+    types_of_set_.resize(schema_.columns.size());
+    for (size_t i = 0; i < types_of_set_.size(); ++i) {
+      if (file.places[i] >= 0) types_of_set_[i].add(path, columns[file.places[i]]);
     }
     const std::vector<int64_t>& groups = reader->group_rows();
     look_.files.push_back(
@@ -271,7 +271,7 @@ class SetSampler {
   FileSystem& files_;
   const LookOptions& options_;
   Schema schema_;
-  std::vector<SetColumn> own_types_;  // of the columns, over the files of this set alone
+  std::vector<SetColumn> types_of_set_;  // of the columns, over the files of this set alone
   std::vector<KnownFile> known_;
   std::vector<ColumnSampler> samplers_;
   FileSetLook look_;
