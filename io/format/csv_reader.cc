@@ -119,8 +119,9 @@ class CsvReader : public FileReader {
   absl::StatusOr<std::shared_ptr<const CsvLayout>> make_layout(bool with_header) const {
     auto layout = std::make_shared<CsvLayout>();
     layout->size_bytes = file_->size_bytes();
-    LineIndexOptions options = {.with_header = with_header, .separator_line = true};
-    if (!config_.literal_quotes()) options.quoted_delimiter = config_.delimiter()[0];
+    const char delimiter = config_.delimiter()[0];
+    LineIndexOptions options = {.with_header = with_header, .separator = delimiter};
+    if (!config_.literal_quotes()) options.quoted_delimiter = delimiter;
     ASSIGN_OR_RETURN(layout->lines, index_lines(*file_, options));
     return layout;
   }

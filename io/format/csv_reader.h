@@ -32,7 +32,7 @@ namespace millrace {
 // cache, numbers read eight digits at a time, straight into columns. Only tiles with a quote are
 // copied. Errors as FileOpener says; DataLoss for a row beyond kMaxLineBytes, for a quoted cell
 // that does not end, with the line where it begins, for a typed header that is none, and for what
-// find_text_start() refuses.
+// find_text_start() refuses; InvalidArgument for a line "sep=;" that names another delimiter.
 // REQUIRES: check_csv() accepts `config`, which FileSet::open checks once for all its files.
 absl::StatusOr<std::unique_ptr<FileReader>> open_csv(
     FileSystem& files, const std::string& path, const CsvConfig& config,

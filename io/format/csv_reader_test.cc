@@ -69,6 +69,19 @@ TEST(CsvReaderTest, ALineThatNamesTheSeparatorIsNoLineOfTheData) {
   EXPECT_THAT(column.int64s, ElementsAre(2));
 }
 
+TEST(CsvReaderTest, ALineThatNamesAnotherSeparatorIsRefused) {
+  const auto refuses = [](const std::string& setting) {
+    return StatusIs(absl::StatusCode::kInvalidArgument,
+                    HasSubstr("the first line says delimiter " + setting));
+  };
+  for (const CsvConfig& config : {CsvConfig(), named({"a", "b"})}) {
+    EXPECT_THAT(open("sep=;\na;\"b\n1;2\n", config),
+                refuses("\";\"; set csv { delimiter: \";\" }"));
+    EXPECT_THAT(open("sep=\t\na\tb\n", config), refuses("\"\\t\"; set csv"));
+    EXPECT_OK(open("sep=,\na,b\n", config));
+  }
+}
+
 TEST(CsvReaderTest, RefusesOtherEncodingsAndLineEnds) {
   for (const CsvConfig& config : {CsvConfig(), named({"a", "b"})}) {
     EXPECT_THAT(open(std::string("\xff\xfe"

@@ -2,20 +2,23 @@
 
 #include <algorithm>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 
 namespace millrace {
-
 namespace {
 
 constexpr absl::string_view kUsual = "\t;|, ";
 
-// As it is written in a configuration.
-std::string written(char delimiter) {
-  return delimiter == '\t' ? "\\t" : std::string(1, delimiter);
+}  // namespace
+
+std::string quoted_delimiter(char delimiter) {
+  return absl::StrCat("\"", absl::CEscape(absl::string_view(&delimiter, 1)), "\"");
 }
 
-}  // namespace
+std::string delimiter_setting(char delimiter) {
+  return absl::StrCat("csv { delimiter: ", quoted_delimiter(delimiter), " }");
+}
 
 std::string delimiter_hint(absl::string_view line) {
   char best = '\0';
@@ -27,17 +30,16 @@ std::string delimiter_hint(absl::string_view line) {
     best = delimiter;
   }
   if (most == 0) return "";
-  const std::string text = written(best);
-  return absl::StrCat("; the line has \"", text, "\" ", most, most == 1 ? " time" : " times",
-                      ": if it separates the cells, set csv { delimiter: \"", text, "\" }");
+  return absl::StrCat("; the line has ", quoted_delimiter(best), " ", most,
+                      most == 1 ? " time" : " times", ": if it separates the cells, set ",
+                      delimiter_setting(best));
 }
 
 std::string delimiter_hint_behind_quote(absl::string_view text) {
   // A blank rather belongs to text that is not quoted: "5" pipe".
   if (text.empty() || text[0] == ' ' || kUsual.find(text[0]) == absl::string_view::npos) return "";
-  const std::string delimiter = written(text[0]);
-  return absl::StrCat("; if \"", delimiter, "\" separates the cells, set csv { delimiter: \"",
-                      delimiter, "\" }");
+  return absl::StrCat("; if ", quoted_delimiter(text[0]), " separates the cells, set ",
+                      delimiter_setting(text[0]));
 }
 
 }  // namespace millrace

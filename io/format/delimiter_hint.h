@@ -8,6 +8,12 @@
 
 namespace millrace {
 
+// Returns `delimiter` in quotes, as a configuration has it: "\t" for a tab.
+std::string quoted_delimiter(char delimiter);
+
+// Returns the setting of a configuration: csv { delimiter: ";" }.
+std::string delimiter_setting(char delimiter);
+
 // Guesses what separates the cells of `line`, which is a single cell by the configured delimiter.
 // Returns: "; ..." that names the delimiter to set, to end an error message with, or "" if no usual
 // delimiter occurs.

@@ -16,6 +16,12 @@ TEST(DelimiterHintTest, NamesTheMostFrequent) {
   EXPECT_THAT(delimiter_hint("label|user"), HasSubstr("\"|\" 1 time:"));
 }
 
+TEST(DelimiterHintTest, SettingsAreWrittenAsInAConfiguration) {
+  EXPECT_EQ(delimiter_setting(';'), "csv { delimiter: \";\" }");
+  EXPECT_EQ(quoted_delimiter('\t'), "\"\\t\"");
+  EXPECT_EQ(quoted_delimiter('\x01'), "\"\\001\"");
+}
+
 TEST(DelimiterHintTest, NoneForOneCell) {
   EXPECT_EQ(delimiter_hint(""), "");
   EXPECT_EQ(delimiter_hint("label"), "");

@@ -8,6 +8,7 @@
 #include "base/isa/instruction_set.h"
 #include "base/status_macros.h"
 #include "io/format/cell_index.h"
+#include "io/format/delimiter_hint.h"
 #include "io/text_start.h"
 
 namespace millrace {
@@ -188,7 +189,12 @@ absl::StatusOr<LineIndex> index_lines(ReadableFile& file, const LineIndexOptions
   ASSIGN_OR_RETURN(const int64_t got,
                    file.read_at(0, static_cast<int64_t>(head.size()), head.data()));
   head.resize(got);
-  ASSIGN_OR_RETURN(const TextStart start, find_text_start(head, options.separator_line));
+  ASSIGN_OR_RETURN(const TextStart start, find_text_start(head, options.separator.has_value()));
+  if (start.separator != '\0' && start.separator != options.separator) {
+    return absl::InvalidArgumentError(absl::StrCat("the first line says delimiter ",
+                                                   quoted_delimiter(start.separator), "; set ",
+                                                   delimiter_setting(start.separator)));
+  }
   LineScanner scanner(options, start);
   const int64_t most = std::clamp<int64_t>(size, 1, options.read_bytes);
   const std::unique_ptr<char[]> buffer(new char[most + kTextPadding]);

@@ -42,8 +42,10 @@ struct LineIndex {
 };
 
 struct LineIndexOptions {
-  bool with_header = false;     // the first line that is not blank is no row
-  bool separator_line = false;  // a first line "sep=;" is omitted (io/text_start.h)
+  bool with_header = false;  // the first line that is not blank is no row
+  // A first line "sep=;" (io/text_start.h) is omitted and must name this delimiter. None: such a
+  // line is like others.
+  std::optional<char> separator = std::nullopt;
   // Separates the cells of a line, of which each that begins with a quote ends at the next single
   // quote; inside, two quotes stand for one, and line feeds end no row. None: quotes are characters
   // like others.
@@ -55,8 +57,9 @@ struct LineIndexOptions {
 };
 
 // Looks through a file once for its line ends, behind a byte order mark. Errors: those of reading
-// and of find_text_start(); DataLoss for a row beyond kMaxLineBytes and for a quoted cell that does
-// not end, with the line where it begins, and for a file that became shorter.
+// and of find_text_start(); InvalidArgument for a first line that names another separator; DataLoss
+// for a row beyond kMaxLineBytes and for a quoted cell that does not end, with the line where it
+// begins, and for a file that became shorter.
 absl::StatusOr<LineIndex> index_lines(ReadableFile& file, const LineIndexOptions& options);
 
 // The bytes of one group. The last line ends with a line feed too, and kTextPadding + `more`

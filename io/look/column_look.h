@@ -112,7 +112,7 @@ class ColumnSampler {
   bool all_integers_ = true;
   bool all_whole_ = true;  // of delimited text: every number is an integer, such as "7.0"
   bool all_numbers_ = true;
-  int64_t booleans_ = 0;                  // cells of delimited text
+  int64_t booleans_ = 0;  // cells of delimited text
   absl::flat_hash_set<uint64_t> boolean_hashes_;
   bool may_hold_dates_ = true;            // every value is a date
   bool may_have_decimal_commas_ = false;  // every cell is an integer or has a decimal comma
