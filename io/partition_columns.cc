@@ -1,15 +1,13 @@
 #include "io/partition_columns.h"
 
 #include <algorithm>
-#include <charconv>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "io/boolean_text.h"
+#include "io/cell_number.h"
 
 namespace millrace {
 namespace {
@@ -47,23 +45,12 @@ absl::string_view path_of_uri(absl::string_view path) {
   return begin == absl::string_view::npos ? "" : path.substr(begin);
 }
 
-// Parses a whole text as a number, as cells of delimited text: no "+", and booleans are 1 and 0.
-template <typename T>
-bool parse(absl::string_view text, T* value) {
-  if (const std::optional<bool> boolean = parse_boolean(text)) {
-    *value = *boolean ? 1 : 0;
-    return true;
-  }
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
 // Returns the value as a number; 0 if it is none, which sets *is_valid.
 template <typename T>
 T number_of(absl::string_view value, bool* is_valid) {
   T number = 0;
-  *is_valid = parse(value, &number);
-  return *is_valid ? number : T{0};
+  *is_valid = parse_cell_number(value, &number);
+  return number;
 }
 
 }  // namespace

@@ -10,13 +10,10 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "io/boolean_text.h"
-#include "io/format/text_numbers.h"
+#include "io/cell_number.h"
 
 namespace millrace {
 namespace {
-
-constexpr int64_t kPadding = 8;  // bytes that the parsers of numbers may read behind a text
 
 // The column is text, or is not and only texts are given.
 absl::Status check_type(const MissingValuesTransform& config, ValueType column, ValueType gives) {
@@ -78,24 +75,12 @@ bool contains(const std::vector<T>& values, const T& value) {
   return std::find(values.begin(), values.end(), value) != values.end();
 }
 
-// Parses a text as `*column`'s type and appends the number, as the reader of delimited text does
-// it: a boolean is 1 or 0. Returns: whether it is one; else the number is 0. `buffer` is
-// overwritten.
-bool append_number(absl::string_view text, std::string* buffer, Column* column) {
-  buffer->assign(text.data(), text.size());
-  buffer->append(kPadding, '\0');
-  const auto size = static_cast<int64_t>(text.size());
-  const auto parse_otherwise = [&](auto* number) {
-    const std::optional<bool> boolean = parse_boolean(text);
-    *number = boolean.value_or(false) ? 1 : 0;
-    return boolean.has_value();
-  };
-  if (column->type == ValueType::kDouble) {
-    double& number = column->doubles.emplace_back(0);
-    return parse_double(buffer->data(), size, &number) || parse_otherwise(&number);
-  }
-  int64_t& integer = column->int64s.emplace_back(0);
-  return parse_int64(buffer->data(), size, &integer) || parse_otherwise(&integer);
+// Parses a text as `*column`'s type and appends the number. Returns: whether it is one; else the
+// number is 0.
+bool append_number(absl::string_view text, Column* column) {
+  return column->type == ValueType::kDouble
+             ? parse_cell_number(text, &column->doubles.emplace_back(0))
+             : parse_cell_number(text, &column->int64s.emplace_back(0));
 }
 
 void append_value(const Column& from, int64_t i, Column* to) {
@@ -221,11 +206,10 @@ absl::StatusOr<Column> MissingValues::parse(const FeatureInput& input,
   parsed.type = options_.gives;
   parsed.rows = column.rows;
   parsed.offsets = column.offsets;
-  std::string buffer;
   for (int64_t row = 0; row < column.rows; ++row) {
     for (int64_t i = column.begin(row); i < column.end(row); ++i) {
       const absl::string_view text = flags[i] == 0 ? "0" : stripped(column.strings[i]);
-      if (append_number(text, &buffer, &parsed) || input.bad.contains(row)) continue;
+      if (append_number(text, &parsed) || input.bad.contains(row)) continue;
       RETURN_IF_ERROR(input.bad.add(
           row,
           input.place.error(
