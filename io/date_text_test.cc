@@ -23,5 +23,23 @@ TEST(DateTextTest, NumbersOfDates) {
   }
 }
 
+TEST(DateTextTest, ATimeOfTheDayMayFollow) {
+  for (const char* text : {"2024-01-05", "2024-01-05 10:00", "2024-01-05T10:00:00Z"}) {
+    EXPECT_TRUE(begins_with_date(text)) << text;
+  }
+  for (const char* text : {"", "2024-01", "2024-01-05x", "2024-13-05 10:00", "20240105"}) {
+    EXPECT_FALSE(begins_with_date(text)) << text;
+  }
+}
+
+TEST(DateTextTest, DigitsOfDates) {
+  for (const int64_t day : {20240105, 20240132, 19000000}) EXPECT_EQ(date_digits(day), 8);
+  for (const int64_t month : {202401, 202413, 210099}) EXPECT_EQ(date_digits(month), 6);
+  for (const int64_t year : {1900, 2100}) EXPECT_EQ(date_digits(year), 4);
+  for (const int64_t other : {0, 1899, 2101, 20240, -2024, 1700000000}) {
+    EXPECT_EQ(date_digits(other), 0) << other;
+  }
+}
+
 }  // namespace
 }  // namespace millrace

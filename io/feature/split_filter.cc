@@ -1,16 +1,17 @@
 #include "io/feature/split_filter.h"
 
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <optional>
-#include <system_error>
+#include <string>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
+#include "io/cell_number.h"
 #include "io/date_text.h"
 #include "io/exact_integer.h"
 #include "io/feature/split_check.h"
@@ -47,16 +48,8 @@ uint64_t hash_values(const Column& column, int64_t row) {
   return hash;
 }
 
-// Returns the number that a cell or the name of a directory writes, or the date as a number.
-std::optional<double> position_of(absl::string_view text) {
-  text = absl::StripAsciiWhitespace(text);
-  if (const std::optional<int64_t> date = parse_date(text)) return static_cast<double>(*date);
-  double number = 0;
-  const char* const end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, number);
-  if (result.ec != std::errc() || result.ptr != end) return std::nullopt;
-  return number;
-}
+// Returns the digits of the number of a date YYYY-MM-DD or YYYY-MM.
+int64_t digits_of(absl::string_view date) { return date.size() == 10 ? 8 : 6; }
 
 double number_at(const Column& column, int64_t i) {
   switch (column.type) {
@@ -68,23 +61,36 @@ double number_at(const Column& column, int64_t i) {
 
 }  // namespace
 
+SplitFilter::SplitFilter(SplitConfig split)
+    : split_(std::move(split)), bounds_(split_bounds(split_)) {
+  for (const double bound : {bounds_.from, bounds_.to}) {
+    if (!is_exact_integer(bound)) continue;
+    const auto date = static_cast<int64_t>(bound);
+    if (date_digits(date) > 0) bound_dates_.push_back(date);
+  }
+}
+
 absl::StatusOr<SplitFilter> SplitFilter::create(const SplitConfig& split, ValueType column) {
   const bool by_order = split.by() == SplitConfig::ORDER_OF_COLUMN;
   RETURN_IF_ERROR(check_split("split", split));
   if (by_order && column == ValueType::kString) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "split: ORDER_OF_COLUMN needs numbers, and column \"", split.column(),
-        "\" holds text; store dates as numbers such as 20240131"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("split: ORDER_OF_COLUMN needs numbers, and column \"", split.column(),
+                     "\" holds text; store dates as numbers such as 20240131"));
   }
   SplitFilter filter(split);
   filter.takes_all_ = millrace::takes_all(split);
   filter.reads_as_ = column;
-  if (column == ValueType::kText) filter.reads_as_ = ValueType::kString;
+  if (column == ValueType::kText) {
+    // Numbers cost less than text, and only dates can be compared to dates.
+    const bool as_numbers = by_order && filter.bound_dates_.empty();
+    filter.reads_as_ = as_numbers ? ValueType::kDouble : ValueType::kString;
+  }
   return filter;
 }
 
 absl::StatusOr<double> SplitFilter::position(int64_t row_number, const Column& column, int64_t row,
-                                             const ColumnPlace& place) const {
+                                             const ColumnPlace& place, TextPosition* last) const {
   switch (split_.by()) {
     case SplitConfig::HASH_OF_EXAMPLE: return to_unit(hash_number(row_number, 0));
     case SplitConfig::HASH_OF_COLUMN: return to_unit(hash_values(column, row));
@@ -96,22 +102,54 @@ absl::StatusOr<double> SplitFilter::position(int64_t row_number, const Column& c
   const int64_t first = column.begin(row);
   if (column.type == ValueType::kString) {
     const absl::string_view text = column.strings[first];
-    const std::optional<double> position = position_of(text);
-    if (position.has_value() && std::isfinite(*position)) return *position;
-    return place.error(row, absl::StrCat("\"", absl::CEscape(text.substr(0, 40)),
-                                         "\" is neither a number nor a date such as 2024-01-31, "
-                                         "which split by ORDER_OF_COLUMN needs"));
+    if (last->is_valid && last->text == text) return last->position;
+    last->text = text;
+    last->is_valid = find_position(text, &last->position);
+    if (!last->is_valid) return place.error(row, complaint(text));
+    return last->position;
   }
   const double value = number_at(column, first);
   if (!std::isfinite(value)) return place.error(row, "the split needs a finite value");
   return value;
 }
 
+bool SplitFilter::find_position(absl::string_view text, double* position) const {
+  if (const std::optional<int64_t> date = parse_date(text)) {
+    *position = static_cast<double>(*date);
+    return !other_bound(text).has_value();
+  }
+  if (parse_cell_number(text, position) && std::isfinite(*position)) return true;
+  const absl::string_view stripped = absl::StripAsciiWhitespace(text);
+  return stripped.size() < text.size() && find_position(stripped, position);
+}
+
+std::optional<int64_t> SplitFilter::other_bound(absl::string_view date) const {
+  for (const int64_t bound : bound_dates_) {
+    if (date_digits(bound) != digits_of(date)) return bound;
+  }
+  return std::nullopt;
+}
+
+std::string SplitFilter::complaint(absl::string_view text) const {
+  const std::string quoted = absl::StrCat("\"", absl::CEscape(text.substr(0, 40)), "\"");
+  text = absl::StripAsciiWhitespace(text);
+  if (!parse_date(text)) {
+    return absl::StrCat(quoted,
+                        " is neither a number nor a date such as 2024-01-31, which split by "
+                        "ORDER_OF_COLUMN needs");
+  }
+  const int64_t bound = other_bound(text).value_or(0);
+  return absl::StrCat(quoted, " is a date of ", digits_of(text), " digits, and the bound ", bound,
+                      " of the split has ", date_digits(bound), "; give bounds of ",
+                      digits_of(text), " digits");
+}
+
 absl::Status SplitFilter::append(absl::Span<const int64_t> row_numbers, const Column& column,
                                  const ColumnPlace& place, BadRows& bad,
                                  std::vector<uint8_t>* keep) const {
+  TextPosition last;
   for (size_t row = 0; row < row_numbers.size(); ++row) {
-    const auto at = position(row_numbers[row], column, row, place);
+    const auto at = position(row_numbers[row], column, row, place, &last);
     if (!at.ok()) RETURN_IF_ERROR(bad.add(row, at.status()));
     // Bad rows count where they would have been: in no other part.
     keep->push_back(at.ok() ? *at >= bounds_.from && *at < bounds_.to : 1);

@@ -3,11 +3,13 @@
 #define MILLRACE_IO_FEATURE_SPLIT_FILTER_H_
 
 #include <cstdint>
-#include <utility>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "io/column.h"
 #include "io/feature/feature_transform.h"
@@ -24,7 +26,8 @@ namespace millrace {
 // example and leave none out.
 //
 // The position by ORDER_OF_COLUMN is the value. Of a date YYYY-MM-DD in delimited text or in the
-// name of a directory it is the number YYYYMMDD, of a month YYYY-MM it is YYYYMM.
+// name of a directory it is the number YYYYMMDD, of a month YYYY-MM it is YYYYMM. True and False
+// are 1 and 0 there. Dates need a bound that is a date, with any month and day.
 //
 // Immutable; thread-safe.
 class SplitFilter {
@@ -34,23 +37,39 @@ class SplitFilter {
   static absl::StatusOr<SplitFilter> create(const SplitConfig& split, ValueType column);
 
   bool takes_all() const { return takes_all_; }
-  // What delimited text is to be read as.
+  // What delimited text is to be read as: by order numbers, or text if a bound is a date.
   ValueType reads_as() const { return reads_as_; }
 
   // Appends 1 for each row of the part and 0 for the others. `column` is not looked at unless
   // the configuration names one. Bad rows: for ORDER_OF_COLUMN, those that do not have exactly one
-  // finite value. Errors: those of `bad`.
+  // finite value, and dates with more or fewer digits than a bound that is a date. Errors: those of
+  // `bad`.
   absl::Status append(absl::Span<const int64_t> row_numbers, const Column& column,
                       const ColumnPlace& place, BadRows& bad, std::vector<uint8_t>* keep) const;
 
  private:
-  explicit SplitFilter(SplitConfig split)
-      : split_(std::move(split)), bounds_(split_bounds(split_)) {}
+  // A text and its position, which a valid text has.
+  struct TextPosition {
+    absl::string_view text;
+    double position = 0;
+    bool is_valid = false;
+  };
+
+  explicit SplitFilter(SplitConfig split);
+  // `last`: the text of the row before, since dates and partitions repeat; is replaced.
   absl::StatusOr<double> position(int64_t row_number, const Column& column, int64_t row,
-                                  const ColumnPlace& place) const;
+                                  const ColumnPlace& place, TextPosition* last) const;
+  // Finds the position of a cell of delimited text or of the name of a directory. Returns: whether
+  // it has one.
+  bool find_position(absl::string_view text, double* position) const;
+  // Returns a bound that is a date with another number of digits.
+  std::optional<int64_t> other_bound(absl::string_view date) const;
+  // Says why a text has no position.
+  std::string complaint(absl::string_view text) const;
 
   SplitConfig split_;
   SplitBounds bounds_;
+  std::vector<int64_t> bound_dates_;  // bounds that are dates
   bool takes_all_ = false;
   ValueType reads_as_ = ValueType::kInt64;
 };

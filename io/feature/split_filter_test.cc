@@ -105,26 +105,28 @@ TEST(SplitFilterTest, OrderOfColumn) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("f.orc, row 101, column x")));
 }
 
-// Cells of delimited text and names of directories.
+// Runs a split by order over cells of delimited text or names of directories.
+absl::StatusOr<std::vector<uint8_t>> run_texts(const std::string& bounds,
+                                               const std::vector<std::string>& texts) {
+  Column column{.type = ValueType::kString, .rows = static_cast<int64_t>(texts.size())};
+  for (const std::string& text : texts) column.strings.push_back(text);
+  ASSIGN_OR_RETURN(const SplitFilter filter,
+                   make("by: ORDER_OF_COLUMN column: 'x' " + bounds, ValueType::kText));
+  std::vector<uint8_t> keep;
+  BadRows bad(column.rows, /*skip=*/false);
+  RETURN_IF_ERROR(filter.append(std::vector<int64_t>(column.rows), column, kPlace, bad, &keep));
+  return keep;
+}
+
 TEST(SplitFilterTest, DatesAreInTheirOrder) {
-  const auto run_texts = [](const std::string& bounds, std::vector<std::string> texts) {
-    Column column{.type = ValueType::kString, .rows = static_cast<int64_t>(texts.size())};
-    for (const std::string& text : texts) column.strings.push_back(text);
-    const auto filter = make("by: ORDER_OF_COLUMN column: 'x' " + bounds, ValueType::kText);
-    EXPECT_OK(filter);
-    EXPECT_EQ(filter->reads_as(), ValueType::kString);
-    std::vector<uint8_t> keep;
-    BadRows bad(column.rows, /*skip=*/false);
-    const absl::Status status =
-        filter->append(std::vector<int64_t>(column.rows), column, kPlace, bad, &keep);
-    return status.ok() ? absl::StatusOr<std::vector<uint8_t>>(keep) : status;
-  };
   EXPECT_THAT(run_texts("from: 20240105 to: 20240201",
                         {"2024-01-04", "2024-01-05", "2024-01-31", "2024-02-01", "20240106"}),
               IsOkAndHolds(ElementsAre(0, 1, 1, 0, 1)));
   EXPECT_THAT(run_texts("to: 202402", {"2024-01", "2024-02"}), IsOkAndHolds(ElementsAre(1, 0)));
   EXPECT_THAT(run_texts("from: -2.5", {"-3", " 7 ", "-2.5", "1e3"}),
               IsOkAndHolds(ElementsAre(0, 1, 1, 1)));
+  EXPECT_THAT(run_texts("from: 1", {"True", "False", "False", "True", "1", "0"}),
+              IsOkAndHolds(ElementsAre(1, 0, 0, 1, 1, 0)));
   for (const char* text : {"Monday", "2024-02-30-10", "nan", "", "1 2"}) {
     EXPECT_THAT(run_texts("from: 1", {text}),
                 StatusIs(absl::StatusCode::kDataLoss,
@@ -132,6 +134,33 @@ TEST(SplitFilterTest, DatesAreInTheirOrder) {
                                HasSubstr("neither a number nor a date such as 2024-01-31"))))
         << text;
   }
+}
+
+TEST(SplitFilterTest, DatesHaveTheDigitsOfTheBounds) {
+  const auto refuses = [](const std::string& what) {
+    return StatusIs(absl::StatusCode::kDataLoss,
+                    AllOf(HasSubstr("f.orc, row 100, column x"), HasSubstr(what)));
+  };
+  EXPECT_THAT(run_texts("from: 202402", {"2024-01-05"}),
+              refuses("\"2024-01-05\" is a date of 8 digits, and the bound 202402 of the split has "
+                      "6; give bounds of 8 digits"));
+  EXPECT_THAT(run_texts("to: 20240101", {"2024-01"}), refuses("give bounds of 6 digits"));
+  EXPECT_THAT(run_texts("from: 2024", {"2024-01-05"}), refuses("the bound 2024 "));
+  EXPECT_THAT(run_texts("from: 20240132 to: 99999999", {"2024-01-31", "2024-02-01"}),
+              IsOkAndHolds(ElementsAre(0, 1)));
+  EXPECT_THAT(run_texts("from: 202402", {"20240105"}), IsOkAndHolds(ElementsAre(1)))
+      << "a number may be anything";
+}
+
+TEST(SplitFilterTest, DelimitedTextIsReadAsNumbersUnlessABoundIsADate) {
+  const auto reads_as = [](const std::string& text) {
+    return make(text, ValueType::kText)->reads_as();
+  };
+  EXPECT_EQ(reads_as("by: ORDER_OF_COLUMN column: 'x' from: 0.5 to: 7"), ValueType::kDouble);
+  EXPECT_EQ(reads_as("by: ORDER_OF_COLUMN column: 'x' from: 1700000000"), ValueType::kDouble);
+  EXPECT_EQ(reads_as("by: ORDER_OF_COLUMN column: 'x' from: 20240131"), ValueType::kString);
+  EXPECT_EQ(reads_as("by: ORDER_OF_COLUMN column: 'x' to: 202402"), ValueType::kString);
+  EXPECT_EQ(reads_as("by: HASH_OF_COLUMN column: 'x' to: 0.5"), ValueType::kString);
 }
 
 TEST(SplitFilterTest, AnUnsetBoundOfAnOrderIsNone) {
@@ -159,7 +188,8 @@ TEST(SplitFilterTest, Refuses) {
   fails("column: 'x'", "takes no column");
   fails("by: HASH_OF_COLUMN", "needs a column");
   fails("by: ORDER_OF_COLUMN column: 'x'", "give from, to or both");
-  fails("by: ORDER_OF_COLUMN column: 'x' to: 3", "holds text; store dates as numbers such as", ValueType::kString);
+  fails("by: ORDER_OF_COLUMN column: 'x' to: 3", "holds text; store dates as numbers such as",
+        ValueType::kString);
 }
 
 }  // namespace
