@@ -8,11 +8,11 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
-#include "absl/strings/strip.h"
 #include "base/hash.h"
 #include "io/boolean_text.h"
 #include "io/date_text.h"
 #include "io/exact_integer.h"
+#include "io/look/decimal_comma.h"
 #include "io/look/missing_text.h"
 #include "io/look/name_words.h"
 
@@ -42,38 +42,8 @@ bool parse_number(absl::string_view text, double* value) {
   return absl::SimpleAtod(text, value);
 }
 
-// Returns the length of the digits that `text` begins with, also in groups: "1.234.567".
-size_t digits_length(absl::string_view text) {
-  const auto count = [&](size_t begin) {
-    size_t end = begin;
-    while (end < text.size() && absl::ascii_isdigit(text[end])) ++end;
-    return end - begin;
-  };
-  size_t length = count(0);
-  if (length == 0 || length > 3) return length;
-  while (length < text.size() && text[length] == '.' && count(length + 1) == 3) length += 4;
-  return length;
-}
-
-// Parses a number without a decimal point, which may have a decimal comma: "12", "-1,5",
-// "1.234,50". Returns: whether it is one.
-bool parse_with_comma(absl::string_view text, bool* has_comma) {
-  absl::ConsumePrefix(&text, "-");
-  const size_t whole = digits_length(text);
-  if (whole == 0) return false;
-  text.remove_prefix(whole);
-  *has_comma = absl::ConsumePrefix(&text, ",");
-  return text.empty() != *has_comma && std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
-}
-
 bool is_date(double number) {
   return is_exact_integer(number) && is_date_number(static_cast<int64_t>(number));
-}
-
-bool begins_with_date(absl::string_view text) {
-  constexpr size_t kBytes = 10;  // YYYY-MM-DD
-  if (text.size() > kBytes && text[kBytes] != ' ' && text[kBytes] != 'T') return false;
-  return text.size() >= kBytes && parse_date(text.substr(0, kBytes)).has_value();
 }
 
 }  // namespace
@@ -294,9 +264,9 @@ ColumnLook ColumnSampler::finish(int64_t total_rows) const {
     look.mean_length = static_cast<double>(look.values) / static_cast<double>(rows_with_values);
   }
   count_frequencies(total_rows, look);
-  look.holds_dates =
-      may_hold_dates_ && look.values > 0 && look.kind != ValueKind::kUnreadable &&
-      (look.kind == ValueKind::kText || look.distinct >= kManyDates || is_name_of_time(look.name));
+  look.holds_dates = may_hold_dates_ && look.values > 0 && look.kind != ValueKind::kUnreadable &&
+                     (look.kind == ValueKind::kText || look.is_partition ||
+                      look.distinct >= kManyDates || is_name_of_time(look.name));
   if (look.kind != ValueKind::kInteger && look.kind != ValueKind::kNumber) {
     look.min = look.max = 0;
     look.not_finite = look.not_a_number = 0;

@@ -35,8 +35,8 @@ struct ColumnLook {
   ValueKind kind = ValueKind::kUnreadable;
   bool is_delimited_text = false;  // the kind was found by parsing the cells
   bool is_boolean = false;         // the cells are booleans (io/boolean_text.h), kind kInteger
-  // Dates YYYYMMDD, in a column that has several or a name of a time; or text of dates YYYY-MM-DD,
-  // which a time of the day may follow.
+  // Dates YYYYMMDD, in a partition or a column that has several or a name of a time; or text of
+  // dates YYYY-MM-DD, which a time of the day may follow.
   bool holds_dates = false;
   bool is_mixed = false;      // integers in some files, numbers in others
   bool is_partition = false;  // the values are in the paths of the files

@@ -9,14 +9,14 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "base/text.h"
-#include "io/boolean_text.h"
+#include "io/cell_number.h"
 #include "io/file_reader.h"
 #include "io/files/file_set.h"
 #include "io/files/set_column.h"
@@ -255,7 +255,6 @@ class SetSampler {
 
   // Text that is neither a number nor a boolean becomes not-a-number.
   static double number_at(const Column& column, int64_t i) {
-    double number = std::numeric_limits<double>::quiet_NaN();
     switch (column.type) {
       case ValueType::kInt64: return static_cast<double>(column.int64s[i]);
       case ValueType::kUint64: return static_cast<double>(static_cast<uint64_t>(column.int64s[i]));
@@ -263,9 +262,10 @@ class SetSampler {
       case ValueType::kString:
       case ValueType::kText: break;
     }
-    if (const auto boolean = parse_boolean(column.strings[i])) return *boolean ? 1 : 0;
-    return absl::SimpleAtod(column.strings[i], &number) ? number
-                                                        : std::numeric_limits<double>::quiet_NaN();
+    double number = 0;
+    const bool is_number =
+        parse_cell_number(absl::StripAsciiWhitespace(column.strings[i]), &number);
+    return is_number ? number : std::numeric_limits<double>::quiet_NaN();
   }
 
   FileSystem& files_;

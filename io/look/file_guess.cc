@@ -14,9 +14,12 @@
 #include "absl/strings/str_split.h"
 #include "base/path/rereadable.h"
 #include "base/status_macros.h"
+#include "io/boolean_text.h"
+#include "io/date_text.h"
 #include "io/file_reader.h"
 #include "io/format/cell_index.h"
 #include "io/format/row_tile.h"
+#include "io/look/decimal_comma.h"
 #include "io/look/missing_text.h"
 #include "io/text_start.h"
 
@@ -147,39 +150,64 @@ bool is_typed(const Row& cells) {
   });
 }
 
-bool is_number_text(absl::string_view cell) {
+// A number, also with a decimal comma, a boolean or a date: cells that are seldom names.
+bool is_number_or_alike(absl::string_view cell) {
   double number = 0;
-  return absl::SimpleAtod(cell, &number);
+  bool has_comma = false;
+  return absl::SimpleAtod(cell, &number) || parse_with_comma(cell, &has_comma) ||
+         parse_boolean(cell).has_value() || begins_with_date(cell);
 }
 
-// True if a column has a name in the first row and nothing but numbers below.
+bool is_integer(absl::string_view cell) {
+  int64_t number = 0;
+  return absl::SimpleAtoi(cell, &number);
+}
+
+// True if the column has such a cell below the first row, and no others but missing ones.
+template <typename Predicate>
+bool holds(const std::vector<Row>& rows, size_t column, Predicate is_one) {
+  bool is_found = false;
+  for (size_t row = 1; row < rows.size(); ++row) {
+    if (column >= rows[row].size()) continue;
+    const std::string& cell = rows[row][column];
+    if (cell.empty() || is_missing_text(cell)) continue;
+    if (!is_one(cell)) return false;
+    is_found = true;
+  }
+  return is_found;
+}
+
+bool is_name(absl::string_view cell) { return !cell.empty() && !is_missing_text(cell); }
+
+// True if a column has a name in the first row and nothing but numbers and the like below.
 bool has_name_above_numbers(const std::vector<Row>& rows) {
   for (size_t column = 0; column < rows[0].size(); ++column) {
-    if (rows[0][column].empty() || is_missing_text(rows[0][column])) continue;
-    int64_t numbers = 0, texts = 0;
-    for (size_t row = 1; row < rows.size(); ++row) {
-      if (column >= rows[row].size()) continue;
-      const std::string& cell = rows[row][column];
-      if (cell.empty() || is_missing_text(cell)) continue;
-      ++(is_number_text(cell) ? numbers : texts);
-    }
-    if (numbers > 0 && texts == 0) return true;
+    if (is_name(rows[0][column]) && holds(rows, column, is_number_or_alike)) return true;
   }
   return false;
+}
+
+// True if the first column has no name and integers below, as the index that pandas writes, and all
+// others have names.
+bool has_index(const std::vector<Row>& rows) {
+  const Row& names = rows[0];
+  return names.size() > 1 && names[0].empty() &&
+         std::all_of(names.begin() + 1, names.end(), is_name) && holds(rows, 0, is_integer);
 }
 
 // Names that are empty or equal are those of a header only if the rows below look different.
 bool is_header(const std::vector<Row>& rows) {
   absl::flat_hash_set<absl::string_view> seen;
-  bool are_names = true;
+  bool are_names = true, are_distinct = true;
   for (const std::string& cell : rows[0]) {
-    if (is_number_text(cell)) return false;
-    are_names = are_names && !cell.empty() && seen.insert(cell).second;
+    if (is_number_or_alike(cell)) return false;
+    are_names = are_names && !cell.empty();
+    are_distinct = seen.insert(cell).second && are_distinct;
   }
-  return are_names || has_name_above_numbers(rows);
+  return (are_distinct && (are_names || has_index(rows))) || has_name_above_numbers(rows);
 }
 
-// `head`: the begin of the file.
+// `head`: the start of the file.
 absl::Status guess_csv(ReadableFile& file, std::string head, const TextStart& start,
                        CsvConfig* csv) {
   const auto end = static_cast<int64_t>(head.size());

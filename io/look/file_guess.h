@@ -16,8 +16,9 @@ namespace millrace {
 // or 16 MiB of text whose first line is longer.
 // Of libffm's files, `libsvm.fields` is one more than the greatest field that was read.
 // The delimiter of delimited text is that of a first line "sep=;", else the one that occurs most
-// often in the first row. There is a header if no cell of the first row is a number, and either
-// none is empty and no two are equal, or some column has a name there and only numbers below it.
+// often in the first row. There is a header if no cell of the first row is a number, a boolean or a
+// date, and either no two are equal and none is empty but the first above integers, or some column
+// has a name there and only numbers, booleans or dates below it.
 // Quotes are literal if most cells that begin with one are no quoted cells: text follows the
 // closing quote, or there is none within 16 MiB. Where such a cell is open at the end of the first
 // 1 MiB, more is read to find its end.

@@ -65,6 +65,21 @@ TEST_F(FileGuessTest, NamesThatAreEmptyOrEqualAreAHeaderAboveNumbers) {
   }
 }
 
+TEST_F(FileGuessTest, BooleansDatesAndDecimalCommasAreNoNames) {
+  for (const char* text :
+       {",user,clicked\n0,u1,True\n", "x;x;price\na;b;1,5\n", "x,x,day\na,b,2024-01-31\n",
+        "x,x,at\na,b,2024-01-31 10:00\n", ",user,item\n3,u1,i1\n7,u2,i2\n"}) {
+    ASSERT_OK_AND_ASSIGN(const DataConfig config, guess("a.csv", text));
+    EXPECT_THAT(config.csv().column(), IsEmpty()) << text;
+  }
+  for (const char* text :
+       {"u1,True\nu2,False\n", "u1;1,5\nu2;2,5\n", "u1,2024-01-31\nu2,2024-02-01\n",
+        ",a,b\nx,c,d\n", ",a,a\n1,c,d\n", ",,a\n1,2,c\n", ",NA,a\n1,b,c\n"}) {
+    ASSERT_OK_AND_ASSIGN(const DataConfig config, guess("b.csv", text));
+    EXPECT_FALSE(config.csv().column().empty()) << text;
+  }
+}
+
 TEST_F(FileGuessTest, ALineThatNamesTheSeparatorSaysTheDelimiter) {
   ASSERT_OK_AND_ASSIGN(const DataConfig config,
                        guess("a.csv", "\xef\xbb\xbfsep=;\r\nuser,name;label\r\na,b,c;1\r\n"));
