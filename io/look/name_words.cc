@@ -29,4 +29,10 @@ bool is_name_of_time(absl::string_view name) {
                               "epoch", "birthday", "dob", "since", "until", "at"});
 }
 
+bool is_name_of_load(absl::string_view name) {
+  return is_name_of_time(name) ||
+         name_has_word(name, {"minute", "hour", "hr", "week", "month", "year", "batch", "snapshot",
+                              "version", "load"});
+}
+
 }  // namespace millrace

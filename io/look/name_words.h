@@ -19,6 +19,10 @@ bool name_has_word(absl::string_view name, std::initializer_list<absl::string_vi
 // Returns true if a word of the name is one for a point in time, such as "date", "day" or "ts".
 bool is_name_of_time(absl::string_view name);
 
+// Returns true for is_name_of_time() and for names of what comes once, such as "hour", "month" or
+// "snapshot", after which files are put into directories.
+bool is_name_of_load(absl::string_view name);
+
 }  // namespace millrace
 
 #endif  // MILLRACE_IO_LOOK_NAME_WORDS_H_

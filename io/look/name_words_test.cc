@@ -26,5 +26,12 @@ TEST(NameWords, NamesOfTimes) {
   }
 }
 
+TEST(NameWords, NamesOfLoads) {
+  for (const char* name : {"day", "hour", "snapshotVersion", "load_id"}) {
+    EXPECT_TRUE(is_name_of_load(name)) << name;
+  }
+  for (const char* name : {"country", "hours", ""}) EXPECT_FALSE(is_name_of_load(name)) << name;
+}
+
 }  // namespace
 }  // namespace millrace

@@ -18,6 +18,7 @@ namespace millrace {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -152,10 +153,10 @@ TEST_F(ConfigDraftTest, NumbersWithMissingTextsAreNumbers) {
   const TrainConfig train = parse(config).train();
   ASSERT_EQ(train.feature_size(), 3);
   EXPECT_EQ(train.feature(0).missing(), FeatureConfig::MASK);
-  EXPECT_THAT(train.feature(0).transform(0).missing_values().text(), ElementsAre("NA"));
+  EXPECT_THAT(train.feature(0).transform(0).missing_values().text(), Contains("NA"));
   EXPECT_EQ(train.feature(1).kind(), FeatureConfig::DENSE);
-  EXPECT_THAT(train.feature(1).transform(0).missing_values().text(), ElementsAre("N/A"));
-  EXPECT_THAT(train.feature(2).transform(0).missing_values().text(), ElementsAre("null"));
+  EXPECT_THAT(train.feature(1).transform(0).missing_values().text(), Contains("N/A"));
+  EXPECT_THAT(train.feature(2).transform(0).missing_values().text(), Contains("null"));
   EXPECT_TRUE(train.feature(2).transform(1).has_hash());
 }
 

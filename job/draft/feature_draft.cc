@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -37,16 +39,6 @@ bool is_named_id(const ColumnLook& column) {
 // Integers that are floating-point numbers in some files, since some are null, are integers.
 bool holds_integers(const ColumnLook& column) {
   return column.kind == ValueKind::kInteger || (column.is_mixed && column.is_whole);
-}
-
-// A directory for each day or load, whose values do not come again, by name or as dates YYYYMMDD.
-bool is_named_or_holds_dates(const ColumnLook& column) {
-  const bool is_named = has_word(
-      column, {"day", "date", "dt", "ds", "hour", "hr", "month", "year", "week", "time", "ts",
-               "timestamp", "datetime", "minute", "batch", "snapshot", "version", "load"});
-  const bool are_dates =
-      column.kind == ValueKind::kInteger && column.min >= 19000101 && column.max <= 21001231;
-  return is_named || are_dates;
 }
 
 bool is_group(const ColumnLook& column) {
@@ -89,10 +81,9 @@ bool is_time(const ColumnLook& column) {
   if (is_type || (column.holds_dates && column.kind != ValueKind::kText)) return true;
   const double middle = std::abs(column.quantile(0.5));
   const double spread = column.quantile(0.99) - column.quantile(0.01);
-  const bool is_named = has_word(column, {"time", "timestamp", "ts", "date", "datetime", "epoch"});
   const bool repeats = column.rows >= 5 * column.distinct;  // as ids do
   if (middle <= 1e6 || is_named_id(column)) return false;
-  return is_named ? spread < middle : spread < middle / 4 && !repeats;
+  return is_name_of_time(column.name) ? spread < middle : spread < middle / 4 && !repeats;
 }
 
 bool is_heavy_tailed(const ColumnLook& column) {
@@ -230,6 +221,20 @@ void draft_dense(const ColumnLook& column, FeatureDraft& draft) {
   }
 }
 
+// The missing_texts of the column and, since rows outside of the sample may have others, all plain
+// ones. Numbers among which only not-a-number was seen stay free of text.
+std::set<std::string> texts_to_expect(const ColumnLook& column, bool as_numbers) {
+  std::set<std::string> texts;
+  bool compares_text = false;
+  for (const auto& [text, count] : column.missing_texts) {
+    texts.insert(text);
+    compares_text = compares_text || !as_numbers || !is_nan_text(text);
+  }
+  if (!compares_text) return texts;
+  for (const absl::string_view text : plain_missing_texts()) texts.emplace(text);
+  return texts;
+}
+
 // Puts missing_values before the transforms.
 void add_missing_values(const ColumnLook& column, FeatureDraft& draft) {
   auto& transforms = *draft.feature.mutable_transform();
@@ -328,7 +333,7 @@ std::optional<TransformConfig> draft_missing_values(const ColumnLook& column, bo
   TransformConfig transform;
   MissingValuesTransform& missing = *transform.mutable_missing_values();
   if (column.not_a_number > 0) missing.set_nan(true);
-  for (const auto& [text, count] : column.missing_texts) {
+  for (const std::string& text : texts_to_expect(column, as_numbers)) {
     // As numbers, cells need not be compared as text.
     if (as_numbers && is_nan_text(text)) {
       missing.set_nan(true);
@@ -341,7 +346,7 @@ std::optional<TransformConfig> draft_missing_values(const ColumnLook& column, bo
 }
 
 bool is_time_partition(const ColumnLook& column) {
-  return column.is_partition && is_named_or_holds_dates(column);
+  return column.is_partition && (is_name_of_load(column.name) || column.holds_dates);
 }
 
 std::vector<FeatureDraft> draft_features(const DataLook& look) {

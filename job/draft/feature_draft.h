@@ -27,8 +27,8 @@ bool is_time_partition(const ColumnLook& column);
 ColumnLook with_missing_texts_of_eval(const ColumnLook& column, const DataLook& look);
 
 // Returns the transform that removes what stands for a missing value in the column: its
-// missing_texts and not-a-number; none if it has neither. `as_numbers`: the values are to be
-// numbers, and not integers or text.
+// missing_texts, with them all plain_missing_texts(), and not-a-number; none if it has neither.
+// `as_numbers`: the values are to be numbers, and not integers or text.
 std::optional<TransformConfig> draft_missing_values(const ColumnLook& column, bool as_numbers);
 
 // Returns a draft for each column of the look but the label's, in their order.

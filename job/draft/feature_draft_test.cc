@@ -9,6 +9,7 @@
 namespace millrace {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 // Numbers whose quantiles are evenly between these three.
@@ -113,9 +114,11 @@ TEST(FeatureDraft, PartitionsAreFeaturesUnlessByTime) {
     EXPECT_THAT(time.note, HasSubstr("a partition by time"));
     EXPECT_TRUE(draft(column(name, ValueKind::kText, 20)).is_used) << "of a file: " << name;
   }
-  EXPECT_FALSE(
-      partition(numbers("p", ValueKind::kInteger, 30, quantiles(20240101, 20240110, 20240130)))
-          .is_used);
+  ColumnLook dates = numbers("p", ValueKind::kInteger, 30, quantiles(20240101, 2e7, 20240130));
+  dates.holds_dates = true;
+  EXPECT_FALSE(partition(dates).is_used);
+  dates.kind = ValueKind::kText;
+  EXPECT_FALSE(partition(dates).is_used);
   EXPECT_TRUE(partition(numbers("shop", ValueKind::kInteger, 30, quantiles(1, 15, 30))).is_used);
 }
 
@@ -168,11 +171,20 @@ TEST(FeatureDraft, MissingTextsAreRemovedFromNumbersAndIds) {
   score.is_delimited_text = true;
   score.missing_texts = {{"NA", 3}, {"nan", 2}};
   EXPECT_EQ(draft(score).feature.kind(), FeatureConfig::DENSE);
-  EXPECT_EQ(transforms_of(draft(score)), "missing_values { text: \"NA\" nan: true };");
+  const std::string plain =
+      R"(text: "#N/A" text: "#NA" text: "<NA>" text: "N/A" text: "NA" text: "NULL" )";
+  EXPECT_EQ(transforms_of(draft(score)),
+            "missing_values { " + plain +
+                R"(text: "None" text: "\\N" text: "n/a" text: "null" nan: true };)");
   ColumnLook ids = numbers("c1", ValueKind::kInteger, 400, quantiles(4e8, 5e11, 1e12));
   ids.is_delimited_text = true;
   ids.missing_texts = score.missing_texts;
-  EXPECT_EQ(transforms_of(draft(ids)), "missing_values { text: \"NA\" text: \"nan\" };hash { };");
+  EXPECT_EQ(transforms_of(draft(ids)),
+            "missing_values { " + plain +
+                R"(text: "NaN" text: "None" text: "\\N" text: "n/a" text: "nan" text: "null" };)"
+                "hash { };");
+  score.missing_texts = {{"nan", 2}};
+  EXPECT_EQ(transforms_of(draft(score)), "missing_values { nan: true };");
   ColumnLook none = column("e", ValueKind::kText, 0);
   none.values = 0;
   none.missing_texts = {{"NULL", 1000}};
@@ -183,12 +195,11 @@ TEST(FeatureDraft, MissingTextsOfTheEvaluationDataCount) {
   DataLook data;
   data.train.columns = {numbers("score", ValueKind::kNumber, 900, quantiles(-1, 0, 1)),
                         column("country", ValueKind::kText, 40)};
-  data.train.columns[0].missing_texts = {{"NA", 3}};
   data.train.columns[0].standard_deviation = 0.5;
   data.eval = data.train;
-  for (ColumnLook& column : data.eval->columns) column.missing_texts = {{"N/A", 1}};
+  for (ColumnLook& column : data.eval->columns) column.missing_texts = {{"1.#IND", 1}};
   const std::vector<FeatureDraft> drafts = draft_features(data);
-  EXPECT_EQ(transforms_of(drafts[0]), "missing_values { text: \"N/A\" text: \"NA\" };");
+  EXPECT_THAT(transforms_of(drafts[0]), AllOf(HasSubstr("1.#IND"), HasSubstr("\"NA\"")));
   EXPECT_EQ(transforms_of(drafts[1]), "hash { };") << "text";
 }
 
@@ -222,7 +233,8 @@ TEST(FeatureDraft, TimesAreCutIntoPeriods) {
 
 TEST(FeatureDraft, DatesAreNoNumbers) {
   // Most values are near the least one, as counts are.
-  ColumnLook day = numbers("day", ValueKind::kInteger, 60, quantiles(20240101, 20240105, 20240229));
+  ColumnLook day =
+      numbers("shown", ValueKind::kInteger, 60, quantiles(20240101, 20240105, 20240229));
   EXPECT_EQ(draft(day).feature.kind(), FeatureConfig::DENSE);
   day.holds_dates = true;
   EXPECT_TRUE(draft(day).feature.transform(0).has_bucketize());
