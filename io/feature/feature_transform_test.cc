@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "base/memory_file_system_testing.h"
@@ -242,6 +243,8 @@ TEST(FeatureTransformTest, SaysWhetherTextHasOtherIdsThanIntegers) {
     FeatureConfig config;
     ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString("name: 'x' " + transforms, &config));
     for (const ValueType column : {ValueType::kInt64, ValueType::kText}) {
+      // missing_values refuses texts for a column of integers.
+      if (column == ValueType::kInt64 && absl::StrContains(transforms, "text:")) continue;
       ASSERT_OK_AND_ASSIGN(const FeatureTransform transform,
                            FeatureTransform::create(config, column, LabelRange::kAny, files));
       EXPECT_EQ(transform.distinguishes_text(), expected) << transforms;

@@ -126,7 +126,7 @@ class SuiteTest(unittest.TestCase):
     work = os.path.join(self.folder, "work")
     os.makedirs(work)
     self.assertFalse(trainer_steps.count_waits(work)["passed"])
-    for of_300, passed in ((100, False), (300, True), (700, True), (900, False)):
+    for of_300, passed in ((100, False), (300, True), (900, True), (1000, False)):
       for steps, count in ((100, 100), (300, of_300)):
         with open(os.path.join(work, "waits_%d" % steps), "w", encoding="utf-8") as file:
           file.write("%d\n" % count)
