@@ -222,7 +222,7 @@ TEST_F(OutputsTest, PathsThatAShellShouldHaveExpanded) {
   }
   refused({"train", "job.textproto", "--summary", "~/s.json"}, kUsage, {"--summary", advice});
   refused({"train", "job.textproto", "--train_data", "~/d/*.orc"}, kNoInput,
-          {"train.train_data", advice});
+          {"--train_data", advice});
   refused({"generate", "--output_dir", "$HOME/d"}, kUsage, {advice});
   refused({"predict", "job.textproto", "--checkpoint", "out", "--output", "~/p.csv"}, kUsage,
           {"--output", advice});
