@@ -18,11 +18,16 @@ at::Tensor copy_to_cpu(const at::Tensor& tensor) {
                             at::MemoryFormat::Contiguous);
 }
 
-// Tensors share the memory of the trainer.
-FrozenState without_tables(const TrainState& state) {
+// `copies`: every tensor is a copy. Else those on the CPU share the memory of the trainer.
+FrozenState without_tables(const TrainState& state, bool copies) {
   FrozenState frozen;
   frozen.dense = state.dense;
   frozen.optimizer_tensors = state.optimizer_tensors();
+  for (auto* tensors : {&frozen.dense, &frozen.optimizer_tensors}) {
+    for (NamedParameter& tensor : *tensors) {
+      if (copies || !tensor.value.is_cpu()) tensor.value = copy_to_cpu(tensor.value);
+    }
+  }
   frozen.shared = state.shared;
   frozen.rank = state.rank;
   frozen.left_out = state.left_out;
@@ -46,12 +51,7 @@ int64_t FrozenState::size_bytes() const {
 }
 
 FrozenState view_state(const TrainState& state) {
-  FrozenState frozen = without_tables(state);
-  for (auto* tensors : {&frozen.dense, &frozen.optimizer_tensors}) {
-    for (NamedParameter& tensor : *tensors) {
-      if (!tensor.value.is_cpu()) tensor.value = copy_to_cpu(tensor.value);
-    }
-  }
+  FrozenState frozen = without_tables(state, /*copies=*/false);
   for (const EmbeddingTable* table : state.tables) {
     frozen.tables.push_back(table->content().view());
   }
@@ -60,12 +60,7 @@ FrozenState view_state(const TrainState& state) {
 
 absl::StatusOr<FrozenState> freeze_state(const TrainState& state,
                                          std::shared_ptr<UndoBudget> budget, ThreadPool& threads) {
-  FrozenState frozen = without_tables(state);
-  for (auto* tensors : {&frozen.dense, &frozen.optimizer_tensors}) {
-    for (NamedParameter& tensor : *tensors) {
-      tensor.value = copy_to_cpu(tensor.value);
-    }
-  }
+  FrozenState frozen = without_tables(state, /*copies=*/true);
   frozen.tables.resize(state.tables.size());
   std::vector<absl::Status> outcomes(state.tables.size());
   threads.parallel_for(static_cast<int64_t>(state.tables.size()), [&](int64_t t) {
