@@ -66,7 +66,7 @@ absl::StatusOr<StepResult> evaluate_batch(Model& model, const Batch& batch,
   result.applied = true;
   result.examples = batch.size;
   if (!targets.empty()) {
-    result.task_losses = output->loss * target_factors(targets).to(output->loss.device());
+    result.task_losses = output->loss * on_device(target_factors(targets), output->loss.device());
     result.task_targets = targets;
     result.loss = result.task_losses.sum();
   } else {

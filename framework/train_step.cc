@@ -13,6 +13,7 @@
 #include "base/catch_exceptions.h"
 #include "base/random/philox.h"
 #include "base/status_macros.h"
+#include "framework/device/on_device.h"
 #include "framework/model.h"
 #include "framework/model_output_check.h"
 #include "framework/precision/autocast_scope.h"
@@ -39,10 +40,7 @@ class StepRun {
   StepRun(const TrainStepParts& parts, const StepInput& input, StepObserver& observer)
       : parts_(parts), input_(input), observer_(observer) {
     if (input.targets.empty()) return;
-    factors_ = target_factors(input.targets);
-    const at::Device device = parts.model.device();
-    // Pinned, so that the host does not wait.
-    if (device.is_cuda()) factors_ = factors_.pin_memory().to(device, /*non_blocking=*/true);
+    factors_ = on_device(target_factors(input.targets), parts.model.device());
   }
 
   absl::StatusOr<StepResult> run() {

@@ -4,13 +4,17 @@
 
 namespace millrace {
 
+at::Tensor on_device(const at::Tensor& tensor, at::Device device) {
+  if (tensor.device() == device) return tensor;
+  // The host waits for copies of memory that is not pinned.
+  const bool pins = device.is_cuda() && tensor.numel() > 0;
+  return (pins ? tensor.pin_memory() : tensor).to(device, /*non_blocking=*/true);
+}
+
 Batch on_device(const Batch& batch, at::Device device) {
   Batch moved = batch;
   for (at::Tensor* tensor : {&moved.dense, &moved.labels, &moved.weights}) {
-    if (!tensor->defined() || tensor->device() == device) continue;
-    // The host waits for copies of memory that is not pinned.
-    if (device.is_cuda() && tensor->numel() > 0) *tensor = tensor->pin_memory();
-    *tensor = tensor->to(device, /*non_blocking=*/true);
+    if (tensor->defined()) *tensor = on_device(*tensor, device);
   }
   return moved;
 }

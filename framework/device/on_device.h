@@ -1,4 +1,4 @@
-// Batches on the device of a model.
+// Tensors and batches on the device of a model.
 #ifndef MILLRACE_FRAMEWORK_DEVICE_ON_DEVICE_H_
 #define MILLRACE_FRAMEWORK_DEVICE_ON_DEVICE_H_
 
@@ -8,10 +8,13 @@
 
 namespace millrace {
 
-// Returns the batch as Model::device() says: `dense`, `labels` and `weights` on `device`, all else
-// shared with `batch`. On the CPU: the batch itself. For a CUDA device the host does not wait for
-// the copies, which pass through pinned memory: they run on the current stream of the device,
+// Returns the tensor on `device`, itself if it is there. For a CUDA device the host does not wait
+// for the copy, which passes through pinned memory: it runs on the current stream of the device,
 // before later work on that stream. Throws c10::Error if the device cannot be used.
+at::Tensor on_device(const at::Tensor& tensor, at::Device device);
+
+// Returns the batch as Model::device() says: `dense`, `labels` and `weights` on `device`, as above,
+// all else shared with `batch`. On the CPU: the batch itself.
 Batch on_device(const Batch& batch, at::Device device);
 
 }  // namespace millrace
