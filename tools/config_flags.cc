@@ -84,7 +84,7 @@ absl::Status apply_flags(const ConfigFlags& flags, JobConfig* config) {
   }
   // Finds mistakes early; the command asks again for its own rank.
   ASSIGN_OR_RETURN(const std::optional<int> device,
-                   device_of_rank(flags.device, cuda_devices(), RankEnvironment()));
+                   device_of_rank(flags.device, cuda_devices, RankEnvironment()));
   if (!device.has_value() || flags.uses_device) return absl::OkStatus();
   return absl::UnimplementedError(absl::StrCat(
       "--device ", flags.device, ": this command computes on the CPU; use cpu or auto"));

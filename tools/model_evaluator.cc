@@ -19,7 +19,7 @@ absl::StatusOr<Collectives*> make_model_evaluator(const ModelFlags& flags, const
                                                   JobResources resources,
                                                   std::unique_ptr<Trainer>& trainer,
                                                   Summary& summary) {
-  ASSIGN_OR_RETURN(resources.cuda_device, device_of_rank(flags.device, cuda_devices(), ranks));
+  ASSIGN_OR_RETURN(resources.cuda_device, device_of_rank(flags.device, cuda_devices, ranks));
   ASSIGN_OR_RETURN(std::unique_ptr<Collectives> collectives,
                    join_ranks(ranks, config, listener, resources.cuda_device));
   RETURN_IF_ERROR(on_rank_0(*collectives, [&] {

@@ -99,7 +99,7 @@ class TrainCommand {
     if (config_.run().signal_stop().enabled()) signal_exit_.emplace();
     log_beginning();
     JobResources resources;
-    ASSIGN_OR_RETURN(resources.cuda_device, device_of_rank(flags_.device, cuda_devices(), ranks_));
+    ASSIGN_OR_RETURN(resources.cuda_device, device_of_rank(flags_.device, cuda_devices, ranks_));
     ASSIGN_OR_RETURN(std::unique_ptr<Collectives> collectives,
                      join_ranks(ranks_, config_, listener_, resources.cuda_device));
     RETURN_IF_ERROR(on_rank_0(*collectives, [this] { return check_outputs(); }));

@@ -22,30 +22,30 @@ std::optional<int32_t> number_of(absl::string_view device) {
 }  // namespace
 
 absl::StatusOr<std::optional<int>> device_of_rank(absl::string_view device,
-                                                  std::optional<int> devices,
+                                                  absl::FunctionRef<std::optional<int>()> devices,
                                                   const RankEnvironment& ranks) {
   if (device == "cpu" || device == "auto") return std::nullopt;
   const auto refused = [&](const auto&... why) {
     return absl::InvalidArgumentError(absl::StrCat("--device ", device, ": ", why...));
   };
-  if (!devices) return refused("this program is built for the CPU; use cpu or auto");
+  const std::optional<int> count = devices();
+  if (!count) return refused("this program is built for the CPU; use cpu or auto");
   const bool by_rank = device == "cuda";
   const std::optional<int32_t> number = by_rank ? ranks.local_rank : number_of(device);
   if (!number) return refused("no such device; use cpu, auto, cuda or cuda:N");
-  if (*devices == 0) return refused("this machine shows no CUDA device; use cpu or auto");
+  if (*count == 0) return refused("this machine shows no CUDA device; use cpu or auto");
   if (!by_rank && ranks.world_size > 1) {
     return refused("one device for ", ranks.world_size,
                    " ranks; use --device cuda, which assigns a device to each rank");
   }
   // A launcher may show each rank its own device alone.
-  if (by_rank && *devices == 1 && ranks.local_world_size == 1) return 0;
-  if (by_rank && *number >= *devices) {
-    return refused("rank ", *number, " of this machine has no device, of ", *devices,
+  if (by_rank && *count == 1 && ranks.local_world_size == 1) return 0;
+  if (by_rank && *number >= *count) {
+    return refused("rank ", *number, " of this machine has no device, of ", *count,
                    " CUDA devices; start one rank for each device");
   }
-  if (*number >= *devices) {
-    return refused("this machine shows ", *devices,
-                   " CUDA devices; use cuda:0 to cuda:", *devices - 1);
+  if (*number >= *count) {
+    return refused("this machine shows ", *count, " CUDA devices; use cuda:0 to cuda:", *count - 1);
   }
   return *number;
 }

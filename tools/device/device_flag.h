@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "distributed/rank_environment.h"
@@ -12,12 +13,12 @@ namespace millrace {
 
 // Returns the CUDA device that --device names for a rank: none for `cpu` and `auto`, N for
 // `cuda:N`, and for `cuda` the number of the rank among those of its machine, or 0 where the rank
-// sees one device alone and does not know of others on its machine. `devices` is what
-// cuda_devices() returns. Errors, each in one line: InvalidArgument for another value, for a device
-// in a program that is built for the CPU, for a device that the machine lacks, and for `cuda:N`
-// with several ranks.
+// sees one device alone and does not know of others on its machine. `devices`: cuda_devices; it is
+// called for a device alone, since it starts the driver. Errors, each in one line: InvalidArgument
+// for another value, for a device in a program that is built for the CPU, for a device that the
+// machine lacks, and for `cuda:N` with several ranks.
 absl::StatusOr<std::optional<int>> device_of_rank(absl::string_view device,
-                                                  std::optional<int> devices,
+                                                  absl::FunctionRef<std::optional<int>()> devices,
                                                   const RankEnvironment& ranks);
 
 }  // namespace millrace

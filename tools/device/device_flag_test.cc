@@ -10,8 +10,14 @@ namespace {
 
 absl::Status refused(absl::string_view message) { return absl::InvalidArgumentError(message); }
 
+absl::StatusOr<std::optional<int>> device_of(absl::string_view flag, std::optional<int> devices,
+                                             const RankEnvironment& ranks) {
+  return device_of_rank(
+      flag, [devices] { return devices; }, ranks);
+}
+
 absl::StatusOr<std::optional<int>> device_of(absl::string_view flag, std::optional<int> devices) {
-  return device_of_rank(flag, devices, RankEnvironment());
+  return device_of(flag, devices, RankEnvironment());
 }
 
 // The second of two ranks of a machine.
@@ -60,11 +66,11 @@ TEST(DeviceFlagTest, NumbersOfDevices) {
 }
 
 TEST(DeviceFlagTest, RanksOfAMachineHaveADeviceEach) {
-  EXPECT_THAT(device_of_rank("cuda", 2, second_of_two()), IsOkAndHolds(1));
-  EXPECT_EQ(device_of_rank("cuda", 1, second_of_two()).status(),
+  EXPECT_THAT(device_of("cuda", 2, second_of_two()), IsOkAndHolds(1));
+  EXPECT_EQ(device_of("cuda", 1, second_of_two()).status(),
             refused("--device cuda: rank 1 of this machine has no device, of 1 CUDA devices; "
                     "start one rank for each device"));
-  EXPECT_EQ(device_of_rank("cuda:0", 2, second_of_two()).status(),
+  EXPECT_EQ(device_of("cuda:0", 2, second_of_two()).status(),
             refused("--device cuda:0: one device for 2 ranks; use --device cuda, which assigns a "
                     "device to each rank"));
 }
@@ -73,8 +79,8 @@ TEST(DeviceFlagTest, RanksOfAMachineHaveADeviceEach) {
 TEST(DeviceFlagTest, ALauncherMayShowEachRankItsDevice) {
   RankEnvironment ranks = second_of_two();
   ranks.local_world_size = 1;
-  EXPECT_THAT(device_of_rank("cuda", 1, ranks), IsOkAndHolds(0));
-  EXPECT_THAT(device_of_rank("cuda", 2, ranks), IsOkAndHolds(1));
+  EXPECT_THAT(device_of("cuda", 1, ranks), IsOkAndHolds(0));
+  EXPECT_THAT(device_of("cuda", 2, ranks), IsOkAndHolds(1));
 }
 
 #ifndef USE_C10D_NCCL
