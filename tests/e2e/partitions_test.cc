@@ -94,6 +94,16 @@ class PartitionsTest : public ProgramTest {
     millrace_ok({"train", "job.textproto"});
     return content_of("out");
   }
+
+  // Trains one epoch on a part of the partitions.
+  void train_on_split(const std::string& split) const {
+    write_partitions();
+    SmallJob job{.train_path = "data/**/*.parquet", .eval_path = "data/**/*.parquet"};
+    job.train_data = absl::StrCat("split { ", split, " }");
+    job.train = "max_epochs: 1";
+    write("job.textproto", small_job(job));
+    millrace_ok({"train", "job.textproto"});
+  }
 };
 
 TEST_F(PartitionsTest, TrainsTheModelOfFilesWithAllColumns) {
@@ -105,22 +115,12 @@ TEST_F(PartitionsTest, TrainsTheModelOfFilesWithAllColumns) {
 }
 
 TEST_F(PartitionsTest, SplitsByAPartition) {
-  write_partitions();
-  SmallJob job{.train_path = "data/**/*.parquet", .eval_path = "data/**/*.parquet"};
-  job.train_data = "split { by: ORDER_OF_COLUMN column: 'hour' to: 3 }";
-  job.train = "max_epochs: 1";
-  write("job.textproto", small_job(job));
-  millrace_ok({"train", "job.textproto"});
+  train_on_split("by: ORDER_OF_COLUMN column: 'hour' to: 3");
   EXPECT_EQ(read_json("out/summary.json")["examples"], 600);
 }
 
 TEST_F(PartitionsTest, SplitsByThePartitionOfADate) {
-  write_partitions();
-  SmallJob job{.train_path = "data/**/*.parquet", .eval_path = "data/**/*.parquet"};
-  job.train_data = "split { by: ORDER_OF_COLUMN column: 'day' to: 20240102 }";
-  job.train = "max_epochs: 1";
-  write("job.textproto", small_job(job));
-  millrace_ok({"train", "job.textproto"});
+  train_on_split("by: ORDER_OF_COLUMN column: 'day' to: 20240102");
   EXPECT_EQ(read_json("out/summary.json")["examples"], 400) << "those of 2024-01-01";
 }
 
