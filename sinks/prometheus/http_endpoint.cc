@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -20,8 +21,7 @@
 namespace millrace {
 namespace {
 
-constexpr size_t kMostRequestBytes = 8192;
-constexpr char kEnd[] = "\r\n\r\n";
+constexpr size_t kMostConnections = 64;
 constexpr int kBacklog = 16;
 
 absl::Status unavailable(const HttpEndpointOptions& options, const char* doing) {
@@ -92,54 +92,49 @@ HttpEndpoint::~HttpEndpoint() {
   thread_.join();
 }
 
-bool HttpEndpoint::wait(const Socket& socket, short events, const Deadline& deadline) const {
-  pollfd polled[] = {{socket.get(), events, 0}, {waker_read_.get(), POLLIN, 0}};
-  return poll_until(absl::MakeSpan(polled), deadline) > 0 && polled[1].revents == 0;
-}
-
 void HttpEndpoint::serve() {
   block_signals();
-  while (wait(listener_, POLLIN, Deadline::never())) {
-    const Socket client(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (client.get() < 0) {
-      // The connection stays in the queue if no descriptor is free, and poll() returns at once.
-      if (errno == EMFILE || errno == ENFILE) ::poll(nullptr, 0, 100);
-      continue;
+  const HttpConnection::Answer answer = [this](const std::string& head) {
+    return this->answer(head);
+  };
+  for (;;) {
+    std::vector<pollfd> polled = {{waker_read_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+    for (const HttpConnection& connection : connections_) {
+      polled.push_back({connection.descriptor(), connection.events(), 0});
     }
-    serve_client(client);
+    // All connections have the same time, so that the deadline of the oldest is the next one.
+    const Deadline next =
+        connections_.empty() ? Deadline::never() : connections_.front().deadline();
+    if (poll_until(absl::MakeSpan(polled), next) < 0 || polled[0].revents != 0) return;
+    std::deque<HttpConnection> open;
+    for (size_t i = 0; i < connections_.size(); ++i) {
+      HttpConnection& connection = connections_[i];
+      const bool ready = polled[2 + i].revents != 0;
+      const bool in_time = connection.deadline().left() > absl::ZeroDuration();
+      if (in_time && (!ready || connection.advance(answer))) {
+        open.push_back(std::move(connection));
+      }
+    }
+    connections_ = std::move(open);
+    if (polled[1].revents != 0) accept();
   }
 }
 
-void HttpEndpoint::serve_client(const Socket& client) const {
-  const Deadline deadline(options_.client_timeout, *options_.clock);
-  std::string head;
-  while (head.find(kEnd) == head.npos && head.size() <= kMostRequestBytes) {
-    if (!wait(client, POLLIN, deadline)) return;
-    char buffer[1024];
-    const ssize_t count = ::recv(client.get(), buffer, sizeof(buffer), 0);
-    if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (count <= 0) return;
-    head.append(buffer, static_cast<size_t>(count));
+void HttpEndpoint::accept() {
+  Socket client(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (client.get() < 0) {
+    // The connection stays in the queue if no descriptor is free, and poll() returns at once.
+    if (errno == EMFILE || errno == ENFILE) ::poll(nullptr, 0, 100);
+    return;
   }
-  const std::string bytes = answer(head);
-  for (size_t sent = 0; sent < bytes.size();) {
-    if (!wait(client, POLLOUT, deadline)) return;
-    const ssize_t count =
-        ::send(client.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
-    if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (count < 0) return;
-    sent += static_cast<size_t>(count);
-  }
-  // Closing with unread bytes would reset the connection, and the client lose the answer.
-  ::shutdown(client.get(), SHUT_WR);
-  char rest[1024];
-  while (wait(client, POLLIN, deadline) && ::recv(client.get(), rest, sizeof(rest), 0) > 0) {
-  }
+  if (connections_.size() == kMostConnections) connections_.pop_front();
+  connections_.emplace_back(std::move(client), Deadline(options_.client_timeout, *options_.clock));
 }
 
 std::string HttpEndpoint::answer(const std::string& head) const {
-  const size_t end = head.find(kEnd);
-  if (end == head.npos) return error_response("431 Request Header Fields Too Large");
+  if (head.find(HttpConnection::kEndOfHead) == head.npos) {
+    return error_response("431 Request Header Fields Too Large");
+  }
   const std::vector<std::string> request = absl::StrSplit(head.substr(0, head.find("\r\n")), ' ');
   if (request.size() != 3 || request[2].compare(0, 7, "HTTP/1.") != 0) {
     return error_response("400 Bad Request");

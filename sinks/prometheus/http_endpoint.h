@@ -2,6 +2,7 @@
 #ifndef MILLRACE_SINKS_PROMETHEUS_HTTP_ENDPOINT_H_
 #define MILLRACE_SINKS_PROMETHEUS_HTTP_ENDPOINT_H_
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -11,6 +12,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/net/socket.h"
+#include "sinks/prometheus/http_connection.h"
 
 namespace millrace {
 
@@ -25,9 +27,10 @@ struct HttpEndpointOptions {
 };
 
 // Serves one page over HTTP/1.1 until the object is destroyed. A background thread answers one
-// request after the other and closes each connection: 200 for GET and HEAD of the
-// path, 404 for other paths, 405 for other methods, 400 for what is no request, and 431 for a
-// request of more than 8 KiB.
+// request of each connection and closes it: 200 for GET and HEAD of the path, 404 for other paths,
+// 405 for other methods, 400 for what is no request, and 431 for a request of more than 8 KiB. A
+// connection that sends nothing does not delay others. Of more than 64 connections the oldest is
+// closed.
 class HttpEndpoint {
  public:
   // `page` returns the text of the page; the thread of the endpoint calls it. Errors: Unavailable,
@@ -46,18 +49,16 @@ class HttpEndpoint {
   HttpEndpoint(HttpEndpointOptions options, std::function<std::string()> page, Socket listener,
                int port, Socket waker_read, Socket waker_write);
   void serve();
-  void serve_client(const Socket& client) const;
-  // Returns the whole answer to a request, whose bytes up to the empty line are `head`.
+  void accept();
+  // Returns the whole answer to a request (HttpConnection::Answer).
   std::string answer(const std::string& head) const;
-  // Waits until `events` of a socket or the end of the endpoint. Returns false at the end, after an
-  // error and after the time that a client has.
-  bool wait(const Socket& socket, short events, const Deadline& deadline) const;
 
   const HttpEndpointOptions options_;
   const std::function<std::string()> page_;
   const Socket listener_;
   const int port_;
-  const Socket waker_read_, waker_write_;  // a pipe; a byte in it ends the thread
+  const Socket waker_read_, waker_write_;   // a pipe; a byte in it ends the thread
+  std::deque<HttpConnection> connections_;  // of the thread; the oldest first
   std::thread thread_;
 };
 

@@ -80,13 +80,37 @@ TEST_F(HttpEndpointTest, RefusesOtherRequests) {
               StartsWith("HTTP/1.1 431"));
 }
 
-TEST_F(HttpEndpointTest, ASlowClientDoesNotHoldUpOthers) {
-  start(absl::Milliseconds(300));
-  Client silent(endpoint_->port());
+TEST_F(HttpEndpointTest, IdleAndSlowClientsDoNotDelayOthers) {
+  page_ = std::string(10'000'000, 'x');
+  start(absl::InfiniteDuration());
+  const Client silent(endpoint_->port());
   Client slow(endpoint_->port());
   slow.send("GET /met");
-  EXPECT_THAT(ask("GET /metrics HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 200"));
+  Client reads_late(endpoint_->port());
+  reads_late.send("GET /metrics HTTP/1.1\r\n\r\n");
+  const std::string answer = ask("GET /metrics HTTP/1.1\r\n\r\n");
+  EXPECT_THAT(answer.size(), testing::Gt(page_.size()));
+  slow.send("rics HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(slow.receive(), answer);
+  EXPECT_EQ(reads_late.receive(), answer);
+}
+
+TEST_F(HttpEndpointTest, DisconnectsASlowClient) {
+  start(absl::Milliseconds(300));
+  Client slow(endpoint_->port());
+  slow.send("GET /met");
   EXPECT_EQ(slow.receive(), "");
+}
+
+TEST_F(HttpEndpointTest, ClosesTheOldestOfManyConnections) {
+  start(absl::InfiniteDuration());
+  Client oldest(endpoint_->port());
+  std::vector<std::unique_ptr<Client>> others;
+  for (int i = 0; i < 64; ++i) others.push_back(std::make_unique<Client>(endpoint_->port()));
+  EXPECT_EQ(oldest.receive(), "");
+  EXPECT_THAT(ask("GET /metrics HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 200"));
+  others.back()->send("GET /metrics HTTP/1.1\r\n\r\n");
+  EXPECT_THAT(others.back()->receive(), StartsWith("HTTP/1.1 200"));
 }
 
 // A clock that is set back by an hour each time that somebody reads the time of day.
