@@ -17,6 +17,7 @@ namespace {
 
 // Name of an annotation between steps until its end says what it was.
 constexpr char kBetween[] = "other hooks";
+constexpr int64_t kMostEvaluationBatches = 16;
 
 absl::Status check(const ProfilerHookConfig& config) {
   constexpr char kWhere[] = "[millrace.profiler]";
@@ -69,6 +70,7 @@ absl::Status ProfilerHook::prepare(int rank, int64_t next) {
   if (point.phase == TracePhase::kOff) return absl::OkStatus();
   if (recorder_ == nullptr) {
     ASSIGN_OR_RETURN(recorder_, TraceRecorder::begin(options_.record_shapes));
+    evaluation_batches_ = 0;
     point_ = point;
     first_step_ = next;
     last_step_ = next - 1;
@@ -94,6 +96,8 @@ absl::Status ProfilerHook::write(int rank) {
 
 void ProfilerHook::pass(absl::string_view name) {
   if (recorder_ == nullptr) return;
+  recorder_->resume();
+  evaluation_batches_ = 0;
   recorder_->close(name);
   recorder_->open(kBetween);
 }
@@ -101,6 +105,7 @@ void ProfilerHook::pass(absl::string_view name) {
 absl::Status ProfilerHook::before_step(HookContext& context) {
   if (recorder_ == nullptr) return absl::OkStatus();
   if (context.phase() == Phase::kEvaluate) {
+    if (++evaluation_batches_ > kMostEvaluationBatches) recorder_->pause();
     recorder_->open("evaluation batch");
     return absl::OkStatus();
   }

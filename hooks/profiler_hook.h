@@ -35,9 +35,10 @@ struct ProfilerHookOptions {
 //   between steps: report, evaluate SET with a batch for each of its batches, checkpoint, wait for
 //   data, other hooks
 //
-// docs/profiling.md says where each begins and ends. Outside the steps of a schedule an event costs
-// a comparison. An error in writing drops the trace of that cycle. A training without a trace ends
-// with a warning.
+// docs/profiling.md says where each begins and ends. Of an evaluation the first 16 batches are
+// recorded, so that a large set does not fill the memory. Outside the steps of a schedule an event
+// costs a comparison. An error in writing drops the trace of that cycle. A training without a trace
+// ends with a warning.
 class ProfilerHook : public Hook {
  public:
   // Under which it is registered.
@@ -75,6 +76,7 @@ class ProfilerHook : public Hook {
   TracePoint point_;                         // of what is recorded
   int64_t first_step_ = 0;                   // of what is recorded
   int64_t last_step_ = 0;                    // that ended; below first_step_: none did
+  int64_t evaluation_batches_ = 0;           // that began, of the evaluation under way
   bool is_traced_ = false;                   // a trace of this run was written
 };
 

@@ -23,11 +23,13 @@ namespace {
 using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 using ::testing::Not;
+using ::testing::SizeIs;
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
 ProfilerHookOptions options_of(const TraceSchedule& schedule) {
@@ -203,6 +205,19 @@ TEST_F(ProfilerHookTest, WhatHappensBetweenSteps) {
               ElementsAre("evaluation batch", "evaluation batch"));
   EXPECT_THAT(operators(inside(trace, event_of(trace, "evaluation batch"))),
               Contains("aten::addmm"));
+}
+
+TEST_F(ProfilerHookTest, ALargeEvaluationLeavesItsFirstBatches) {
+  TinyTrainerOptions options = steps(2);
+  options.eval.batches = 20;
+  const auto run = trainer({.wait = 0, .warmup = 0, .active = 2}, options);
+  ASSERT_OK(run->add_hook(std::make_unique<Asks>()));
+  ASSERT_OK(run->train().status());
+  const std::vector<json> trace = events("rank-0-steps-1-2.json");
+  EXPECT_THAT(annotations(inside(trace, event_of(trace, "evaluate eval")),
+                          [](const json&) { return true; }),
+              AllOf(Each("evaluation batch"), SizeIs(16)));
+  EXPECT_THAT(operators(inside(trace, event_of(trace, "step 2"))), Contains("aten::addmm"));
 }
 
 TEST_F(ProfilerHookTest, AFileForEachCycle) {

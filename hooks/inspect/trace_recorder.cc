@@ -98,6 +98,15 @@ class TraceRecorder::Session {
     open_.pop_back();
   }
 
+  void pause() {
+    if (std::exchange(is_paused_, true)) return;
+    at::enableRecordFunction(false);
+  }
+
+  void resume() {
+    if (std::exchange(is_paused_, false)) at::enableRecordFunction(true);
+  }
+
   absl::StatusOr<std::vector<TraceEvent>> finish() {
     return catch_exceptions("LibTorch's profiler",
                             [this]() -> absl::StatusOr<std::vector<TraceEvent>> {
@@ -114,6 +123,7 @@ class TraceRecorder::Session {
 
   absl::StatusOr<std::unique_ptr<torch::autograd::profiler::ProfilerResult>> stop() {
     while (!open_.empty()) close("");
+    resume();
     is_running_ = false;
     watching = nullptr;
     at::removeCallback(callback_);
@@ -159,6 +169,7 @@ class TraceRecorder::Session {
   at::CallbackHandle callback_ = 0;
   bool holds_process_ = false;
   bool is_running_ = false;
+  bool is_paused_ = false;        // LibTorch calls no callback on this thread
   bool awaits_backward_ = false;  // "forward" is the annotation that began last
   std::vector<std::string> names_;
   std::vector<Open> open_;
@@ -185,6 +196,14 @@ void TraceRecorder::open_passes() {
 
 void TraceRecorder::close(absl::string_view name) {
   if (session_ != nullptr) session_->close(name);
+}
+
+void TraceRecorder::pause() {
+  if (session_ != nullptr) session_->pause();
+}
+
+void TraceRecorder::resume() {
+  if (session_ != nullptr) session_->resume();
 }
 
 absl::StatusOr<std::vector<TraceEvent>> TraceRecorder::finish() {

@@ -39,6 +39,10 @@ class TraceRecorder {
   // none is open.
   void close(absl::string_view name = "");
 
+  // From pause() to resume() operators and annotations that begin are left out.
+  void pause();
+  void resume();
+
   // Ends all open annotations and the session. Returns: the events that ended, in the order of
   // their threads and starts, an outer one before those inside it. Errors: FailedPrecondition if
   // it was called before; those of catch_exceptions().

@@ -51,6 +51,32 @@ bool is_inside(const TraceEvent& inner, const TraceEvent& outer) {
          inner.start_ns + inner.duration_ns <= outer.start_ns + outer.duration_ns;
 }
 
+TEST(TraceRecorderTest, APauseLeavesOut) {
+  const auto recorder = begin();
+  recorder->open("outer");
+  recorder->pause();
+  recorder->pause();
+  recorder->open("left out");
+  const at::Tensor left_out = torch::ones({8}).exp();
+  recorder->close();
+  recorder->resume();
+  recorder->open("inner");
+  const at::Tensor recorded = torch::ones({8}).log();
+  recorder->close();
+  recorder->close("renamed");
+  const std::vector<TraceEvent> events = finish(*recorder);
+  EXPECT_THAT(annotations(events), ElementsAre("renamed", "inner"));
+  event_of(events, "aten::log");
+  for (const TraceEvent& event : events) EXPECT_NE(event.name, "aten::exp");
+}
+
+TEST(TraceRecorderTest, ARecorderThatEndsInAPauseLeavesTheThreadAsItWas) {
+  begin()->pause();
+  const auto recorder = begin();
+  const at::Tensor recorded = torch::ones({8}).log();
+  event_of(finish(*recorder), "aten::log");
+}
+
 TEST(TraceRecorderTest, OperatorsLieInsideAnnotations) {
   const auto recorder = begin();
   recorder->open("outer");
