@@ -6,7 +6,7 @@
 #include <fstream>
 #include <string>
 
-#include "absl/time/clock.h"
+#include "base/clock.h"
 
 namespace millrace {
 namespace {
@@ -26,7 +26,7 @@ int64_t io_figure(const std::string& name) {
 
 ProcessFigures read_process_figures() {
   ProcessFigures figures;
-  figures.at = absl::Now();
+  figures.at = Clock::real().elapsed();
   rusage usage = {};
   if (getrusage(RUSAGE_SELF, &usage) == 0) {
     figures.cpu =

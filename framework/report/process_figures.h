@@ -10,7 +10,7 @@ namespace millrace {
 
 // Totals since the process began, but for resident_bytes.
 struct ProcessFigures {
-  absl::Time at;                              // when they were read
+  absl::Duration at;                          // when they were read, by Clock::elapsed()
   absl::Duration cpu = absl::ZeroDuration();  // of all threads, user and system
   int64_t resident_bytes = 0;                 // now
   int64_t major_faults = 0;
