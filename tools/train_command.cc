@@ -61,15 +61,18 @@ void log_for_the_file(absl::string_view text) {
   set_log_sink({});
 }
 
-// "4 epochs, 1000 steps"; "none" where data or a signal ends training.
+// Returns "4 epochs, 1000 steps" or "none" if only the data or a signal ends training.
 std::string limits_text(const TrainConfig& train) {
   std::vector<std::string> limits;
-  const auto add = [&](auto number, const char* unit) {
-    if (number > 0) limits.push_back(absl::StrCat(number, " ", unit, number == 1 ? "" : "s"));
+  const auto add = [&](auto number, const char* unit, const char* of = "") {
+    if (number > 0) limits.push_back(absl::StrCat(number, " ", unit, number == 1 ? "" : "s", of));
   };
   add(train.max_epochs(), "epoch");
+  add(train.max_windows(), "window");
   add(train.max_steps(), "step");
   add(train.max_seconds(), "second");
+  add(train.max_steps_per_epoch(), "step", " per epoch");
+  add(train.max_steps_per_window(), "step", " per window");
   return limits.empty() ? "none" : absl::StrJoin(limits, ", ");
 }
 
