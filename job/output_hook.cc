@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "framework/report/sink_check.h"
 #include "job/output_place.h"
 #include "proto/config_reader.h"
 
@@ -53,17 +54,31 @@ absl::Status check_content(FileSystem& files, const std::string& directory) {
   return absl::OkStatus();
 }
 
+// Checks that `directory` can be made and files in it.
+absl::Status check_directory(FileSystem& files, const std::string& output_dir,
+                             const std::string& directory) {
+  const std::string existing = nearest_existing(files, directory);
+  const absl::StatusOr<FileInfo> info = files.info(existing);
+  if (absl::IsNotFound(info.status())) return refuse(output_dir, existing, "a link to nothing");
+  RETURN_IF_ERROR(info.status());
+  if (!info->is_directory) return refuse(output_dir, existing, "no directory");
+  if (!writable(existing, /*is_directory=*/true)) {
+    return refuse(output_dir, existing, "not writable");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status check_output_directory(FileSystem& files, const RunConfig& run) {
-  const std::string& wanted = run.output_dir();
-  const std::string existing = nearest_existing(files, wanted);
-  const absl::StatusOr<FileInfo> info = files.info(existing);
-  if (absl::IsNotFound(info.status())) return refuse(wanted, existing, "a link to nothing");
-  RETURN_IF_ERROR(info.status());
-  if (!info->is_directory) return refuse(wanted, existing, "no directory");
-  if (!writable(existing, /*is_directory=*/true)) return refuse(wanted, existing, "not writable");
-  return existing == wanted ? check_content(files, wanted) : absl::OkStatus();
+  const std::string& output_dir = run.output_dir();
+  RETURN_IF_ERROR(check_directory(files, output_dir, output_dir));
+  if (!files.info(output_dir).ok()) return absl::OkStatus();
+  RETURN_IF_ERROR(check_content(files, output_dir));
+  for (const std::string& directory : sink_directories(run)) {
+    RETURN_IF_ERROR(check_directory(files, output_dir, join_path(output_dir, directory)));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status open_run_log(FileSystem& files, const RunConfig& run, int rank) {

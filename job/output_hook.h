@@ -11,8 +11,8 @@
 
 namespace millrace {
 
-// Whether a run may write to its output directory: PermissionDenied saying what is in the way.
-// Writes nothing.
+// Checks that a run may write to its output directory and to those of its sinks. Writes nothing.
+// Errors: PermissionDenied, saying what is in the way.
 absl::Status check_output_directory(FileSystem& files, const RunConfig& run);
 
 // From now on what this rank logs, and what it logged so far, also goes to

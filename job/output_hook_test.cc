@@ -203,10 +203,24 @@ TEST_F(OutputHookTest, ALinkToNothingAbove) {
                AllOf(HasSubstr(base_ + "/a is a link to nothing"), HasSubstr("--output_dir"))));
 }
 
+TEST_F(OutputHookTest, AFileInTheWayOfADirectoryOfSinks) {
+  config_.mutable_run()->add_sink()->mutable_csv()->set_directory("sinks/csv");
+  const std::string directory = base_ + "/a/b";
+  for (const std::string name : {"tensorboard", "sinks"}) {
+    std::filesystem::create_directories(directory);
+    ASSERT_OK(write_file_atomically(FileSystem::local(), directory + "/" + name, "mine"));
+    EXPECT_THAT(check_output_directory(FileSystem::local(), config_.run()),
+                StatusIs(absl::StatusCode::kPermissionDenied,
+                         HasSubstr(directory + "/" + name + " is no directory")));
+    std::filesystem::remove(directory + "/" + name);
+    EXPECT_OK(check_output_directory(FileSystem::local(), config_.run()));
+  }
+}
+
 TEST_F(OutputHookTest, WhatMayNotBeWritten) {
   namespace fs = std::filesystem;
   const std::string directory = base_ + "/a/b";
-  for (const std::string name : {"", "/logs", "/metrics", "/checkpoints"}) {
+  for (const std::string name : {"", "/logs", "/metrics", "/checkpoints", "/tensorboard"}) {
     fs::create_directories(directory + name);
     fs::permissions(directory + name, fs::perms(0555));
     absl::Status status;

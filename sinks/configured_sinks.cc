@@ -1,6 +1,5 @@
 #include "sinks/configured_sinks.h"
 
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -105,9 +104,7 @@ absl::StatusOr<std::vector<NamedSink>> make_sinks(const JobConfig& config, FileS
     ASSIGN_OR_RETURN(NamedSink sink, factory.make(configs[i]), absl::StrCat("run.sink[", i, "]"));
     sinks.push_back(std::move(sink));
   }
-  const bool has_tensorboard = std::any_of(configs.begin(), configs.end(),
-                                           [](const auto& sink) { return sink.has_tensorboard(); });
-  if (rank == 0 && config.run().report().tensorboard() && !has_tensorboard) {
+  if (rank == 0 && has_default_tensorboard(config.run())) {
     sinks.push_back(factory.tensorboard(TensorBoardSinkConfig::default_instance(), false));
   }
   return sinks;

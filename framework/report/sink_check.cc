@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -162,6 +163,25 @@ absl::Status check_sinks(const RunConfig& run) {
   }
   errors.add(check_sink_ports(run, 1));
   return errors.status();
+}
+
+bool has_default_tensorboard(const RunConfig& run) {
+  const auto& sinks = run.sink();
+  return run.report().tensorboard() &&
+         std::none_of(sinks.begin(), sinks.end(),
+                      [](const SinkConfig& sink) { return sink.has_tensorboard(); });
+}
+
+std::vector<std::string> sink_directories(const RunConfig& run) {
+  std::vector<std::string> directories;
+  for (const SinkConfig& sink : run.sink()) {
+    const std::string directory = directory_of(sink);
+    if (!directory.empty()) directories.push_back(directory);
+  }
+  if (has_default_tensorboard(run)) {
+    directories.push_back(TensorBoardSinkConfig::default_instance().directory());
+  }
+  return directories;
 }
 
 absl::Status check_sink_ports(const RunConfig& run, int ranks) {

@@ -2,6 +2,9 @@
 #ifndef MILLRACE_FRAMEWORK_REPORT_SINK_CHECK_H_
 #define MILLRACE_FRAMEWORK_REPORT_SINK_CHECK_H_
 
+#include <string>
+#include <vector>
+
 #include "absl/status/status.h"
 #include "proto/config.pb.h"
 
@@ -15,6 +18,13 @@ absl::Status check_sinks(const RunConfig& run);
 // machine. Errors: InvalidArgument if a port is above 65535 or two sinks need one port of one
 // address.
 absl::Status check_sink_ports(const RunConfig& run, int ranks);
+
+// Returns true if rank 0 has a TensorBoard sink that run.sink does not list.
+bool has_default_tensorboard(const RunConfig& run);
+
+// Returns the directories, relative to run.output_dir, that built-in sinks write to, also the one
+// that run.sink does not list.
+std::vector<std::string> sink_directories(const RunConfig& run);
 
 }  // namespace millrace
 

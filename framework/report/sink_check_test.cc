@@ -8,7 +8,9 @@
 namespace millrace {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 absl::Status check(const std::string& sinks) {
   JobConfig config;
@@ -102,6 +104,20 @@ TEST(SinkCheckTest, EachRankHasAPort) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("run.sink[0].prometheus: port is 65535, so that 2 ranks need "
                                  "ports 65535 to 65536; it must be at most 65534")));
+}
+
+TEST(SinkCheckTest, DirectoriesOfSinks) {
+  const auto directories = [](const std::string& text) {
+    JobConfig config;
+    EXPECT_OK(parse_text("run {" + text + "}", "the test", &config));
+    return sink_directories(config.run());
+  };
+  EXPECT_THAT(directories(""), ElementsAre("tensorboard"));
+  EXPECT_THAT(directories("report { tensorboard: false }"), IsEmpty());
+  EXPECT_THAT(directories("sink { csv {} } sink { prometheus {} }"),
+              ElementsAre("metrics", "tensorboard"));
+  EXPECT_THAT(directories("sink { tensorboard { directory: 'a/b' } ranks: ALL }"),
+              ElementsAre("a/b"));
 }
 
 TEST(SinkCheckTest, NoPortIsThatOfTwoSinks) {
