@@ -1,15 +1,13 @@
 #include "metrics/threshold/accuracy.h"
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 
-#include "base/status_matchers.h"
 #include "metrics/metric_conformance.h"
-#include "proto/metric_options.pb.h"
 
 namespace millrace {
 namespace {
-
-using ::testing::HasSubstr;
 
 double compute(const MetricExamples& examples, float threshold = 0.5f) {
   AccuracyMetric metric(threshold);
@@ -30,20 +28,6 @@ TEST(AccuracyTest, ByHand) {
 TEST(AccuracyTest, OneClassIsDefined) {
   EXPECT_EQ(compute({{0.9f, 0.8f}, {1, 1}, {}}), 1);
   EXPECT_EQ(compute({{0.9f, 0.8f}, {0, 0}, {}}), 0);
-}
-
-TEST(AccuracyTest, TheThresholdIsAnOption) {
-  CustomConfig config;
-  EXPECT_OK(AccuracyMetric::create(config));
-  config.MutableExtension(accuracy)->set_threshold(-1);
-  EXPECT_THAT(AccuracyMetric::create(config),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("threshold is -1; it must be from 0 to 1")));
-  config.MutableExtension(accuracy)->set_threshold(0.4f);
-  ASSERT_OK_AND_ASSIGN(std::unique_ptr<Metric> metric, AccuracyMetric::create(config));
-  metric->update(kExamples.all());
-  EXPECT_DOUBLE_EQ(metric->compute(), compute(kExamples, 0.4f));
-  EXPECT_NE(metric->compute(), compute(kExamples));
 }
 
 [[maybe_unused]] const bool kAccuracy =

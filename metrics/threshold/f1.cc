@@ -1,23 +1,19 @@
 #include "metrics/threshold/f1.h"
 
-#include "base/status_macros.h"
 #include "metrics/metric_registry.h"
 #include "proto/metric_options.pb.h"
 
 namespace millrace {
 namespace {
 
-MILLRACE_REGISTER_METRIC(f1, "harmonic mean of precision and recall", &F1Metric::create,
-                         {.direction = MetricDirection::kHigherIsBetter,
-                          .needs_probabilities = true});
+MILLRACE_REGISTER_METRIC(
+    f1, "harmonic mean of precision and recall",
+    [](const CustomConfig& config) {
+      return create_threshold_metric<F1Metric>(config.GetExtension(f1));
+    },
+    threshold_traits());
 
 }  // namespace
-
-absl::StatusOr<std::unique_ptr<Metric>> F1Metric::create(const CustomConfig& config) {
-  const float threshold = config.GetExtension(f1).threshold();
-  RETURN_IF_ERROR(check_threshold(threshold));
-  return std::make_unique<F1Metric>(threshold);
-}
 
 double F1Metric::compute() const {
   const double found = 2 * counts().true_positives;

@@ -2,9 +2,6 @@
 #ifndef MILLRACE_METRICS_THRESHOLD_F1_H_
 #define MILLRACE_METRICS_THRESHOLD_F1_H_
 
-#include <memory>
-
-#include "absl/status/statusor.h"
 #include "metrics/threshold/threshold_metric.h"
 
 namespace millrace {
@@ -14,8 +11,6 @@ namespace millrace {
 // decision.
 class F1Metric : public ThresholdMetric {
  public:
-  // Reads [millrace.f1]. Errors: InvalidArgument.
-  static absl::StatusOr<std::unique_ptr<Metric>> create(const CustomConfig& config);
   using ThresholdMetric::ThresholdMetric;
 
   absl::string_view name() const override { return "f1"; }

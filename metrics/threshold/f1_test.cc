@@ -1,15 +1,13 @@
 #include "metrics/threshold/f1.h"
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 
-#include "base/status_matchers.h"
 #include "metrics/metric_conformance.h"
-#include "proto/metric_options.pb.h"
 
 namespace millrace {
 namespace {
-
-using ::testing::HasSubstr;
 
 double compute(const MetricExamples& examples, float threshold = 0.5f) {
   F1Metric metric(threshold);
@@ -31,20 +29,6 @@ TEST(F1Test, UndefinedWithoutPositivesAndPositiveDecisions) {
   EXPECT_TRUE(std::isnan(compute({{0.1f, 0.2f}, {0, 0}, {}})));
   EXPECT_EQ(compute({{0.9f, 0.2f}, {0, 0}, {}}), 0);
   EXPECT_EQ(compute({{0.1f, 0.2f}, {1, 0}, {}}), 0);
-}
-
-TEST(F1Test, TheThresholdIsAnOption) {
-  CustomConfig config;
-  EXPECT_OK(F1Metric::create(config));
-  config.MutableExtension(f1)->set_threshold(-1);
-  EXPECT_THAT(F1Metric::create(config),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("threshold is -1; it must be from 0 to 1")));
-  config.MutableExtension(f1)->set_threshold(0.4f);
-  ASSERT_OK_AND_ASSIGN(std::unique_ptr<Metric> metric, F1Metric::create(config));
-  metric->update(kExamples.all());
-  EXPECT_DOUBLE_EQ(metric->compute(), compute(kExamples, 0.4f));
-  EXPECT_NE(metric->compute(), compute(kExamples));
 }
 
 [[maybe_unused]] const bool kF1 =

@@ -2,9 +2,6 @@
 #ifndef MILLRACE_METRICS_THRESHOLD_PRECISION_H_
 #define MILLRACE_METRICS_THRESHOLD_PRECISION_H_
 
-#include <memory>
-
-#include "absl/status/statusor.h"
 #include "metrics/threshold/threshold_metric.h"
 
 namespace millrace {
@@ -13,8 +10,6 @@ namespace millrace {
 // predicted positive.
 class PrecisionMetric : public ThresholdMetric {
  public:
-  // Reads [millrace.precision]. Errors: InvalidArgument.
-  static absl::StatusOr<std::unique_ptr<Metric>> create(const CustomConfig& config);
   using ThresholdMetric::ThresholdMetric;
 
   absl::string_view name() const override { return "precision"; }

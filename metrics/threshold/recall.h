@@ -2,9 +2,6 @@
 #ifndef MILLRACE_METRICS_THRESHOLD_RECALL_H_
 #define MILLRACE_METRICS_THRESHOLD_RECALL_H_
 
-#include <memory>
-
-#include "absl/status/statusor.h"
 #include "metrics/threshold/threshold_metric.h"
 
 namespace millrace {
@@ -12,8 +9,6 @@ namespace millrace {
 // TP / (TP + FN), by weight. See ThresholdMetric for decisions. Undefined without positives.
 class RecallMetric : public ThresholdMetric {
  public:
-  // Reads [millrace.recall]. Errors: InvalidArgument.
-  static absl::StatusOr<std::unique_ptr<Metric>> create(const CustomConfig& config);
   using ThresholdMetric::ThresholdMetric;
 
   absl::string_view name() const override { return "recall"; }

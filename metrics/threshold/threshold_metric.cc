@@ -21,6 +21,10 @@ absl::Status check_threshold(float threshold) {
       absl::StrCat("threshold is ", threshold, "; it must be from 0 to 1"));
 }
 
+MetricTraits threshold_traits() {
+  return {.direction = MetricDirection::kHigherIsBetter, .needs_probabilities = true};
+}
+
 void ThresholdMetric::update(const MetricInput& input) {
   for (size_t i = 0; i < input.predictions.size(); ++i) {
     const double weight = input.weight(i);

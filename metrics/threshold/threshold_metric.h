@@ -2,10 +2,15 @@
 #ifndef MILLRACE_METRICS_THRESHOLD_THRESHOLD_METRIC_H_
 #define MILLRACE_METRICS_THRESHOLD_THRESHOLD_METRIC_H_
 
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/status_macros.h"
 #include "metrics/metric.h"
+#include "metrics/metric_registry.h"
+#include "proto/metric_options.pb.h"
 
 namespace millrace {
 
@@ -52,6 +57,18 @@ class ThresholdMetric : public Metric {
   const float threshold_;
   ConfusionMatrix counts_;
 };
+
+// Returns the traits of a metric of decisions.
+MetricTraits threshold_traits();
+
+// Returns a new metric with the threshold of `options`, by default 0.5. Errors: those of
+// check_threshold().
+template <typename ThresholdMetricType>
+absl::StatusOr<std::unique_ptr<Metric>> create_threshold_metric(
+    const ThresholdMetricConfig& options) {
+  RETURN_IF_ERROR(check_threshold(options.threshold()));
+  return std::make_unique<ThresholdMetricType>(options.threshold());
+}
 
 }  // namespace millrace
 

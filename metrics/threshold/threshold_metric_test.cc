@@ -2,9 +2,12 @@
 
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <string>
 
 #include "base/status_matchers.h"
 #include "metrics/metric_conformance.h"
+#include "proto/metric_options.pb.h"
 
 namespace millrace {
 namespace {
@@ -75,6 +78,42 @@ TEST(ThresholdMetricTest, Thresholds) {
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("it must be from 0 to 1")));
   }
 }
+
+// A registered metric, its option, and its values over the examples of the test.
+struct OptionCase {
+  std::string name;
+  decltype(&accuracy) option;
+  double at_default;     // 2 true positives, 1 false positive, 1 false negative, 3 true negatives
+  double at_two_fifths;  // 3 true positives, 1 false positive, 3 true negatives
+};
+
+class ThresholdOptionTest : public testing::TestWithParam<OptionCase> {};
+
+TEST_P(ThresholdOptionTest, IsRead) {
+  const auto& [name, option, at_default, at_two_fifths] = GetParam();
+  const MetricExamples examples = {
+      {0.9f, 0.6f, 0.7f, 0.4f, 0.1f, 0.2f, 0.3f}, {1, 1, 0, 1, 0, 0, 0}, {}};
+  CustomConfig config;
+  config.set_name(name);
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<Metric> metric, create_metric(name, {config}));
+  metric->update(examples.all());
+  EXPECT_DOUBLE_EQ(metric->compute(), at_default);
+  config.MutableExtension(*option)->set_threshold(0.4f);
+  ASSERT_OK_AND_ASSIGN(metric, create_metric(name, {config}));
+  metric->update(examples.all());
+  EXPECT_DOUBLE_EQ(metric->compute(), at_two_fifths);
+  config.MutableExtension(*option)->set_threshold(-1);
+  EXPECT_THAT(create_metric(name, {config}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("threshold is -1; it must be from 0 to 1")));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ThresholdOptionTest,
+                         testing::Values(OptionCase{"accuracy", &accuracy, 5.0 / 7, 6.0 / 7},
+                                         OptionCase{"f1", &f1, 2.0 / 3, 6.0 / 7},
+                                         OptionCase{"precision", &precision, 2.0 / 3, 3.0 / 4},
+                                         OptionCase{"recall", &recall, 2.0 / 3, 1}),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace millrace
