@@ -4,7 +4,15 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "metrics/metric_registry.h"
+
 namespace millrace {
+namespace {
+
+MILLRACE_REGISTER_METRIC(auc, "area under the ROC curve", &create_plain_metric<AucMetric>,
+                         {.direction = MetricDirection::kHigherIsBetter, .keeps_examples = true});
+
+}  // namespace
 
 double AucMetric::compute_sorted(absl::Span<const ScoredExample> sorted) const {
   ClassWeights sums;

@@ -2,9 +2,16 @@
 
 #include <limits>
 
+#include "metrics/metric_registry.h"
 #include "metrics/saved_metric.h"
 
 namespace millrace {
+namespace {
+
+MILLRACE_REGISTER_METRIC(calibration, "mean prediction over mean label",
+                         &create_plain_metric<CalibrationMetric>, {.needs_probabilities = true});
+
+}  // namespace
 
 void CalibrationMetric::update(const MetricInput& input) {
   for (size_t i = 0; i < input.predictions.size(); ++i) {

@@ -4,9 +4,17 @@
 #include <cmath>
 #include <limits>
 
+#include "metrics/metric_registry.h"
 #include "metrics/saved_metric.h"
 
 namespace millrace {
+namespace {
+
+MILLRACE_REGISTER_METRIC(logloss, "mean binary cross entropy", &create_plain_metric<LogLossMetric>,
+                         {.direction = MetricDirection::kLowerIsBetter,
+                          .needs_probabilities = true});
+
+}  // namespace
 
 double log_loss(double prediction, double label) {
   const double p = std::clamp(prediction, kLogLossEpsilon, 1 - kLogLossEpsilon);

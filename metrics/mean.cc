@@ -2,9 +2,15 @@
 
 #include <limits>
 
+#include "metrics/metric_registry.h"
 #include "metrics/saved_metric.h"
 
 namespace millrace {
+namespace {
+
+MILLRACE_REGISTER_METRIC(mean, "mean prediction", &create_plain_metric<MeanMetric>);
+
+}  // namespace
 
 void MeanMetric::update(const MetricInput& input) {
   for (size_t i = 0; i < input.predictions.size(); ++i) {

@@ -4,12 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "metrics/auc.h"
-#include "metrics/calibration.h"
-#include "metrics/logloss.h"
-#include "metrics/mean.h"
-#include "metrics/ne.h"
-
 namespace millrace {
 namespace {
 
@@ -19,24 +13,6 @@ Traits& traits() {
   static auto* const traits = new Traits;
   return *traits;
 }
-
-template <typename T>
-absl::StatusOr<std::unique_ptr<Metric>> make(const CustomConfig&) {
-  return std::make_unique<T>();
-}
-
-constexpr MetricTraits kLoss = {MetricDirection::kLowerIsBetter, /*needs_probabilities=*/true};
-
-[[maybe_unused]] const bool kBuiltIn[] = {
-    register_metric("auc", "area under the ROC curve", &make<AucMetric>,
-                    {.direction = MetricDirection::kHigherIsBetter, .keeps_examples = true}),
-    register_metric("calibration", "mean prediction over mean label", &make<CalibrationMetric>,
-                    {MetricDirection::kNone, /*needs_probabilities=*/true}),
-    register_metric("logloss", "mean binary cross entropy", &make<LogLossMetric>, kLoss),
-    register_metric("mean", "mean prediction", &make<MeanMetric>),
-    register_metric("ne", "log loss over that of the mean label", &make<NormalizedEntropyMetric>,
-                    kLoss),
-};
 
 }  // namespace
 

@@ -44,7 +44,7 @@ struct MetricTraits {
 using MetricFactory =
     std::function<absl::StatusOr<std::unique_ptr<Metric>>(const CustomConfig& config)>;
 
-// Returns the registry, which has the built-in metrics, too.
+// Returns the registry. It has the metrics of all linked libraries.
 PartRegistry<MetricFactory>& metric_registry();
 
 // Returns the name that a metric is registered under: for "BASE@10" "BASE_at" if there is such a
@@ -59,11 +59,18 @@ bool register_metric(absl::string_view name, absl::string_view description, Metr
                      MetricTraits traits = {},
                      std::source_location place = std::source_location::current());
 
+// Returns a new metric without options. See MILLRACE_REGISTER_METRIC.
+template <typename MetricType>
+absl::StatusOr<std::unique_ptr<Metric>> create_plain_metric(const CustomConfig&) {
+  return std::make_unique<MetricType>();
+}
+
 }  // namespace millrace
 
 // At namespace scope in a .cc whose cc_library says `alwayslink = True`:
 //   MILLRACE_REGISTER_METRIC(hit_share, "share of positives found", &HitShareMetric::create,
 //                            {.direction = MetricDirection::kLowerIsBetter});
+// A metric without options has &create_plain_metric<HitShareMetric> in place of create().
 #define MILLRACE_REGISTER_METRIC(name, description, ...)         \
   [[maybe_unused]] static const bool millrace_metric_##name##_ = \
       ::millrace::register_metric(#name, (description), __VA_ARGS__)

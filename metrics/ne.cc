@@ -4,9 +4,18 @@
 #include <limits>
 
 #include "metrics/logloss.h"
+#include "metrics/metric_registry.h"
 #include "metrics/saved_metric.h"
 
 namespace millrace {
+namespace {
+
+MILLRACE_REGISTER_METRIC(ne, "log loss over that of the mean label",
+                         &create_plain_metric<NormalizedEntropyMetric>,
+                         {.direction = MetricDirection::kLowerIsBetter,
+                          .needs_probabilities = true});
+
+}  // namespace
 
 void NormalizedEntropyMetric::update(const MetricInput& input) {
   for (size_t i = 0; i < input.predictions.size(); ++i) {

@@ -8,9 +8,7 @@ namespace millrace {
 namespace {
 
 MILLRACE_REGISTER_METRIC(pr_auc, "average precision, the area under the precision-recall curve",
-                         [](const CustomConfig&) -> absl::StatusOr<std::unique_ptr<Metric>> {
-                           return std::make_unique<PrAucMetric>();
-                         },
+                         &create_plain_metric<PrAucMetric>,
                          {.direction = MetricDirection::kHigherIsBetter, .keeps_examples = true});
 
 }  // namespace

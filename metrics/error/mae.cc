@@ -7,10 +7,7 @@
 namespace millrace {
 namespace {
 
-MILLRACE_REGISTER_METRIC(mae, "mean absolute error",
-                         [](const CustomConfig&) -> absl::StatusOr<std::unique_ptr<Metric>> {
-                           return std::make_unique<MaeMetric>();
-                         },
+MILLRACE_REGISTER_METRIC(mae, "mean absolute error", &create_plain_metric<MaeMetric>,
                          {.direction = MetricDirection::kLowerIsBetter});
 
 }  // namespace

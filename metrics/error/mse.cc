@@ -5,10 +5,7 @@
 namespace millrace {
 namespace {
 
-MILLRACE_REGISTER_METRIC(mse, "mean squared error",
-                         [](const CustomConfig&) -> absl::StatusOr<std::unique_ptr<Metric>> {
-                           return std::make_unique<MseMetric>();
-                         },
+MILLRACE_REGISTER_METRIC(mse, "mean squared error", &create_plain_metric<MseMetric>,
                          {.direction = MetricDirection::kLowerIsBetter});
 
 }  // namespace

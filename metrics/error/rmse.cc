@@ -7,10 +7,7 @@
 namespace millrace {
 namespace {
 
-MILLRACE_REGISTER_METRIC(rmse, "root of the mean squared error",
-                         [](const CustomConfig&) -> absl::StatusOr<std::unique_ptr<Metric>> {
-                           return std::make_unique<RmseMetric>();
-                         },
+MILLRACE_REGISTER_METRIC(rmse, "root of the mean squared error", &create_plain_metric<RmseMetric>,
                          {.direction = MetricDirection::kLowerIsBetter});
 
 }  // namespace
