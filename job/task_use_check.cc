@@ -12,7 +12,7 @@
 #include "losses/loss.h"
 #include "losses/loss_factory.h"
 #include "metrics/metric.h"
-#include "metrics/metric_predictions.h"
+#include "metrics/metric_registry.h"
 #include "proto/field_check.h"
 
 namespace millrace {
@@ -54,7 +54,7 @@ absl::Status check_model(const TrainConfig& train) {
 std::vector<std::string> choose(const std::vector<std::string>& metrics, bool of_probabilities) {
   std::vector<std::string> chosen;
   for (const std::string& metric : metrics) {
-    if (needs_probabilities(metric) == of_probabilities) chosen.push_back(metric);
+    if (traits_of_metric(metric).needs_probabilities == of_probabilities) chosen.push_back(metric);
   }
   return chosen;
 }

@@ -61,6 +61,15 @@ TEST(MetricTest, MetricsOfGroups) {
   }
 }
 
+TEST(MetricTest, MetricsOfProbabilities) {
+  const std::set<std::string> of_probabilities = {
+      "accuracy", "auc_buckets", "calibration", "calibration_error", "f1", "logloss",
+      "ne",       "precision",   "recall"};
+  for (const std::string& name : metric_names()) {
+    EXPECT_EQ(traits_of_metric(name).needs_probabilities, of_probabilities.count(name) > 0) << name;
+  }
+}
+
 // What a metric keeps decides over which spans it can be computed.
 TEST(MetricTest, MetricsThatKeepExamplesSaySo) {
   for (const std::string& name : metric_names()) {
