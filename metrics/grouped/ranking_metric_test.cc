@@ -3,15 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <map>
 #include <memory>
 #include <numeric>
 
 #include "base/random/philox.h"
 #include "base/status_matchers.h"
 #include "metrics/metric_conformance.h"
-#include "proto/metric_options.pb.h"
 
 namespace millrace {
 namespace {
@@ -23,41 +20,6 @@ double compute(const std::string& name, const MetricExamples& examples) {
   const std::unique_ptr<Metric> metric = *create_metric(name);
   metric->update(examples.all());
   return metric->compute();
-}
-
-// Group 1 in the order of predictions: labels 0, 1, 0, 1. Group 2: 1, 0. Group 3 has no relevant
-// example.
-const MetricExamples kExamples = {
-    {0.1f, 0.9f, 0.8f, 0.3f, 0.2f, 0.7f, 0.6f},
-    {0, 0, 1, 0, 0, 1, 1},
-    {},
-    {3, 1, 1, 1, 2, 2, 1},
-};
-// Group 1: predictions 0.9 (0), 0.8 (1), 0.6 (1), 0.3 (0). Group 2: 0.7 (1), 0.2 (0).
-
-TEST(RankingMetricTest, ByHand) {
-  const double second = 1 / std::log2(3), third = 1 / std::log2(4);
-  EXPECT_DOUBLE_EQ(compute("recall@2", kExamples), (0.5 + 1) / 2);
-  EXPECT_DOUBLE_EQ(compute("hit_rate@1", kExamples), 0.5);
-  EXPECT_DOUBLE_EQ(compute("hit_rate@2", kExamples), 1);
-  EXPECT_DOUBLE_EQ(compute("mrr", kExamples), (0.5 + 1) / 2);
-  EXPECT_DOUBLE_EQ(compute("mrr@1", kExamples), 0.5);
-  EXPECT_DOUBLE_EQ(compute("map@4", kExamples), ((0.5 + 2.0 / 3) / 2 + 1) / 2);
-  EXPECT_DOUBLE_EQ(compute("map@2", kExamples), (0.5 / 2 + 1) / 2);
-  EXPECT_DOUBLE_EQ(compute("ndcg@4", kExamples), ((second + third) / (1 + second) + 1) / 2);
-}
-
-TEST(RankingMetricTest, GradedLabels) {
-  const MetricExamples examples = {{0.9f, 0.8f, 0.1f}, {1, 3, 0}, {}, {1, 1, 1}};
-  const double second = 1 / std::log2(3);
-  EXPECT_DOUBLE_EQ(compute("ndcg@2", examples), (1 + 3 * second) / (3 + second));
-  CustomConfig config;
-  config.set_name("ndcg_at");
-  config.MutableExtension(ndcg_at)->set_gain(NdcgAtConfig::EXPONENTIAL);
-  ASSERT_OK_AND_ASSIGN(const auto metric, create_metric("ndcg@2", {config}));
-  metric->update(examples.all());
-  EXPECT_DOUBLE_EQ(metric->compute(), (1 + 7 * second) / (7 + second));
-  EXPECT_TRUE(std::isnan(compute("ndcg@2", {{0.9f, 0.8f}, {1, -1}, {}, {1, 1}})));
 }
 
 // The mean over all orders of the examples, each made distinct by its place in the order.
