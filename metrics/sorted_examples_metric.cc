@@ -6,8 +6,16 @@ namespace millrace {
 
 double SortedExamplesMetric::compute() const {
   if (has_not_a_number()) return std::numeric_limits<double>::quiet_NaN();
-  sort_examples(&examples());
+  if (sorted_ != examples().size()) {
+    sort_examples(&examples());
+    sorted_ = examples().size();
+  }
   return compute_sorted(examples());
+}
+
+void SortedExamplesMetric::reset() {
+  KeptExamplesMetric::reset();
+  sorted_ = 0;
 }
 
 bool SortedExamplesMetric::keep(const MetricInput& input, std::vector<ScoredExample>* kept) const {
