@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/lines/json_line.h"
 #include "base/status_macros.h"
 
 namespace millrace {
@@ -32,11 +33,6 @@ bool is_beyond(absl::string_view line, int64_t step) {
   const Json json = Json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
   const bool whole = json.is_object() && json.contains("step") && json["step"].is_number_integer();
   return !whole || json["step"].get<int64_t>() > step;
-}
-
-// nlohmann writes infinities and not-a-number as null.
-std::string to_line(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace
@@ -89,7 +85,7 @@ absl::Status MetricReportHook::after_report(HookContext& context, const Report& 
          {{"ids", ranks.ids_bytes}, {"rows", ranks.rows_bytes}, {"sums", ranks.sums_bytes}}},
         {"owner_imbalance", ranks.owner_imbalance}};
   }
-  return train_.append(to_line(json));
+  return train_.append(json_line(json));
 }
 
 absl::Status MetricReportHook::after_evaluate(HookContext& context,
@@ -101,7 +97,7 @@ absl::Status MetricReportHook::after_evaluate(HookContext& context,
   json["evaluation_seconds"] = absl::ToDoubleSeconds(result.elapsed);
   add_values(result.metrics, json["metrics"] = Json::object());
   add_values(result.values, json["values"] = Json::object());
-  return eval_.append(to_line(json));
+  return eval_.append(json_line(json));
 }
 
 // A directory that was removed is there again with the checkpoint.

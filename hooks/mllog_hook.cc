@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "base/lines/json_line.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "proto/field_check.h"
@@ -95,7 +96,7 @@ class MllogHook::Line {
                        {"key", key_},
                        {"value", value_},
                        {"metadata", metadata_}};
-    return ":::MLLOG " + json.dump(-1, ' ', false, Json::error_handler_t::replace);
+    return ":::MLLOG " + json_line(json);
   }
 
  private:

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/lines/json_line.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 
@@ -25,7 +26,7 @@ std::string to_line(const WindowIoState::Finished& window) {
   Json json{{"window", window.index()}, {"name", window.name()}, {"step", window.step()}};
   json["files"] = std::vector<std::string>(window.file().begin(), window.file().end());
   if (!window.damage().empty()) json["damage"] = window.damage();
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_line(json) + "\n";
 }
 
 // What of a path is kept when it is moved.

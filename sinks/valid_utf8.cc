@@ -2,13 +2,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/lines/json_line.h"
+
 namespace millrace {
 
 std::string valid_utf8(absl::string_view text) {
-  using Json = nlohmann::json;
-  const std::string quoted =
-      Json(std::string(text)).dump(-1, ' ', false, Json::error_handler_t::replace);
-  return Json::parse(quoted).get<std::string>();
+  return nlohmann::json::parse(json_line(std::string(text))).get<std::string>();
 }
 
 }  // namespace millrace

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/time/time.h"
+#include "base/lines/json_line.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 
@@ -26,7 +27,7 @@ std::string to_line(const LoopEvent& event, absl::Time time) {
                {"scope", event.scope == Scope::kCommon ? "common" : "this_rank"},
                {"detail", event.detail}};
   if (event.kind == LoopEvent::kStarted) json["world_size"] = event.world_size;
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_line(json) + "\n";
 }
 
 // Whether a process that was killed left the last line of the file without its end.

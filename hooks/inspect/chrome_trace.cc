@@ -1,12 +1,12 @@
 #include "hooks/inspect/chrome_trace.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/lines/json_line.h"
 #include "base/status_macros.h"
 
 namespace millrace {
@@ -14,10 +14,6 @@ namespace {
 
 constexpr int64_t kBaseUnitNs = int64_t{30} * 24 * 3600 * 1'000'000'000;
 constexpr size_t kPieceBytes = 1 << 20;  // that are appended at once
-
-std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 // A duration in nanoseconds as microseconds, without rounding.
 std::string microseconds(int64_t ns) { return absl::StrFormat("%d.%03d", ns / 1000, ns % 1000); }
@@ -31,7 +27,7 @@ std::string metadata(int rank, absl::string_view tid, absl::string_view name,
 std::string line(int rank, int64_t base_ns, const TraceEvent& event) {
   return absl::StrCat(
       "{\"ph\":\"X\",\"cat\":\"", event.is_annotation ? "user_annotation" : "cpu_op",
-      "\",\"name\":", quoted(event.name), ",\"pid\":", rank, ",\"tid\":", event.thread,
+      "\",\"name\":", json_line(event.name), ",\"pid\":", rank, ",\"tid\":", event.thread,
       ",\"ts\":", microseconds(event.start_ns - base_ns),
       ",\"dur\":", microseconds(event.duration_ns),
       event.shapes.empty() ? "" : absl::StrCat(",\"args\":{\"Input Dims\":", event.shapes, "}"),
