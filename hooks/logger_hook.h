@@ -88,8 +88,8 @@ class LoggerHook : public Hook {
   bool stale_ = false;  // whether the line lacks something of latest_ or report_line_
   Progress latest_;
   Progress started_at_;
-  Progress epoch_began_;     // where the epoch that goes on did
-  Progress epoch_ended_;     // where the last whole one of this run did
+  Progress epoch_began_;     // at the begin of the epoch that is not finished
+  Progress epoch_ended_;     // at the end of the last whole epoch of this run
   int64_t epoch_steps_ = 0;  // its length; 0: there was none yet
   Mutex mutex_;              // log lines come from any thread; also serialises `out_`
   ConsoleLine line_ ABSL_GUARDED_BY(mutex_);   // the progress line

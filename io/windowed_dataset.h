@@ -46,7 +46,7 @@ class WindowedDataset : public Dataset {
   virtual absl::StatusOr<WindowState> next_window() = 0;
 
   // The open window once more, from its begin, for evaluating before anything of it is trained on.
-  // Null if it has no examples, was given before or is gone on with; that is the same on all ranks.
+  // Null if it has no examples, was given before, or is continued; that is the same on all ranks.
   virtual absl::StatusOr<std::unique_ptr<Dataset>> open_window_again() {
     return std::unique_ptr<Dataset>();
   }

@@ -23,8 +23,8 @@ struct CutoffName {
 // Returns the parts of "BASE" or "BASE@CUTOFF". Borrows `name`.
 CutoffName split_cutoff(absl::string_view name);
 
-// Checks the cutoff of `name`, a metric that takes cutoffs so. Errors: InvalidArgument saying what
-// to write.
+// Checks that `name`, "BASE" or "BASE@CUTOFF", has a cutoff where `cutoff` requires one, and none
+// where it allows none. Errors: InvalidArgument, saying what to write.
 absl::Status check_cutoff(absl::string_view name, MetricCutoff cutoff);
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// What was asked for in a run, and what was done about it.
+// The log of requests and decisions of a run.
 #ifndef MILLRACE_FRAMEWORK_REPORT_EVENT_LOG_H_
 #define MILLRACE_FRAMEWORK_REPORT_EVENT_LOG_H_
 
