@@ -15,6 +15,7 @@
 #include "base/lines/json_line.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "framework/report/directory_check.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
 #include "proto/monitor_name.h"
@@ -120,12 +121,12 @@ MllogHook::MllogHook(FileSystem& files, Clock& clock, const std::string& output_
 
 absl::Status MllogHook::check(const MllogConfig& config) {
   FieldErrors errors;
+  errors.add(check_file(kWhere, config.file()));
   const auto require = [&](const char* name, const std::string& value, const char* example) {
     if (value.empty()) {
       errors.add(wrong(kWhere, absl::StrCat(name, " is missing; such as \"", example, "\"")));
     }
   };
-  require("file", config.file(), "mllog.txt");
   require("benchmark", config.benchmark(), "dlrmv4");
   require("organization", config.organization(), "example.org");
   require("platform", config.platform(), "2 nodes");

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/memory_file_system_testing.h"
@@ -252,6 +253,16 @@ TEST(MllogHookCheckTest, EachMistakeHasALine) {
                 HasSubstr("accuracy is \"auc\""), HasSubstr("value[0]: \"seed\" has no value"),
                 HasSubstr("value[1]: key is missing"), HasSubstr("value[2]: key is \"run_start\""),
                 HasSubstr("value[3]: there is a value for \"seed\" before"))));
+}
+
+TEST(MllogHookCheckTest, FilesOfOthersAreRefused) {
+  for (const char* file : {"", "../x", "/tmp/x", "events.jsonl", "metrics/train.jsonl"}) {
+    EXPECT_THAT(
+        MllogHook::check(config_of(absl::StrCat(kConfig, "file: \"", file, "\""))),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("[millrace.mllog]: file is")))
+        << file;
+  }
+  EXPECT_OK(MllogHook::check(config_of(absl::StrCat(kConfig, "file: \"metrics/mllog.txt\""))));
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/file_system.h"
+#include "base/status_macros.h"
 #include "proto/field_check.h"
 
 namespace millrace {
@@ -14,20 +16,42 @@ constexpr const char* kOwn[] = {"checkpoints",  "best",          "logs",
                                 "events.jsonl", "summary.json",  "config.textproto",
                                 "lock",         "windows.jsonl", "mllog.txt"};
 
-}  // namespace
+// Names of files that Millrace writes into directories of the configuration, or into metrics.
+constexpr const char* kOwnNames[] = {"train.jsonl", "eval.jsonl", "train.csv", "eval.csv"};
 
-absl::Status check_directory(absl::string_view where, const std::string& directory) {
-  const std::vector<std::string> parts = absl::StrSplit(directory, '/');
+constexpr char kMllog[] = "mllog.txt";
+
+// `field`: "directory" or "file"; `example`: a good value of the field.
+absl::Status check_path(absl::string_view where, const char* field, const std::string& path,
+                        const char* example) {
+  const std::vector<std::string> parts = absl::StrSplit(path, '/');
   for (const std::string& part : parts) {
     if (!part.empty() && part != "." && part != "..") continue;
-    return wrong(where, absl::StrCat("directory is \"", directory,
-                                     "\"; it must be a path below output_dir, such as \"metrics\", "
-                                     "without \".\", \"..\" and double slashes"));
+    return wrong(where, absl::StrCat(field, " is \"", path,
+                                     "\"; it must be a path below output_dir, such as \"", example,
+                                     "\", without \".\", \"..\" and double slashes"));
   }
   for (const char* own : kOwn) {
     if (parts[0] != own) continue;
-    return wrong(where, absl::StrCat("directory is \"", directory, "\", but ", own,
-                                     " is Millrace's own; give another directory"));
+    return wrong(where, absl::StrCat(field, " is \"", path, "\", but ", own,
+                                     " is Millrace's own; give another ", field));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status check_directory(absl::string_view where, const std::string& directory) {
+  return check_path(where, "directory", directory, "metrics");
+}
+
+absl::Status check_file(absl::string_view where, const std::string& file) {
+  if (file == kMllog) return absl::OkStatus();
+  RETURN_IF_ERROR(check_path(where, "file", file, kMllog));
+  for (const char* own : kOwnNames) {
+    if (base_name(file) != own) continue;
+    return wrong(where, absl::StrCat("file is \"", file, "\", but ", own,
+                                     " is Millrace's own; give another file"));
   }
   return absl::OkStatus();
 }

@@ -1,4 +1,4 @@
-// Checks of directories that a configuration names.
+// Checks of directories and files that a configuration names.
 #ifndef MILLRACE_FRAMEWORK_REPORT_DIRECTORY_CHECK_H_
 #define MILLRACE_FRAMEWORK_REPORT_DIRECTORY_CHECK_H_
 
@@ -13,6 +13,11 @@ namespace millrace {
 // directory of the run. Errors: InvalidArgument, which begins with `where`, for an absolute path or
 // one with ".", ".." or double slashes, and for a path that Millrace itself writes to.
 absl::Status check_directory(absl::string_view where, const std::string& directory);
+
+// Returns OK if the hook mllog may write `file`, a path relative to the output directory of the
+// run. Errors: those of check_directory(), also for the names of files that a run writes into its
+// directories, such as train.jsonl.
+absl::Status check_file(absl::string_view where, const std::string& file);
 
 }  // namespace millrace
 

@@ -32,5 +32,26 @@ TEST(DirectoryCheckTest, OwnFilesAreRefused) {
   }
 }
 
+TEST(DirectoryCheckTest, FilesBelowTheOutputDirectory) {
+  for (const char* file : {"mllog.txt", "log", "metrics/mllog.txt", "my/logs/a.txt", "..c"}) {
+    EXPECT_OK(check_file("hook", file));
+  }
+  for (const char* file : {"", "/tmp/x", "..", "../x", "a//b", "a/./b", "a/.."}) {
+    EXPECT_THAT(check_file("[millrace.mllog]", file),
+                StatusIs(kInvalid, HasSubstr("[millrace.mllog]: file is \"")))
+        << file;
+  }
+}
+
+TEST(DirectoryCheckTest, OwnFilesAreNoFilesOfHooks) {
+  for (const char* file :
+       {"events.jsonl", "windows.jsonl", "summary.json", "lock", "checkpoints/x", "logs/rank-0.log",
+        "mllog.txt/x", "metrics/train.jsonl", "metrics/eval.jsonl", "my/csv/train.csv"}) {
+    EXPECT_THAT(check_file("hook", file),
+                StatusIs(kInvalid, HasSubstr("Millrace's own; give another file")))
+        << file;
+  }
+}
+
 }  // namespace
 }  // namespace millrace
