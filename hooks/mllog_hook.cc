@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "framework/report/directory_check.h"
+#include "metrics/metric_direction.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
 #include "proto/monitor_name.h"
@@ -258,12 +259,20 @@ absl::Status MllogHook::after_checkpoint(HookContext&, const CheckpointInfo&) {
   return absl::OkStatus();
 }
 
+bool MllogHook::target_reached() const {
+  if (!config_.has_target()) return true;
+  if (!last_accuracy_.has_value()) return false;
+  const bool lower_is_better =
+      direction_of_monitor(config_.accuracy()) == MetricDirection::kLowerIsBetter;
+  return lower_is_better ? *last_accuracy_ <= config_.target()
+                         : *last_accuracy_ >= config_.target();
+}
+
 absl::Status MllogHook::end(HookContext& context, const absl::Status& outcome) {
   if (!std::exchange(is_training_, false)) return absl::OkStatus();
-  const bool reached =
-      !config_.has_target() || (last_accuracy_.has_value() && *last_accuracy_ >= config_.target());
+  const bool succeeded = outcome.ok() && target_reached();
   absl::Status status = write(Line(Line::kEnd, "run_stop")
-                                  .add("status", outcome.ok() && reached ? "success" : "aborted")
+                                  .add("status", succeeded ? "success" : "aborted")
                                   .add("samples_count", context.progress().examples));
   status.Update(lines_.finish());
   return status;

@@ -73,6 +73,9 @@ class MllogHook : public Hook {
   // Returns whether the first line of an epoch or a window is yet to be written. A run that resumes
   // in the middle of one has it.
   bool opens(int64_t number);
+  // Returns true if the last value of eval_accuracy is as good as the target, or there is no
+  // target.
+  bool target_reached() const;
 
   Clock& clock_;
   const MllogConfig config_;

@@ -4,6 +4,7 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -144,10 +145,10 @@ class StreamRun {
     window.index = index;
     EXPECT_OK(hook_.before_window(context_, window));
   }
-  void evaluate(double value) {
+  void evaluate(double value, const std::string& metric = "logloss") {
     EvaluationResult result;
     result.set = "eval";
-    result.metrics = {{"logloss", value}};
+    result.metrics = {{metric, value}};
     EXPECT_OK(hook_.after_evaluate(context_, result));
   }
   void end(const absl::Status& outcome = absl::OkStatus()) {
@@ -209,18 +210,27 @@ TEST_F(MllogHookTest, ACheckpointWithoutTheHookBeginsALog) {
 }
 
 TEST_F(MllogHookTest, TheStatusIsThatOfTheTarget) {
-  const auto status = [&](double value, const std::string& more,
+  const auto status = [&](const std::string& metric, double value, const std::string& target,
                           const absl::Status& outcome = absl::OkStatus()) {
-    const auto hook = make(more);
-    StreamRun run(*hook, 0);
-    run.evaluate(value);
+    MllogConfig config = config_of(kConfig + target);
+    config.set_accuracy("eval/" + metric);
+    MllogHook hook(files_, Clock::real(), "out", config);
+    StreamRun run(hook, 0);
+    run.evaluate(value, metric);
     run.end(outcome);
     return line("run_stop")["metadata"]["status"].get<std::string>();
   };
-  EXPECT_EQ(status(0.5, "target: 0.5"), "success");
-  EXPECT_EQ(status(0.4, "target: 0.5"), "aborted");
-  EXPECT_EQ(status(0.4, ""), "success");
-  EXPECT_EQ(status(0.5, "", absl::InternalError("broken")), "aborted");
+  EXPECT_EQ(status("auc", 0.5, "target: 0.5"), "success");
+  EXPECT_EQ(status("auc", 0.75, "target: 0.5"), "success");
+  EXPECT_EQ(status("auc", 0.25, "target: 0.5"), "aborted");
+  EXPECT_EQ(status("logloss", 0.5, "target: 0.5"), "success");
+  EXPECT_EQ(status("buy/logloss", 0.25, "target: 0.5"), "success");
+  EXPECT_EQ(status("logloss", 0.75, "target: 0.5"), "aborted");
+  EXPECT_EQ(status("auc", NAN, "target: 0.5"), "aborted");
+  EXPECT_EQ(status("logloss", NAN, "target: 0.5"), "aborted");
+  EXPECT_EQ(status("no_direction", 0.75, "target: 0.5"), "success");
+  EXPECT_EQ(status("auc", 0.25, ""), "success");
+  EXPECT_EQ(status("auc", 0.75, "", absl::InternalError("broken")), "aborted");
 }
 
 TEST_F(MllogHookTest, AMetricThatIsNotThereIsNamed) {
