@@ -44,6 +44,7 @@ absl::Status LineFile::open() {
     bytes_ = 0;
   }
   ASSIGN_OR_RETURN(file_, continues_ ? files_.open_for_append(path_) : files_.create(path_));
+  new_file_ = true;
   opened_ = true;
   return absl::OkStatus();
 }
@@ -78,6 +79,21 @@ absl::StatusOr<std::string> LineFile::read_tail() {
   return "";
 }
 
+absl::Status LineFile::sync() {
+  if (!opened_) return absl::OkStatus();
+  const absl::Status found = files_.link_info(path_).status();
+  if (absl::IsNotFound(found)) return absl::OkStatus();
+  RETURN_IF_ERROR(found);
+  RETURN_IF_ERROR(finish_line());
+  if (const absl::Status status = file_->sync(); !status.ok()) {
+    file_.reset();
+    return status;
+  }
+  if (new_file_) RETURN_IF_ERROR(files_.sync_directory(directory_of(path_)));
+  new_file_ = false;
+  return absl::OkStatus();
+}
+
 void LineFile::check_removed() {
   if (!opened_ || !absl::IsNotFound(files_.link_info(path_).status())) return;
   file_.reset();
@@ -88,12 +104,8 @@ void LineFile::check_removed() {
 }
 
 absl::Status LineFile::finish() {
-  if (!opened_) return absl::OkStatus();
-  absl::Status status = finish_line();
-  if (file_ != nullptr) {
-    status.Update(file_->sync());
-    status.Update(file_->close());
-  }
+  absl::Status status = sync();
+  if (file_ != nullptr) status.Update(file_->close());
   file_.reset();
   opened_ = false;
   return status;

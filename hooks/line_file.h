@@ -39,9 +39,14 @@ class LineFile {
   // known.
   bool empty() const { return bytes_ <= 0; }
 
+  // Makes the lines, and the name of the file, durable. Called before a checkpoint gets bytes(), so
+  // that the lines before those of a resumed run survive a power cut. Does nothing without a line
+  // in this run, or if somebody removed the file. Errors: see FileSystem; append() and later calls
+  // may succeed.
+  absl::Status sync();
   // Begins the file anew if somebody removed it.
   void check_removed();
-  // Makes the lines durable. Nothing may follow but begin().
+  // Makes the lines durable as sync() does. Nothing may follow but begin().
   absl::Status finish();
 
   // Returns the number of bytes of the lines of this run and of those that it continues; kUnknown:
@@ -60,6 +65,7 @@ class LineFile {
   IsLater is_later_;
   int64_t bytes_ = kUnknown;
   bool opened_ = false;                 // since begin()
+  bool new_file_ = false;               // true until the directory is durable
   std::string unfinished_;              // the line at which an error occurred; not in bytes_
   std::unique_ptr<WritableFile> file_;  // null before open() and after an error
 };

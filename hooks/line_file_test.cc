@@ -1,17 +1,22 @@
 #include "hooks/line_file.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "base/fault_file_system_testing.h"
 #include "base/memory_file_system_testing.h"
+#include "base/recording_file_system_testing.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
 
 namespace millrace {
 namespace {
+
+using ::testing::ElementsAre;
 
 constexpr char kPath[] = "out/lines.txt";
 
@@ -195,6 +200,81 @@ TEST_F(LineFileTest, ACheckpointAfterATornLineHasItsLines) {
   file.begin(true);
   append(file, {"5"});
   EXPECT_EQ(text(), "1\n22\n3\n5\n");
+}
+
+TEST_F(LineFileTest, SyncMakesLinesAndTheNameDurable) {
+  using Kind = FileOperation::Kind;
+  ASSERT_OK(files_.create_directories("out"));
+  RecordingFileSystem files(files_);
+  LineFile file(files, kPath);
+  file.begin(false);
+  ASSERT_OK(file.sync());
+  EXPECT_FALSE(files_.info(kPath).ok()) << "there is no line";
+  std::vector<Kind> kinds;
+  for (const char* line : {"a", "b"}) {
+    append(file, {line});
+    ASSERT_OK(file.sync());
+  }
+  for (const FileOperation& operation : files.operations()) {
+    if (operation.kind != Kind::kMakeDirectory) kinds.push_back(operation.kind);
+  }
+  EXPECT_THAT(kinds, ElementsAre(Kind::kCreate, Kind::kWrite, Kind::kSync, Kind::kSyncDirectory,
+                                 Kind::kWrite, Kind::kSync));
+}
+
+TEST_F(LineFileTest, ALineIsFinishedBeforeASync) {
+  TearingFileSystem files(files_);
+  LineFile file(files, kPath);
+  file.begin(false);
+  files.room = 2;
+  EXPECT_THAT(file.append("abc"), StatusIs(kFull));
+  EXPECT_THAT(file.sync(), StatusIs(kFull));
+  EXPECT_EQ(file.bytes(), 0);
+  files.room = TearingFileSystem::kNoLimit;
+  ASSERT_OK(file.sync());
+  EXPECT_EQ(file.bytes(), 4);
+  EXPECT_EQ(text(), "abc\n");
+}
+
+TEST_F(LineFileTest, AnErrorOfASyncLosesNoLine) {
+  FaultFileSystem files(files_);
+  LineFile file(files, kPath);
+  file.begin(false);
+  append(file, {"a"});
+  files.fail(files.calls() + 1, 1, absl::UnavailableError("injected"));
+  EXPECT_THAT(file.sync(), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_EQ(file.bytes(), 2);
+  append(file, {"b"});
+  ASSERT_OK(file.sync());
+  ASSERT_OK(file.finish());
+  EXPECT_EQ(text(), "a\nb\n");
+}
+
+TEST_F(LineFileTest, EachErrorOfASyncIsReported) {
+  int64_t failed = 0;
+  for (bool more = true; more; ++failed) {
+    FaultFileSystem files(files_);
+    LineFile file(files, kPath);
+    file.begin(false);
+    append(file, {"a"});
+    files.fail(files.calls() + failed, 1, absl::UnavailableError("injected"));
+    const int64_t before = files.calls();
+    const absl::Status status = file.sync();
+    more = files.calls() > before + failed;
+    EXPECT_EQ(status.ok(), !more) << failed;
+    files.fail(0, 0, absl::OkStatus());
+    ASSERT_OK(file.sync());
+  }
+  EXPECT_EQ(failed, 4) << "the file is found and synced, and so is the directory";
+}
+
+TEST_F(LineFileTest, ARemovedFileIsNotSynced) {
+  LineFile file(files_, kPath);
+  file.begin(false);
+  append(file, {"a"});
+  ASSERT_OK(remove_recursively(files_, "out"));
+  ASSERT_OK(file.sync());
+  EXPECT_FALSE(files_.info("out").ok());
 }
 
 TEST_F(LineFileTest, ARunThatCannotContinueAtOnceTriesAgain) {

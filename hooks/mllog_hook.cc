@@ -256,7 +256,7 @@ absl::Status MllogHook::after_evaluate(HookContext&, const EvaluationResult& res
 
 absl::Status MllogHook::after_checkpoint(HookContext&, const CheckpointInfo&) {
   lines_.check_removed();
-  return absl::OkStatus();
+  return std::exchange(sync_, absl::OkStatus());
 }
 
 bool MllogHook::target_reached() const {
@@ -278,7 +278,9 @@ absl::Status MllogHook::end(HookContext& context, const absl::Status& outcome) {
   return status;
 }
 
+// An error of the log must not fail the checkpoint: after_checkpoint() returns it.
 absl::Status MllogHook::save_state(HookState& state) const {
+  sync_ = lines_.sync();
   if (lines_.bytes() == LineFile::kUnknown) return absl::OkStatus();
   const double accuracy = last_accuracy_.value_or(std::numeric_limits<double>::quiet_NaN());
   state = {kVersion, absl::StrFormat("%d %d %.17g", lines_.bytes(), open_, accuracy)};

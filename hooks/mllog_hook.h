@@ -81,8 +81,9 @@ class MllogHook : public Hook {
   const MllogConfig config_;
   const MonitoredMetric accuracy_;
   const absl::Time created_;
-  LineFile lines_;
-  bool is_training_ = false;  // from start() to end() of train(), on rank 0
+  mutable LineFile lines_;     // save_state() makes its lines durable
+  mutable absl::Status sync_;  // of the last save_state(), for after_checkpoint()
+  bool is_training_ = false;   // from start() to end() of train(), on rank 0
   bool in_evaluation_ = false;
   int64_t open_ = kNone;  // epoch or window whose first line was written last
   std::optional<double> last_accuracy_;

@@ -12,7 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/fault_file_system_testing.h"
 #include "base/memory_file_system_testing.h"
+#include "base/recording_file_system_testing.h"
 #include "base/status_matchers.h"
 #include "tests/conformance/hook_conformance.h"
 #include "tests/fakes/fake_hook_context.h"
@@ -181,6 +183,34 @@ TEST_F(MllogHookTest, AResumedRunContinuesTheFile) {
   run.end();
   before.insert(before.end(), {"block_start", "run_stop"});
   EXPECT_EQ(keys(), before) << "neither the beginning nor the open block is repeated";
+}
+
+TEST_F(MllogHookTest, ACheckpointHasDurableLinesAlone) {
+  RecordingFileSystem files(files_);
+  MllogHook hook(files, Clock::real(), "out", config_of(kConfig));
+  StreamRun run(hook, 0);
+  run.window(0);
+  HookState state;
+  ASSERT_OK(hook.save_state(state));
+  const std::vector<FileOperation> operations = files.operations();
+  ASSERT_FALSE(operations.empty());
+  EXPECT_EQ(operations.back().kind, FileOperation::Kind::kSyncDirectory);
+  EXPECT_EQ(operations.at(operations.size() - 2).kind, FileOperation::Kind::kSync);
+}
+
+TEST_F(MllogHookTest, ALogThatIsNotDurableFailsNoCheckpoint) {
+  FaultFileSystem files(files_);
+  MllogHook hook(files, Clock::real(), "out", config_of(kConfig));
+  StreamRun run(hook, 0);
+  run.window(0);
+  files.fail(files.calls() + 1, 1, absl::UnavailableError("injected"));
+  HookState state;
+  ASSERT_OK(hook.save_state(state));
+  EXPECT_FALSE(state.empty());
+  FakeHookContext context;
+  EXPECT_THAT(hook.after_checkpoint(context, CheckpointInfo()),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("injected")));
+  EXPECT_OK(hook.after_checkpoint(context, CheckpointInfo())) << "reported once";
 }
 
 TEST_F(MllogHookTest, AnEvaluationBetweenTwoTrainingsKeepsTheFile) {
