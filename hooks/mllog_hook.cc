@@ -165,7 +165,17 @@ bool MllogHook::writes(const HookContext& context) const {
 
 absl::Status MllogHook::write(Line line) {
   if (line.time() == absl::InfinitePast()) line.at(clock_.now());
-  return lines_.append(line.text());
+  if (begun_) return lines_.append(line.text());
+  waiting_.push_back(line.text());
+  return absl::OkStatus();
+}
+
+absl::Status MllogHook::write_waiting() {
+  begun_ = true;
+  for (const std::string& line : std::exchange(waiting_, {})) {
+    RETURN_IF_ERROR(lines_.append(line));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status MllogHook::write_beginning() {
@@ -194,6 +204,8 @@ absl::Status MllogHook::start(HookContext& context) {
   // A run before this one may have ended, or a checkpoint may be of a run without this hook.
   const bool continues = context.progress().step > 0 && lines_.bytes() > 0;
   lines_.begin(continues);
+  waiting_.clear();
+  begun_ = continues;
   if (continues) return absl::OkStatus();
   last_accuracy_.reset();
   open_ = kNone;
@@ -232,11 +244,11 @@ absl::Status MllogHook::after_window(HookContext& context, const Window& window)
                    .add("samples_count", context.progress().examples));
 }
 
-// The first batch of an evaluation.
 absl::Status MllogHook::before_step(HookContext& context) {
-  if (!is_training_ || context.phase() != Phase::kEvaluate || in_evaluation_) {
-    return absl::OkStatus();
-  }
+  if (!is_training_) return absl::OkStatus();
+  if (!begun_) RETURN_IF_ERROR(write_waiting());
+  const bool begins_evaluation = context.phase() == Phase::kEvaluate && !in_evaluation_;
+  if (!begins_evaluation) return absl::OkStatus();
   in_evaluation_ = true;
   return write(Line(Line::kStart, "eval_start").add("samples_count", context.progress().examples));
 }
@@ -269,7 +281,7 @@ bool MllogHook::target_reached() const {
 }
 
 absl::Status MllogHook::end(HookContext& context, const absl::Status& outcome) {
-  if (!std::exchange(is_training_, false)) return absl::OkStatus();
+  if (!std::exchange(is_training_, false) || !begun_) return absl::OkStatus();
   const bool succeeded = outcome.ok() && target_reached();
   absl::Status status = write(Line(Line::kEnd, "run_stop")
                                   .add("status", succeeded ? "success" : "aborted")

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -32,8 +33,9 @@ namespace millrace {
 //   run_stop                                                                at the end
 //
 // Epochs and windows are numbered from 1; samples_count is the number of training examples so far.
-// A run that resumes continues the file: what was written after its checkpoint is dropped, and the
-// lines before the first step are not repeated.
+// The file is created at the first step: a run that ends before it leaves none. A run that resumes
+// continues the file: what was written after its checkpoint is dropped, and the lines before the
+// first step are not repeated.
 class MllogHook : public Hook {
  public:
   // Under which it is registered.
@@ -68,7 +70,9 @@ class MllogHook : public Hook {
   static constexpr int64_t kNone = -1;
   // Returns whether this rank writes lines of the event.
   bool writes(const HookContext& context) const;
+  // Writes a line, or keeps it until the first step.
   absl::Status write(Line line);
+  absl::Status write_waiting();
   absl::Status write_beginning();
   // Returns whether the first line of an epoch or a window is yet to be written. A run that resumes
   // in the middle of one has it.
@@ -85,7 +89,9 @@ class MllogHook : public Hook {
   mutable absl::Status sync_;  // of the last save_state(), for after_checkpoint()
   bool is_training_ = false;   // from start() to end() of train(), on rank 0
   bool in_evaluation_ = false;
-  int64_t open_ = kNone;  // epoch or window whose first line was written last
+  bool begun_ = false;               // false before the first step of a run that begins a file
+  std::vector<std::string> waiting_;  // lines until then
+  int64_t open_ = kNone;              // epoch or window whose first line was written last
   std::optional<double> last_accuracy_;
 };
 

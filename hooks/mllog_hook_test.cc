@@ -147,6 +147,7 @@ class StreamRun {
     window.index = index;
     EXPECT_OK(hook_.before_window(context_, window));
   }
+  void step() { EXPECT_OK(hook_.before_step(context_)); }
   void evaluate(double value, const std::string& metric = "logloss") {
     EvaluationResult result;
     result.set = "eval";
@@ -169,6 +170,7 @@ TEST_F(MllogHookTest, AResumedRunContinuesTheFile) {
     const auto hook = make();
     StreamRun run(*hook, 0);
     run.window(0);
+    run.step();
     run.evaluate(0.5);
     ASSERT_OK(hook->save_state(state));
     before = keys();
@@ -189,7 +191,7 @@ TEST_F(MllogHookTest, ACheckpointHasDurableLinesAlone) {
   RecordingFileSystem files(files_);
   MllogHook hook(files, Clock::real(), "out", config_of(kConfig));
   StreamRun run(hook, 0);
-  run.window(0);
+  run.step();
   HookState state;
   ASSERT_OK(hook.save_state(state));
   const std::vector<FileOperation> operations = files.operations();
@@ -202,7 +204,7 @@ TEST_F(MllogHookTest, ALogThatIsNotDurableFailsNoCheckpoint) {
   FaultFileSystem files(files_);
   MllogHook hook(files, Clock::real(), "out", config_of(kConfig));
   StreamRun run(hook, 0);
-  run.window(0);
+  run.step();
   files.fail(files.calls() + 1, 1, absl::UnavailableError("injected"));
   HookState state;
   ASSERT_OK(hook.save_state(state));
@@ -218,6 +220,7 @@ TEST_F(MllogHookTest, AnEvaluationBetweenTwoTrainingsKeepsTheFile) {
   {
     StreamRun run(*hook, 0);
     run.window(0);
+    run.step();
     run.end();
   }
   std::vector<std::string> expected = keys();
@@ -235,6 +238,7 @@ TEST_F(MllogHookTest, AnEvaluationBetweenTwoTrainingsKeepsTheFile) {
 TEST_F(MllogHookTest, ACheckpointWithoutTheHookBeginsALog) {
   const auto hook = make();
   StreamRun run(*hook, 5);
+  run.step();
   run.end();
   EXPECT_EQ(keys().front(), "submission_benchmark");
 }
@@ -246,6 +250,7 @@ TEST_F(MllogHookTest, TheStatusIsThatOfTheTarget) {
     config.set_accuracy("eval/" + metric);
     MllogHook hook(files_, Clock::real(), "out", config);
     StreamRun run(hook, 0);
+    run.step();
     run.evaluate(value, metric);
     run.end(outcome);
     return line("run_stop")["metadata"]["status"].get<std::string>();
@@ -261,6 +266,43 @@ TEST_F(MllogHookTest, TheStatusIsThatOfTheTarget) {
   EXPECT_EQ(status("no_direction", 0.75, "target: 0.5"), "success");
   EXPECT_EQ(status("auc", 0.25, ""), "success");
   EXPECT_EQ(status("auc", 0.75, "", absl::InternalError("broken")), "aborted");
+}
+
+TEST_F(MllogHookTest, ARunWithoutAStepLeavesNoLog) {
+  for (const absl::Status& outcome : {absl::OkStatus(), absl::InternalError("no data")}) {
+    const auto hook = make();
+    StreamRun run(*hook, 0);
+    run.window(0);
+    HookState state;
+    EXPECT_OK(hook->save_state(state));
+    run.end(outcome);
+    EXPECT_THAT(files_.info("out").status(), StatusIs(absl::StatusCode::kNotFound));
+    // A run that resumes from a checkpoint before the first step begins the log.
+    const auto resumed = make();
+    ASSERT_OK(resumed->load_state({&state, 1}));
+    StreamRun next(*resumed, 0);
+    next.window(0);
+    next.step();
+    next.end();
+    EXPECT_EQ(keys().front(), "submission_benchmark");
+    EXPECT_EQ(keys().at(keys().size() - 2), "block_start");
+    ASSERT_OK(remove_recursively(files_, "out"));
+  }
+}
+
+TEST_F(MllogHookTest, LinesBeforeTheFirstStepHaveTheTimesOfTheirEvents) {
+  FakeClock clock(absl::FromUnixMillis(1000));
+  MllogHook hook(files_, clock, "out", config_of(kConfig));
+  clock.advance(absl::Seconds(1));
+  StreamRun run(hook, 0);
+  clock.advance(absl::Seconds(1));
+  run.window(0);
+  clock.advance(absl::Seconds(1));
+  run.step();
+  EXPECT_EQ(line("init_start")["time_ms"], 1000);
+  EXPECT_EQ(line("run_start")["time_ms"], 2000);
+  EXPECT_EQ(line("block_start")["time_ms"], 3000);
+  run.end();
 }
 
 TEST_F(MllogHookTest, AMetricThatIsNotThereIsNamed) {

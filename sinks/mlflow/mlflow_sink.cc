@@ -49,27 +49,40 @@ void MlflowSink::start_sender() {
                                                                .uploader = std::move(uploader)});
 }
 
-absl::Status MlflowSink::start(int64_t first_step) {
+absl::Status MlflowSink::continue_queue() {
   if (queue_ == nullptr) RETURN_IF_ERROR(open_queue());
   RETURN_IF_ERROR(
-      queue_->remove_if([=](absl::string_view record) { return step_of(record) > first_step; }));
-  RETURN_IF_ERROR(times_.start(first_step));
+      queue_->remove_if([&](absl::string_view record) { return step_of(record) > *first_step_; }));
+  return times_.start(*first_step_);
+}
+
+// A run without any report leaves nothing, except that it sends what earlier runs left.
+absl::Status MlflowSink::start(int64_t first_step) {
+  first_step_ = first_step;
+  const bool exists = !absl::IsNotFound(files_.link_info(options_.directory).status());
+  if (queue_ == nullptr && !exists) return absl::OkStatus();
+  RETURN_IF_ERROR(continue_queue());
   if (sender_ == nullptr) start_sender();
   return absl::OkStatus();
 }
 
 absl::Status MlflowSink::write(int64_t step, const std::string& prefix,
                                const NamedNumbers& numbers) {
-  if (sender_ == nullptr) {
+  if (!first_step_.has_value()) {
     return absl::FailedPreconditionError("a report or an evaluation came before start()");
   }
+  if (queue_ == nullptr) RETURN_IF_ERROR(continue_queue());
   MetricRecord record{.step = step, .time_ms = 0, .metrics = {}};
   ASSIGN_OR_RETURN(record.time_ms, times_.time_of(step, absl::ToUnixMillis(clock_.now())));
   for (const auto& [name, number] : numbers) {
     record.metrics.emplace_back(names_.of(absl::StrCat(prefix, "/", name)), number);
   }
   RETURN_IF_ERROR(queue_->append(to_json(record)));
-  sender_->notify();
+  if (sender_ == nullptr) {
+    start_sender();
+  } else {
+    sender_->notify();
+  }
   return absl::OkStatus();
 }
 

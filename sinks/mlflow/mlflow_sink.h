@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -35,7 +36,8 @@ struct MlflowSinkOptions {
 // queue on disk, which a thread sends to the server; the trainer's thread waits for the server in
 // flush() alone.
 //
-// All runs of one directory are one run of the server. When a run resumes, reports of later steps
+// The directory, and a run of the server, are created with the first report or evaluation. All runs
+// of one directory are one run of the server. When a run resumes, reports of later steps
 // that were not sent are removed from the queue. Reports that were sent stay on the server, which
 // has no request to remove them; the values that the resumed run brings have the same times, so
 // that the server stores equal values once.
@@ -63,6 +65,8 @@ class MlflowSink : public Sink {
   MlflowSink(FileSystem& files, Clock& clock, MlflowSinkOptions options, HttpUrl server);
   std::string state_path() const { return join_path(options_.directory, "run.json"); }
   absl::Status open_queue();
+  // Opens the queue, and removes what comes again.
+  absl::Status continue_queue();
   void start_sender();
   absl::Status write(int64_t step, const std::string& prefix, const NamedNumbers& numbers);
 
@@ -72,7 +76,8 @@ class MlflowSink : public Sink {
   const HttpUrl server_;
   MetricNames names_;
   StepTimes times_;
-  std::unique_ptr<RecordQueue> queue_;    // null before start()
+  std::optional<int64_t> first_step_;     // none before start()
+  std::unique_ptr<RecordQueue> queue_;    // null before the first record, unless there was a queue
   std::unique_ptr<MlflowSender> sender_;  // likewise; uses the queue
 };
 

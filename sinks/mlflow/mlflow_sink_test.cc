@@ -145,6 +145,33 @@ TEST_F(MlflowSinkTest, LaterStepsThatWereNotSentAreRemoved) {
   EXPECT_THAT(server_.values("train/loss"), ElementsAre("1", "1", "2"));
 }
 
+TEST_F(MlflowSinkTest, ARunWithoutReportsLeavesNothing) {
+  const auto sink = make();
+  EXPECT_OK(sink->start(0));
+  EXPECT_OK(sink->flush());
+  EXPECT_THAT(files_.info(kDirectory).status(), StatusIs(absl::StatusCode::kNotFound));
+  make()->start(0).IgnoreError();  // a run that ends
+  EXPECT_EQ(server_.requests(""), 0);
+  report(*sink, 10, 1);
+  EXPECT_OK(sink->flush());
+  EXPECT_THAT(server_.values("train/loss"), ElementsAre("1"));
+}
+
+TEST_F(MlflowSinkTest, AResumedRunSendsWhatIsLeftAtItsStart) {
+  server_.intercept([](const TestRequest&) { return http_response(503, "busy"); });
+  {
+    const auto sink = make();
+    EXPECT_OK(sink->start(0));
+    report(*sink, 10, 1);
+    EXPECT_OK(sink->flush());
+  }
+  server_.intercept(nullptr);
+  const auto sink = make();
+  EXPECT_OK(sink->start(10));
+  EXPECT_OK(sink->flush());
+  EXPECT_THAT(server_.values("train/loss"), ElementsAre("1"));
+}
+
 TEST_F(MlflowSinkTest, NothingIsWrittenBeforeTheStart) {
   const auto sink = make();
   EXPECT_OK(sink->flush());
