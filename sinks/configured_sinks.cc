@@ -27,8 +27,8 @@ constexpr size_t kMostHyperParameters = 100;
 // Makes the sinks of one rank.
 class Factory {
  public:
-  Factory(const JobConfig& config, FileSystem& files, int rank)
-      : config_(config), files_(files), rank_(rank) {}
+  Factory(const JobConfig& config, FileSystem& files, int rank, int ranks)
+      : config_(config), files_(files), rank_(rank), ranks_(ranks) {}
 
   absl::StatusOr<NamedSink> make(const SinkConfig& sink) const {
     const bool all = sink.ranks() == SinkConfig::ALL;
@@ -71,6 +71,16 @@ class Factory {
     return NamedSink{"prometheus", std::move(sink)};
   }
 
+  // Returns how long an MLflow sink may wait for its server. Other ranks wait for this one, and end
+  // the job after their time-out: all sinks together take a quarter of it at most.
+  absl::Duration most_wait() const {
+    const auto& sinks = config_.run().sink();
+    if (ranks_ == 1) return absl::InfiniteDuration();
+    return absl::Seconds(config_.run().distributed().collective_timeout_seconds()) / 4 /
+           std::count_if(sinks.begin(), sinks.end(),
+                         [](const SinkConfig& sink) { return sink.has_mlflow(); });
+  }
+
   absl::StatusOr<NamedSink> mlflow(const MlflowSinkConfig& config, bool all) const {
     const std::string name = config.run_name().empty()
                                  ? base_name(absolute_path(config_.run().output_dir()))
@@ -80,6 +90,7 @@ class Factory {
                               .run_name = all ? absl::StrCat(name, "-rank-", rank_) : name,
                               .directory = directory(config.directory(), all),
                               .timeout = absl::Seconds(config.timeout_seconds()),
+                              .most_wait = most_wait(),
                               .params = config_params(config_, kMostMlflowParams)};
     ASSIGN_OR_RETURN(std::unique_ptr<MlflowSink> sink,
                      MlflowSink::create(files_, Clock::real(), std::move(options)));
@@ -89,6 +100,7 @@ class Factory {
   const JobConfig& config_;
   FileSystem& files_;
   const int rank_;
+  const int ranks_;
 };
 
 }  // namespace
@@ -96,7 +108,7 @@ class Factory {
 absl::StatusOr<std::vector<NamedSink>> make_sinks(const JobConfig& config, FileSystem& files,
                                                   int rank, int ranks) {
   RETURN_IF_ERROR(check_sink_ports(config.run(), ranks));
-  const Factory factory(config, files, rank);
+  const Factory factory(config, files, rank, ranks);
   const auto& configs = config.run().sink();
   std::vector<NamedSink> sinks;
   for (int i = 0; i < configs.size(); ++i) {

@@ -12,9 +12,10 @@
 namespace millrace {
 
 // Makes the sinks of rank `rank` of `ranks`: run.sink, and a TensorBoard sink if
-// run.report.tensorboard is true and run.sink has none. Borrows `files`. Errors: a sink's error,
-// with its place in the configuration; InvalidArgument if ports do not suffice for `ranks` ranks
-// (check_sink_ports()).
+// run.report.tensorboard is true and run.sink has none. With several ranks, MLflow sinks wait for
+// their servers for a quarter of distributed.collective_timeout_seconds at most. Borrows `files`.
+// Errors: a sink's error, with its place in the configuration; InvalidArgument if ports do not
+// suffice for `ranks` ranks (check_sink_ports()).
 absl::StatusOr<std::vector<NamedSink>> make_sinks(const JobConfig& config, FileSystem& files,
                                                   int rank, int ranks);
 

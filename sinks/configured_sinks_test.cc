@@ -1,12 +1,15 @@
 #include "sinks/configured_sinks.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/fault_file_system_testing.h"
 #include "base/memory_file_system_testing.h"
+#include "base/mutex.h"
 #include "base/status_matchers.h"
 #include "proto/config_reader.h"
 #include "sinks/mlflow/fake_mlflow_testing.h"
@@ -42,7 +45,7 @@ class ConfiguredSinksTest : public testing::Test {
     const auto sinks = make(run, rank);
     ASSERT_OK(sinks.status());
     for (const NamedSink& named : *sinks) {
-      EXPECT_OK(named.sink->start(0));
+      EXPECT_OK(named.sink->start({}));
       EXPECT_OK(named.sink->write_report(Report()));
     }
   }
@@ -87,6 +90,31 @@ TEST_F(ConfiguredSinksTest, AnMlflowRunHasNameAndConfiguration) {
   EXPECT_EQ(server.run().name, "n-rank-1");
   EXPECT_EQ(server.run().experiment, "e");
   EXPECT_OK(files_.info("/a/o/d/rank-1/run.json").status());
+}
+
+// The other rank ends the job if it waits longer than collective_timeout_seconds.
+TEST_F(ConfiguredSinksTest, OtherRanksDoNotWaitForAnMlflowServer) {
+  FakeMlflow server;
+  Mutex mutex;
+  bool answers = false;
+  server.intercept([&](const TestRequest&) {
+    MutexLock lock(mutex);
+    mutex.await([&] { return answers; });
+    return std::optional<TestResponse>();
+  });
+  ASSERT_OK_AND_ASSIGN(
+      const auto sinks,
+      make(absl::StrCat("output_dir: 'o' distributed { collective_timeout_seconds: 1 } "
+                        "report { tensorboard: false } sink { mlflow { tracking_uri: '",
+                        server.uri(), "' timeout_seconds: 600 } }")));
+  ASSERT_EQ(sinks.size(), 1);
+  EXPECT_OK(sinks[0].sink->start({}));
+  EXPECT_OK(sinks[0].sink->write_report(Report()));
+  const absl::Duration begin = Clock::real().elapsed();
+  EXPECT_OK(sinks[0].sink->flush());
+  EXPECT_LT(Clock::real().elapsed() - begin, absl::Seconds(600));
+  MutexLock lock(mutex);
+  answers = true;
 }
 
 TEST_F(ConfiguredSinksTest, AnOccupiedPortIsNamed) {

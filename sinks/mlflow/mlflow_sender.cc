@@ -42,16 +42,17 @@ void MlflowSender::notify() {
 }
 
 bool MlflowSender::wait_until_sent() {
+  const absl::Duration wait = std::min(options_.timeout, options_.most_wait);
   {
     MutexLock lock(mutex_);
     if (state_ == State::kFailing || behind_) return false;
-    mutex_.await_for(options_.timeout, [this] { return state_ != State::kBusy; });
+    mutex_.await_for(wait, [this] { return state_ != State::kBusy; });
     if (state_ == State::kIdle) return true;
     if (state_ == State::kFailing) return false;
     behind_ = true;
   }
   MILLRACE_LOG(WARNING) << "MLflow: the server did not take all reports within "
-                        << absl::ToInt64Seconds(options_.timeout) << " s; the rest waits in "
+                        << absl::ToDoubleSeconds(wait) << " s; the rest waits in "
                         << options_.directory << ", and training continues";
   return false;
 }

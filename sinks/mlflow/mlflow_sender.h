@@ -21,8 +21,10 @@ namespace millrace {
 struct MlflowSenderOptions {
   HttpUrl server;
   std::string directory;  // of the queue, for messages
-  // For a request, for wait_until_sent() and for the destructor.
+  // For a request and for the destructor.
   absl::Duration timeout = absl::Seconds(10);
+  // For wait_until_sent(), if it is shorter.
+  absl::Duration most_wait = absl::InfiniteDuration();
   // Time until a failed request is repeated; doubled after each failure.
   absl::Duration first_backoff = absl::Seconds(1), most_backoff = absl::Minutes(1);
   MlflowUploaderOptions uploader;
@@ -43,9 +45,9 @@ class MlflowSender {
 
   // Notes that the queue has new records.
   void notify();
-  // Blocks until all records are sent, or for `timeout`. Does not wait if the last request failed,
-  // or if an earlier call was in vain and the queue has not been empty since. Returns: true if all
-  // records are sent.
+  // Blocks until all records are sent, or for the shorter of `timeout` and `most_wait`. Does not
+  // wait if the last request failed, or if an earlier call was in vain and the queue has not been
+  // empty since. Returns: true if all records are sent.
   bool wait_until_sent();
 
  private:

@@ -47,12 +47,14 @@ class MlflowSenderTest : public testing::Test {
  protected:
   void SetUp() override { ASSERT_OK_AND_ASSIGN(queue_, RecordQueue::open(files_, "out", {})); }
 
-  void start(absl::Duration timeout = kLong, absl::Duration backoff = absl::Milliseconds(1)) {
+  void start(absl::Duration timeout = kLong, absl::Duration backoff = absl::Milliseconds(1),
+             absl::Duration most_wait = absl::InfiniteDuration()) {
     sender_ = std::make_unique<MlflowSender>(
         files_, Clock::real(), *queue_,
         MlflowSenderOptions{.server = server_.url(),
                             .directory = "out",
                             .timeout = timeout,
+                            .most_wait = most_wait,
                             .first_backoff = backoff,
                             .most_backoff = backoff,
                             .uploader = {.tracking_uri = server_.uri(),
@@ -161,6 +163,28 @@ TEST_F(MlflowSenderTest, AServerThatHangsDelaysOneWaitAndTheEnd) {
   EXPECT_LT(Clock::real().elapsed() - begin, 1000 * kShort);
   EXPECT_GT(queue_->bytes(), 0);
   EXPECT_THAT(log_.get(), HasSubstr("no time is left"));
+}
+
+TEST_F(MlflowSenderTest, AWaitMayBeShorterThanARequest) {
+  Mutex mutex;
+  bool answers = false;
+  server_.intercept([&](const TestRequest&) {
+    MutexLock lock(mutex);
+    mutex.await([&] { return answers; });
+    return std::optional<TestResponse>();
+  });
+  append(1);
+  start(kLong, /*backoff=*/absl::Hours(1), /*most_wait=*/kShort);
+  const absl::Duration begin = Clock::real().elapsed();
+  EXPECT_FALSE(sender_->wait_until_sent());
+  EXPECT_LT(Clock::real().elapsed() - begin, kLong);
+  EXPECT_THAT(log_.get(), HasSubstr("did not take all reports within 0.1 s"));
+  {
+    MutexLock lock(mutex);
+    answers = true;
+  }
+  EXPECT_TRUE(wait_for_metrics(1)) << "the request did not end with the wait";
+  sender_.reset();
 }
 
 TEST_F(MlflowSenderTest, LostRecordsAreReported) {

@@ -46,6 +46,7 @@ void MlflowSink::start_sender() {
                                            MlflowSenderOptions{.server = server_,
                                                                .directory = options_.directory,
                                                                .timeout = options_.timeout,
+                                                               .most_wait = options_.most_wait,
                                                                .uploader = std::move(uploader)});
 }
 

@@ -27,7 +27,9 @@ struct MlflowSinkOptions {
   std::string run_name;
   std::string directory;                       // of the queue and the id of the run
   absl::Duration timeout = absl::Seconds(10);  // of a request, and of flush()
-  MlflowParams params;                         // at most kMostMlflowParams
+  // Time of flush(), if it is shorter. Other ranks wait for it.
+  absl::Duration most_wait = absl::InfiniteDuration();
+  MlflowParams params;  // at most kMostMlflowParams
   RecordQueueOptions queue;
 };
 
