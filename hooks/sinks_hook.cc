@@ -1,15 +1,22 @@
 #include "hooks/sinks_hook.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/byte_stream.h"
 #include "base/catch_exceptions.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "hooks/inspect/tensor_distribution.h"
 
 namespace millrace {
+namespace {
+
+constexpr int32_t kVersion = 1;
+
+}  // namespace
 
 SinksHook::SinksHook(std::vector<NamedSink> sinks) {
   for (NamedSink& named : sinks) sinks_.push_back({.named = std::move(named)});
@@ -33,7 +40,13 @@ absl::Status SinksHook::call(absl::FunctionRef<absl::Status(Sink&)> call) {
 
 absl::Status SinksHook::start(HookContext& context) {
   for (Entry& entry : sinks_) entry.failed = false;
-  start_ = call([&](Sink& sink) { return sink.start(context.progress().step); });
+  first_step_ = context.progress().step;
+  if (!written_.has_value() && first_step_ == 0) written_ = Written();
+  SinkStart start{.first_step = first_step_};
+  if (written_.has_value()) {
+    start.written = written_->step == first_step_ ? written_->names : std::set<std::string>();
+  }
+  start_ = call([&](Sink& sink) { return sink.start(start); });
   // An error returned here would take the other sinks from the run, too.
   if (!start_.ok()) MILLRACE_LOG(WARNING) << start_.message();
   return absl::OkStatus();
@@ -57,11 +70,20 @@ absl::Status SinksHook::after_backward(HookContext& context, const Gradients& gr
   return absl::OkStatus();
 }
 
+// If it is not known what was written at the first step of the run, it stays so up to the next one.
+void SinksHook::note_written(int64_t step, const std::string& name) {
+  if (!written_.has_value() && step == first_step_) return;
+  if (!written_.has_value() || written_->step != step) written_ = Written{.step = step};
+  written_->names.insert(name);
+}
+
 absl::Status SinksHook::after_report(HookContext&, const Report& report) {
+  note_written(report.progress.step, SinkStart::kTrain);
   return call([&](Sink& sink) { return sink.write_report(report); });
 }
 
 absl::Status SinksHook::after_evaluate(HookContext&, const EvaluationResult& result) {
+  note_written(result.progress.step, result.set);
   return call([&](Sink& sink) { return sink.write_evaluation(result); });
 }
 
@@ -73,6 +95,30 @@ absl::Status SinksHook::end(HookContext&, const absl::Status&) {
   absl::Status status = call([](Sink& sink) { return sink.flush(); });
   status.Update(start_);
   return status;
+}
+
+absl::Status SinksHook::save_state(HookState& state) const {
+  if (!written_.has_value()) return absl::OkStatus();
+  ByteWriter writer;
+  writer.write_int64(written_->step);
+  for (const std::string& name : written_->names) writer.write_string(name);
+  state = {kVersion, writer.take()};
+  return absl::OkStatus();
+}
+
+absl::Status SinksHook::load_state(absl::Span<const HookState> per_rank) {
+  std::optional<Written> written;
+  // All ranks have the same reports and evaluations.
+  if (!per_rank.empty() && !per_rank[0].empty()) {
+    ByteReader reader(per_rank[0].bytes);
+    written = Written{.step = reader.read_int64()};
+    while (reader.remaining() > 0) written->names.emplace(reader.read_string());
+    if (per_rank[0].version != kVersion || !reader.ok()) {
+      return absl::InvalidArgumentError("the state of hook sinks is damaged or of another version");
+    }
+  }
+  written_ = std::move(written);
+  return absl::OkStatus();
 }
 
 }  // namespace millrace

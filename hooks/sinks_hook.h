@@ -2,7 +2,10 @@
 #ifndef MILLRACE_HOOKS_SINKS_HOOK_H_
 #define MILLRACE_HOOKS_SINKS_HOOK_H_
 
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,6 +23,10 @@ struct NamedSink {
 // Calls the sinks of this rank. Does not call a sink again in this run after it failed; the others
 // go on. Events return the errors of the sinks that failed in them, and end() also those of
 // start().
+//
+// An evaluation or a report may follow the checkpoint of its step. The state of the hook has the
+// names of what was written at the step of the checkpoint, so that sinks of a run that resumes
+// replace the rest (SinkStart).
 class SinksHook : public Hook {
  public:
   static constexpr char kName[] = "sinks";
@@ -34,18 +41,29 @@ class SinksHook : public Hook {
   absl::Status after_evaluate(HookContext& context, const EvaluationResult& result) override;
   absl::Status after_checkpoint(HookContext& context, const CheckpointInfo& checkpoint) override;
   absl::Status end(HookContext& context, const absl::Status& outcome) override;
+  absl::Status save_state(HookState& state) const override;
+  // Errors: InvalidArgument for a state that is damaged or of another version.
+  absl::Status load_state(absl::Span<const HookState> per_rank) override;
 
  private:
   struct Entry {
     NamedSink named;
     bool failed = false;
   };
+  // Names of what was written at one step, as SinkStart::written has them.
+  struct Written {
+    int64_t step = 0;
+    std::set<std::string> names = {};
+  };
   // Calls each sink that has not failed. Returns the first error, and logs the others.
   absl::Status call(absl::FunctionRef<absl::Status(Sink&)> call);
   bool wants_distributions() const;
+  void note_written(int64_t step, const std::string& name);
 
   std::vector<Entry> sinks_;
-  absl::Status start_;  // what start() did
+  absl::Status start_;              // what start() did
+  int64_t first_step_ = 0;          // of this run
+  std::optional<Written> written_;  // at the last step with any; none: not known
 };
 
 }  // namespace millrace

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <set>
 #include <stdexcept>
 
 #include "absl/strings/str_cat.h"
@@ -23,9 +25,11 @@ class NotingSink : public Sink {
  public:
   NotingSink(std::vector<std::string>* calls, std::string fails_at, bool throws)
       : calls_(calls), fails_at_(std::move(fails_at)), throws_(throws) {}
-  absl::Status start(int64_t first_step) override {
-    return note(absl::StrCat("start ", first_step));
+  absl::Status start(const SinkStart& start) override {
+    start_ = start;
+    return note(absl::StrCat("start ", start.first_step));
   }
+  const SinkStart& last_start() const { return start_; }
   absl::Status write_report(const Report& report) override {
     return note(absl::StrCat("report ", report.steps));
   }
@@ -47,6 +51,7 @@ class NotingSink : public Sink {
   const std::string fails_at_;
   const bool throws_;
   bool wants_distributions_ = false;
+  SinkStart start_;
 };
 
 class SinksHookTest : public testing::Test {
@@ -104,6 +109,97 @@ TEST_F(SinksHookTest, AnErrorAtTheStartIsReturnedAtTheEnd) {
   for (const size_t ok : {0, 1, 2, 3}) EXPECT_OK(events[ok]);
   EXPECT_THAT(std::string(events[4].message()), HasSubstr("sink first is switched off"));
   EXPECT_EQ(second_.size(), 5u) << "the other one goes on";
+}
+
+// A hook with one sink, called as a run does.
+class OneSinkHook {
+ public:
+  OneSinkHook() {
+    auto sink = std::make_unique<NotingSink>(&calls_, "", false);
+    sink_ = sink.get();
+    std::vector<NamedSink> sinks;
+    sinks.push_back({"noting", std::move(sink)});
+    hook_ = std::make_unique<SinksHook>(std::move(sinks));
+  }
+  Hook& hook() { return *hook_; }
+  // Returns what the sink gets at the beginning of a run.
+  std::optional<std::set<std::string>> start(int64_t step) {
+    context_.at.step = step;
+    EXPECT_OK(hook_->start(context_));
+    EXPECT_EQ(sink_->last_start().first_step, step);
+    return sink_->last_start().written;
+  }
+  void report(int64_t step) {
+    Report report;
+    report.progress.step = step;
+    EXPECT_OK(hook_->after_report(context_, report));
+  }
+  void evaluate(int64_t step, const std::string& set) {
+    EvaluationResult result;
+    result.set = set;
+    result.progress.step = step;
+    EXPECT_OK(hook_->after_evaluate(context_, result));
+  }
+  HookState state() const {
+    HookState state;
+    EXPECT_OK(hook_->save_state(state));
+    return state;
+  }
+
+ private:
+  std::vector<std::string> calls_;
+  NotingSink* sink_ = nullptr;
+  std::unique_ptr<SinksHook> hook_;
+  FakeHookContext context_;
+};
+
+// Returns what a sink gets if a new hook resumes from a state at `step`.
+std::optional<std::set<std::string>> resumed(const HookState& state, int64_t step) {
+  OneSinkHook hook;
+  EXPECT_OK(hook.hook().load_state({&state, 1}));
+  return hook.start(step);
+}
+
+using Names = std::set<std::string>;
+
+TEST(SinksHookStateTest, TheStateHasWhatWasWrittenAtTheStep) {
+  OneSinkHook hook;
+  EXPECT_EQ(hook.start(0), Names());
+  hook.evaluate(0, "eval");
+  EXPECT_EQ(resumed(hook.state(), 0), Names({"eval"}));
+  hook.report(10);
+  hook.evaluate(10, "eval");
+  const HookState state = hook.state();
+  hook.evaluate(10, "late");
+  hook.report(20);
+  EXPECT_EQ(resumed(state, 10), Names({"train", "eval"}));
+  EXPECT_EQ(resumed(state, 15), Names()) << "nothing was written after step 10";
+  EXPECT_EQ(resumed(hook.state(), 20), Names({"train"}));
+  EXPECT_EQ(hook.start(20), Names({"train"})) << "the next run of the same process";
+}
+
+TEST(SinksHookStateTest, CheckpointsWithoutAStateAreNotKnown) {
+  OneSinkHook hook;
+  EXPECT_EQ(hook.start(10), std::nullopt);
+  hook.evaluate(10, "late");
+  EXPECT_TRUE(hook.state().empty()) << "another set may have been written before";
+  EXPECT_EQ(hook.start(10), std::nullopt);
+  hook.evaluate(20, "eval");
+  EXPECT_EQ(resumed(hook.state(), 20), Names({"eval"}));
+  ASSERT_OK(hook.hook().load_state({}));
+  EXPECT_EQ(hook.start(20), std::nullopt);
+}
+
+TEST(SinksHookStateTest, DamagedStatesAreRefused) {
+  OneSinkHook hook;
+  hook.start(0);
+  hook.evaluate(10, "eval");
+  const HookState good = hook.state();
+  for (const HookState& bad :
+       {HookState{2, good.bytes}, HookState{1, ""}, HookState{1, good.bytes + "x"}}) {
+    EXPECT_THAT(hook.hook().load_state({&bad, 1}), StatusIs(absl::StatusCode::kInvalidArgument));
+    EXPECT_EQ(hook.state(), good) << "is as before";
+  }
 }
 
 [[maybe_unused]] const bool kSinksHook = register_hook_conformance(

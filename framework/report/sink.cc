@@ -12,7 +12,12 @@ namespace {
 
 }  // namespace
 
-absl::Status Sink::start(int64_t) { return absl::OkStatus(); }
+bool SinkStart::comes_again(int64_t step, const std::string& name) const {
+  if (step != first_step) return step > first_step;
+  return written.has_value() && !written->contains(name);
+}
+
+absl::Status Sink::start(const SinkStart&) { return absl::OkStatus(); }
 absl::Status Sink::flush() { return absl::OkStatus(); }
 
 CustomRegistry<SinkFactory>& sink_registry() {

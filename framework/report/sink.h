@@ -2,8 +2,11 @@
 #ifndef MILLRACE_FRAMEWORK_REPORT_SINK_H_
 #define MILLRACE_FRAMEWORK_REPORT_SINK_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 
 #include "absl/status/status.h"
@@ -15,6 +18,21 @@
 
 namespace millrace {
 
+// What a run that begins continues.
+struct SinkStart {
+  // Name of reports of training, which no evaluation set has.
+  static constexpr char kTrain[] = "train";
+
+  int64_t first_step = 0;  // the steps that were finished before; 0: a new run
+  // Names of what the checkpoint counts of `first_step` itself: evaluation sets, and kTrain for a
+  // report. Default: not known, as of checkpoints of earlier versions.
+  std::optional<std::set<std::string>> written = std::nullopt;
+
+  // Returns true if the values of `step` under `name`, an evaluation set or kTrain, are not those
+  // of the checkpoint: they were written after it, by a run that was interrupted.
+  bool comes_again(int64_t step, const std::string& name) const;
+};
+
 // Interface of sinks. The hook `sinks` calls them on the trainer's thread of rank 0, or of every
 // rank with SinkConfig.ranks: ALL, so that a sink that waits delays training. After an error, or an
 // exception, a sink is not called again until the run ends.
@@ -22,10 +40,10 @@ class Sink {
  public:
   virtual ~Sink() = default;
 
-  // Called when a run begins. `first_step`: the steps that were finished before, 0 for a new run.
-  // What a sink has of later steps is of a run that was interrupted; it comes again. The default
-  // does nothing.
-  virtual absl::Status start(int64_t first_step);
+  // Called when a run begins. Values that the sink has and for which `start.comes_again()` is true
+  // are of a run that was interrupted, and the run that begins replaces them. A run may end without
+  // any value: files and the like should be created with the first one. The default does nothing.
+  virtual absl::Status start(const SinkStart& start);
   // Returns true if reports should have histograms of dense parameters and gradients; asked for in
   // steps whose report is known to follow. Default: false.
   virtual bool wants_distributions() const { return false; }

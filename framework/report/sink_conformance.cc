@@ -106,7 +106,7 @@ EvaluationResult full_evaluation(int64_t step, const std::string& set) {
 void check_empty(const SinkConformance& c) {
   Place place;
   const auto sink = c.make(place.input());
-  EXPECT_OK(sink->start(0));
+  EXPECT_OK(sink->start({}));
   EXPECT_OK(sink->write_report(Report()));
   EXPECT_OK(sink->write_evaluation(EvaluationResult()));
   EXPECT_OK(sink->flush());
@@ -115,7 +115,7 @@ void check_empty(const SinkConformance& c) {
 void check_full(const SinkConformance& c) {
   Place place;
   const auto sink = c.make(place.input());
-  EXPECT_OK(sink->start(0));
+  EXPECT_OK(sink->start({}));
   EXPECT_OK(sink->write_report(full_report(10)));
   // The next report has other names.
   EXPECT_OK(sink->write_report(report_at(20, 0.5)));
@@ -131,7 +131,7 @@ void check_order(const SinkConformance& c) {
   Place place;
   EXPECT_OK(c.make(place.input())->flush()) << "before start()";
   const auto sink = c.make(place.input());
-  EXPECT_OK(sink->start(0));
+  EXPECT_OK(sink->start({}));
   EXPECT_OK(sink->flush()) << "without any report";
   EXPECT_OK(sink->write_evaluation(evaluation_at(0, "before")));
   for (int64_t step = 10; step <= 50; step += 10) {
@@ -148,7 +148,7 @@ void check_runs(const SinkConformance& c) {
   for (int instance = 0; instance < 2; ++instance) {
     const auto sink = c.make(place.input());
     for (const int64_t first_step : {0, 30, 20, 0}) {
-      EXPECT_OK(sink->start(first_step)) << "first step " << first_step;
+      EXPECT_OK(sink->start({.first_step = first_step})) << "first step " << first_step;
       EXPECT_OK(sink->write_report(report_at(first_step + 10, 0.5)));
       EXPECT_OK(sink->write_evaluation(evaluation_at(first_step + 10, "a")));
       EXPECT_OK(sink->flush());
@@ -157,31 +157,44 @@ void check_runs(const SinkConformance& c) {
 }
 
 // Writes reports of some steps, each with a loss of its step and `part`, and flushes.
-void write_run(const SinkConformance& c, const SinkInput& input, int64_t first_step,
+void write_run(const SinkConformance& c, const SinkInput& input, const SinkStart& start,
                const std::vector<int64_t>& steps, double part) {
   const auto sink = c.make(input);
-  EXPECT_OK(sink->start(first_step));
+  EXPECT_OK(sink->start(start));
   for (const int64_t step : steps) {
     EXPECT_OK(sink->write_report(report_at(step, static_cast<double>(step) + part)));
   }
   EXPECT_OK(sink->flush());
 }
 
-// Writes evaluations after some steps, and flushes. The metric of set "a" is the step and `part`,
-// that of set "b" the same below 0.
-void write_evaluations(const SinkConformance& c, const SinkInput& input, int64_t first_step,
-                       const std::vector<int64_t>& steps, double part) {
+// A set that is evaluated after a step.
+struct SetAtStep {
+  int64_t step;
+  const char* set;
+};
+
+// Writes evaluations, and flushes. The metric of set "a" is the step and `part`, that of set "b"
+// the same below 0.
+void write_evaluations(const SinkConformance& c, const SinkInput& input, const SinkStart& start,
+                       const std::vector<SetAtStep>& evaluations, double part) {
   const auto sink = c.make(input);
-  EXPECT_OK(sink->start(first_step));
-  for (const int64_t step : steps) {
-    for (const char* set : {"a", "b"}) {
-      const double number = static_cast<double>(step) + part;
-      EvaluationResult result = evaluation_at(step, set);
-      result.metrics["auc"] = result.set == "a" ? number : -number;
-      EXPECT_OK(sink->write_evaluation(result));
-    }
+  EXPECT_OK(sink->start(start));
+  for (const auto& [step, set] : evaluations) {
+    const double number = static_cast<double>(step) + part;
+    EvaluationResult result = evaluation_at(step, set);
+    result.metrics["auc"] = result.set == "a" ? number : -number;
+    EXPECT_OK(sink->write_evaluation(result));
   }
   EXPECT_OK(sink->flush());
+}
+
+// Evaluations of both sets after each step.
+std::vector<SetAtStep> both_sets(const std::vector<int64_t>& steps) {
+  std::vector<SetAtStep> evaluations;
+  for (const int64_t step : steps) {
+    for (const char* set : {"a", "b"}) evaluations.push_back({step, set});
+  }
+  return evaluations;
 }
 
 // The numbers that write_run() or write_evaluations() with this `part` wrote.
@@ -206,14 +219,14 @@ void expect_distinct(const std::vector<SinkValue>& values) {
 
 void check_flushed(const SinkConformance& c) {
   Place place;
-  write_run(c, place.input(), 0, {10, 20, 30}, 0.25);
+  write_run(c, place.input(), {}, {10, 20, 30}, 0.25);
   EXPECT_THAT(numbers_of(c.read(place.input()), 0.25),
               testing::UnorderedElementsAre(10.25, 20.25, 30.25));
 }
 
 void check_flushed_evaluations(const SinkConformance& c) {
   Place place;
-  write_evaluations(c, place.input(), 0, {10, 20}, 0.25);
+  write_evaluations(c, place.input(), {}, both_sets({10, 20}), 0.25);
   const std::vector<SinkValue> values = c.read_evaluations(place.input());
   EXPECT_THAT(numbers_of(values, 0.25),
               testing::UnorderedElementsAre(10.25, -10.25, 20.25, -20.25));
@@ -223,8 +236,8 @@ void check_flushed_evaluations(const SinkConformance& c) {
 // The second run begins where the first one had its last checkpoint.
 void check_interrupted(const SinkConformance& c) {
   Place place;
-  write_run(c, place.input(), 0, {10, 20, 30, 40}, 0.25);
-  write_run(c, place.input(), 20, {30, 50}, 0.5);
+  write_run(c, place.input(), {}, {10, 20, 30, 40}, 0.25);
+  write_run(c, place.input(), {.first_step = 20}, {30, 50}, 0.5);
   const std::vector<SinkValue> values = c.read(place.input());
   EXPECT_THAT(numbers_of(values, 0.25), testing::UnorderedElementsAre(10.25, 20.25));
   EXPECT_THAT(numbers_of(values, 0.5), testing::UnorderedElementsAre(30.5, 50.5));
@@ -233,11 +246,54 @@ void check_interrupted(const SinkConformance& c) {
 
 void check_interrupted_evaluations(const SinkConformance& c) {
   Place place;
-  write_evaluations(c, place.input(), 0, {10, 30, 40}, 0.25);
-  write_evaluations(c, place.input(), 20, {30, 50}, 0.5);
+  write_evaluations(c, place.input(), {}, both_sets({10, 30, 40}), 0.25);
+  write_evaluations(c, place.input(), {.first_step = 20}, both_sets({30, 50}), 0.5);
   const std::vector<SinkValue> values = c.read_evaluations(place.input());
   EXPECT_THAT(numbers_of(values, 0.25), testing::UnorderedElementsAre(10.25, -10.25));
   EXPECT_THAT(numbers_of(values, 0.5), testing::UnorderedElementsAre(30.5, -30.5, 50.5, -50.5));
+  expect_distinct(values);
+}
+
+// The checkpoint of step 20 was made before the report of this step.
+void check_report_after_checkpoint(const SinkConformance& c) {
+  Place place;
+  write_run(c, place.input(), {}, {10, 20}, 0.25);
+  write_run(c, place.input(), {.first_step = 20, .written = {{"a"}}}, {20, 30}, 0.5);
+  const std::vector<SinkValue> values = c.read(place.input());
+  EXPECT_THAT(numbers_of(values, 0.25), testing::UnorderedElementsAre(10.25));
+  EXPECT_THAT(numbers_of(values, 0.5), testing::UnorderedElementsAre(20.5, 30.5));
+  expect_distinct(values);
+}
+
+// A report that the checkpoint of its step counts stays.
+void check_report_before_checkpoint(const SinkConformance& c) {
+  Place place;
+  write_run(c, place.input(), {}, {10, 20, 30}, 0.25);
+  write_run(c, place.input(), {.first_step = 20, .written = {{"a", SinkStart::kTrain}}}, {30}, 0.5);
+  const std::vector<SinkValue> values = c.read(place.input());
+  EXPECT_THAT(numbers_of(values, 0.25), testing::UnorderedElementsAre(10.25, 20.25));
+  EXPECT_THAT(numbers_of(values, 0.5), testing::UnorderedElementsAre(30.5));
+  expect_distinct(values);
+}
+
+// The checkpoint of step 20 was made after the evaluation of one set, and before that of the other.
+void check_evaluation_after_checkpoint(const SinkConformance& c) {
+  const SinkStart start = {.first_step = 20, .written = {{"a", SinkStart::kTrain}}};
+  Place once, twice;
+  for (Place* place : {&once, &twice}) {
+    write_evaluations(c, place->input(), {}, both_sets({10, 20}), 0.25);
+    write_evaluations(c, place->input(), start, {{20, "b"}, {30, "a"}}, 0.5);
+  }
+  std::vector<SinkValue> values = c.read_evaluations(once.input());
+  EXPECT_THAT(numbers_of(values, 0.25), testing::UnorderedElementsAre(10.25, -10.25, 20.25));
+  EXPECT_THAT(numbers_of(values, 0.5), testing::UnorderedElementsAre(-20.5, 30.5));
+  expect_distinct(values);
+  // Another run resumes there.
+  write_evaluations(c, twice.input(), start, {{20, "b"}}, 0.75);
+  values = c.read_evaluations(twice.input());
+  EXPECT_THAT(numbers_of(values, 0.25), testing::UnorderedElementsAre(10.25, -10.25, 20.25));
+  EXPECT_THAT(numbers_of(values, 0.5), testing::IsEmpty());
+  EXPECT_THAT(numbers_of(values, 0.75), testing::UnorderedElementsAre(-20.75));
   expect_distinct(values);
 }
 
@@ -254,11 +310,17 @@ std::vector<Property> sink_properties(const SinkConformance& conformance) {
   if (conformance.read != nullptr) {
     properties.push_back(property("HoldsWhatWasFlushed", check_flushed));
     properties.push_back(property("ReplacesStepsOfAnInterruptedRun", check_interrupted));
+    properties.push_back(
+        property("ReplacesAReportAfterItsCheckpoint", check_report_after_checkpoint));
+    properties.push_back(
+        property("KeepsAReportBeforeItsCheckpoint", check_report_before_checkpoint));
   }
   if (conformance.read_evaluations != nullptr) {
     properties.push_back(property("HoldsEvaluations", check_flushed_evaluations));
     properties.push_back(
         property("ReplacesEvaluationsOfAnInterruptedRun", check_interrupted_evaluations));
+    properties.push_back(
+        property("ReplacesEvaluationsAfterTheirCheckpoint", check_evaluation_after_checkpoint));
   }
   return properties;
 }

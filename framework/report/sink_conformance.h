@@ -39,8 +39,9 @@ struct SinkConformance {
 // of them, also infinite ones and not-a-number, under long and odd names; calls may come in any
 // order, flush() repeatedly; a run may follow another one, with the same sink and with a new one;
 // and, if they can be read, values of reports and of evaluations are there after flush(), those of
-// several evaluation sets apart, and values of steps after the first one of a run are replaced by
-// those that the run brings.
+// several evaluation sets apart, and values that come again (SinkStart) are replaced by those that
+// the run brings: those of steps after the first one of a run, and of the first one itself what the
+// checkpoint does not count.
 std::vector<Property> sink_properties(const SinkConformance& conformance);
 
 // Registers them as tests of `suite`, see register_properties().

@@ -66,19 +66,17 @@ class FaultySink : public Sink {
     kKeepsAllSteps,
     kDiscardsEvaluations,
     kKeepsAllEvaluations,
+    kKeepsFirstStep,
+    kDropsFirstStep,
     kConfusesSets,
   };
   FaultySink(Fault fault, const SinkInput& input) : fault_(fault), input_(input) {}
 
-  absl::Status start(int64_t first_step) override {
+  absl::Status start(const SinkStart& start) override {
     if (fault_ == Fault::kStartsOnce && started_) return absl::FailedPreconditionError("started");
     started_ = true;
     values_ = read_values(input_, /*prefix=*/"");
-    std::erase_if(values_, [&](const SinkValue& value) {
-      const Fault keeps = absl::StartsWith(value.name, "eval/") ? Fault::kKeepsAllEvaluations
-                                                                : Fault::kKeepsAllSteps;
-      return value.step > first_step && fault_ != keeps;
-    });
+    std::erase_if(values_, [&](const SinkValue& value) { return is_replaced(value, start); });
     return absl::OkStatus();
   }
   absl::Status write_report(const Report& report) override {
@@ -116,6 +114,20 @@ class FaultySink : public Sink {
   }
 
  private:
+  // Returns true if the run that begins drops the value.
+  bool is_replaced(const SinkValue& value, const SinkStart& start) const {
+    const std::vector<std::string> parts = absl::StrSplit(value.name, '/');
+    const bool is_evaluation = parts.at(0) == "eval";
+    if (fault_ == (is_evaluation ? Fault::kKeepsAllEvaluations : Fault::kKeepsAllSteps)) {
+      return false;
+    }
+    if (value.step == start.first_step && fault_ == Fault::kKeepsFirstStep) return false;
+    if (value.step == start.first_step && fault_ == Fault::kDropsFirstStep) {
+      return start.written.has_value();
+    }
+    return start.comes_again(value.step, is_evaluation ? parts.at(1) : SinkStart::kTrain);
+  }
+
   const Fault fault_;
   const SinkInput input_;
   bool started_ = false;
@@ -144,16 +156,29 @@ TEST(SinkConformanceTest, EachFaultFailsItsProperty) {
   EXPECT_THAT(failing(Fault::kFailsAtLongNames), ElementsAre("TakesFullReports"));
   EXPECT_THAT(failing(Fault::kFlushesOnlyRuns), ElementsAre("TakesCallsInAnyOrder"));
   EXPECT_THAT(failing(Fault::kStartsOnce), ElementsAre("TakesSeveralRuns"));
-  EXPECT_THAT(failing(Fault::kFlushesNothing),
-              ElementsAre("HoldsWhatWasFlushed", "ReplacesStepsOfAnInterruptedRun",
-                          "HoldsEvaluations", "ReplacesEvaluationsOfAnInterruptedRun"));
-  EXPECT_THAT(failing(Fault::kKeepsAllSteps), ElementsAre("ReplacesStepsOfAnInterruptedRun"));
-  EXPECT_THAT(failing(Fault::kDiscardsEvaluations),
-              ElementsAre("HoldsEvaluations", "ReplacesEvaluationsOfAnInterruptedRun"));
+  const std::vector<std::string> reports = {
+      "HoldsWhatWasFlushed", "ReplacesStepsOfAnInterruptedRun", "ReplacesAReportAfterItsCheckpoint",
+      "KeepsAReportBeforeItsCheckpoint"};
+  const std::vector<std::string> evaluations = {"HoldsEvaluations",
+                                                "ReplacesEvaluationsOfAnInterruptedRun",
+                                                "ReplacesEvaluationsAfterTheirCheckpoint"};
+  std::vector<std::string> all = reports;
+  all.insert(all.end(), evaluations.begin(), evaluations.end());
+  EXPECT_EQ(failing(Fault::kFlushesNothing), all);
+  EXPECT_THAT(failing(Fault::kKeepsAllSteps),
+              ElementsAre("ReplacesStepsOfAnInterruptedRun", "ReplacesAReportAfterItsCheckpoint",
+                          "KeepsAReportBeforeItsCheckpoint"));
+  EXPECT_EQ(failing(Fault::kDiscardsEvaluations), evaluations);
   EXPECT_THAT(failing(Fault::kKeepsAllEvaluations),
-              ElementsAre("ReplacesEvaluationsOfAnInterruptedRun"));
-  EXPECT_THAT(failing(Fault::kConfusesSets),
-              ElementsAre("HoldsEvaluations", "ReplacesEvaluationsOfAnInterruptedRun"));
+              ElementsAre("ReplacesEvaluationsOfAnInterruptedRun",
+                          "ReplacesEvaluationsAfterTheirCheckpoint"));
+  EXPECT_THAT(
+      failing(Fault::kKeepsFirstStep),
+      ElementsAre("ReplacesAReportAfterItsCheckpoint", "ReplacesEvaluationsAfterTheirCheckpoint"));
+  EXPECT_THAT(
+      failing(Fault::kDropsFirstStep),
+      ElementsAre("KeepsAReportBeforeItsCheckpoint", "ReplacesEvaluationsAfterTheirCheckpoint"));
+  EXPECT_EQ(failing(Fault::kConfusesSets), evaluations);
 }
 
 }  // namespace

@@ -52,8 +52,9 @@ bool next_csv_record(absl::string_view& text, std::vector<std::string>& fields) 
   return false;
 }
 
-void CsvFile::start(int64_t first_step) {
-  first_step_ = first_step;
+void CsvFile::start(SinkStart start, std::string set_column) {
+  start_ = std::move(start);
+  set_column_ = std::move(set_column);
   file_.reset();
   columns_.clear();
 }
@@ -62,29 +63,44 @@ void CsvFile::start(int64_t first_step) {
 absl::Status CsvFile::read_kept_rows() {
   std::vector<std::string> fields;
   bool is_header = true, known = false;
-  const absl::Status status =
-      rewrite_lines(files_, path_, kRecords, [&](std::string& record) {
-        if (std::exchange(is_header, false)) {
-          const std::string ended = record + "\n";
-          absl::string_view rest = ended;
-          // A file of something else is replaced.
-          known = next_csv_record(rest, fields) && fields[0] == kStep;
-          if (known) record = header_of(fields);
-          return known;
-        }
-        int64_t step = 0;
-        const absl::string_view first = absl::string_view(record).substr(0, record.find(','));
-        return known && absl::SimpleAtoi(first, &step) && step <= first_step_;
-      }).status();
-  RETURN_IF_ERROR(status);
-  if (known) columns_.assign(fields.begin() + 1, fields.end());
-  return absl::OkStatus();
+  const absl::Status status = rewrite_lines(files_, path_, kRecords, [&](std::string& record) {
+                                if (std::exchange(is_header, false)) {
+                                  const std::string ended = record + "\n";
+                                  absl::string_view rest = ended;
+                                  // A file of something else is replaced.
+                                  known = next_csv_record(rest, fields) && fields[0] == kStep;
+                                  if (!known) return false;
+                                  record = header_of(fields);
+                                  columns_.assign(fields.begin() + 1, fields.end());
+                                  return true;
+                                }
+                                return known && keeps(record);
+                              }).status();
+  if (!status.ok()) columns_.clear();
+  return status;
+}
+
+bool CsvFile::keeps(const std::string& row) const {
+  int64_t step = 0;
+  const absl::string_view first = absl::string_view(row).substr(0, row.find(','));
+  if (!absl::SimpleAtoi(first, &step)) return false;
+  // The set matters for the rows of one step alone, so that others are not parsed.
+  if (set_column_.empty() || step != start_.first_step)
+    return !start_.comes_again(step, SinkStart::kTrain);
+  const std::string record = row + "\n";
+  absl::string_view rest = record;
+  std::vector<std::string> fields;
+  next_csv_record(rest, fields);
+  const auto column = std::find(columns_.begin(), columns_.end(), set_column_);
+  const auto set = static_cast<size_t>(column - columns_.begin()) + 1;
+  return set < fields.size() && !start_.comes_again(step, fields[set]);
 }
 
 absl::Status CsvFile::open() {
   RETURN_IF_ERROR(files_.create_directories(directory_of(path_)));
-  if (first_step_ > 0) RETURN_IF_ERROR(read_kept_rows());
-  ASSIGN_OR_RETURN(file_, first_step_ > 0 ? files_.open_for_append(path_) : files_.create(path_));
+  const bool continues = start_.first_step > 0;
+  if (continues) RETURN_IF_ERROR(read_kept_rows());
+  ASSIGN_OR_RETURN(file_, continues ? files_.open_for_append(path_) : files_.create(path_));
   new_file_ = true;
   return absl::OkStatus();
 }
@@ -133,7 +149,7 @@ absl::Status CsvFile::add(int64_t step, const std::vector<std::string>& names,
 absl::Status CsvFile::flush() {
   if (file_ == nullptr) return absl::OkStatus();
   if (absl::IsNotFound(files_.link_info(path_).status())) {
-    start(first_step_);
+    start(start_, set_column_);
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(file_->sync());

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "base/file_system.h"
+#include "framework/report/sink.h"
 
 namespace millrace {
 
@@ -30,9 +31,10 @@ class CsvFile {
   // Borrows `files`.
   CsvFile(FileSystem& files, std::string path) : files_(files), path_(std::move(path)) {}
 
-  // Begins a run. Rows of steps after `first_step`, and a row that was not finished, are removed
-  // before the first row is added; all rows if it is 0.
-  void start(int64_t first_step);
+  // Begins a run. Rows that come again, and a row that was not finished, are removed before the
+  // first row is added; all rows if `start.first_step` is 0. `set_column`: name of the column with
+  // the evaluation set of a row; "": the rows are reports of training.
+  void start(SinkStart start, std::string set_column = "");
 
   // Appends a row: step and name → field, which is text as csv_field() or csv_number() gives.
   // `names`: those of `fields`, in the order in which new columns are added. Errors: those of
@@ -48,11 +50,14 @@ class CsvFile {
  private:
   absl::Status open();
   absl::Status read_kept_rows();
+  // Returns true if a run that resumes keeps the row, a line without a line feed.
+  bool keeps(const std::string& row) const;
   absl::Status add_columns(const std::vector<std::string>& names);
 
   FileSystem& files_;
   const std::string path_;
-  int64_t first_step_ = 0;
+  SinkStart start_;
+  std::string set_column_;
   std::unique_ptr<WritableFile> file_;  // null: not opened in this run
   bool new_file_ = false;               // true until the directory is durable
   std::vector<std::string> columns_;    // without "step"

@@ -47,7 +47,7 @@ class CsvFileOfTest : public testing::Test {
 };
 
 TEST_F(CsvFileOfTest, ColumnsKeepTheirPlaces) {
-  file_.start(0);
+  file_.start({});
   ASSERT_OK(file_.add(1, {"loss", "auc"}, {{"auc", "0.5"}, {"loss", "2"}}));
   ASSERT_OK(file_.add(2, {"loss"}, {{"loss", "1"}}));
   EXPECT_EQ(text(), "step,loss,auc\n1,2,0.5\n2,1,\n");
@@ -58,46 +58,69 @@ TEST_F(CsvFileOfTest, ColumnsKeepTheirPlaces) {
 }
 
 TEST_F(CsvFileOfTest, AResumedRunReplacesLaterRows) {
-  file_.start(0);
+  file_.start({});
   for (int step = 1; step <= 4; ++step) ASSERT_OK(file_.add(step, {"a"}, {{"a", "x"}}));
   CsvFile resumed(files_, "out/a.csv");
-  resumed.start(2);
+  resumed.start({.first_step = 2});
   ASSERT_OK(resumed.add(3, {"b"}, {{"b", "y"}}));
   EXPECT_EQ(text(), "step,a,b\n1,x,\n2,x,\n3,,y\n");
   CsvFile anew(files_, "out/a.csv");
-  anew.start(0);
+  anew.start({});
   ASSERT_OK(anew.add(1, {"c"}, {{"c", "z"}}));
   EXPECT_EQ(text(), "step,c\n1,z\n");
+}
+
+TEST_F(CsvFileOfTest, RowsOfTheFirstStepGoByTheirSet) {
+  constexpr char kRows[] =
+      "step,\"a,b\",set\n1,x,late\n2,x,early\n2,\"x\n2,\",late\n2,x\n3,x,early\n";
+  files_.put("out/a.csv", kRows);
+  file_.start({.first_step = 2, .written = {{"early"}}}, "set");
+  ASSERT_OK(file_.add(2, {"set"}, {{"set", "late"}}));
+  EXPECT_EQ(text(), "step,\"a,b\",set\n1,x,late\n2,x,early\n2,,late\n");
+  files_.put("out/a.csv", kRows);
+  file_.start({.first_step = 2}, "set");
+  ASSERT_OK(file_.add(3, {"set"}, {{"set", "late"}}));
+  EXPECT_EQ(text(), "step,\"a,b\",set\n1,x,late\n2,x,early\n2,\"x\n2,\",late\n3,,late\n")
+      << "what the checkpoint counts is not known";
+}
+
+TEST_F(CsvFileOfTest, AReportOfTheFirstStepGoesByTheCheckpoint) {
+  for (const bool counted : {true, false}) {
+    files_.put("out/a.csv", "step,a\n1,x\n2,x\n");
+    file_.start({.first_step = 2, .written = {{counted ? SinkStart::kTrain : "eval"}}});
+    ASSERT_OK(file_.add(3, {"a"}, {{"a", "y"}}));
+    EXPECT_EQ(text(), counted ? "step,a\n1,x\n2,x\n3,y\n" : "step,a\n1,x\n3,y\n");
+  }
 }
 
 TEST_F(CsvFileOfTest, AnUnfinishedRowIsRemoved) {
   ASSERT_OK(files_.create_directories("out"));
   ASSERT_OK(write_file_atomically(files_, "out/a.csv", "step,a\n1,x\n2,"));
-  file_.start(5);
+  file_.start({.first_step = 5});
   ASSERT_OK(file_.add(6, {"a"}, {{"a", "y"}}));
   EXPECT_EQ(text(), "step,a\n1,x\n6,y\n");
 }
 
 TEST_F(CsvFileOfTest, LineFeedsWithinFields) {
-  file_.start(0);
+  file_.start({});
   ASSERT_OK(file_.add(1, {"a\nb"}, {{"a\nb", csv_field("1\n9,")}}));
   ASSERT_OK(file_.add(2, {"a\nb", "c"}, {{"c", "2"}}));
   ASSERT_OK(file_.add(3, {"c"}, {{"c", "3"}}));
   CsvFile resumed(files_, "out/a.csv");
-  resumed.start(2);
+  resumed.start({.first_step = 2});
   ASSERT_OK(resumed.add(3, {"c"}, {{"c", "4"}}));
   EXPECT_EQ(text(), "step,\"a\nb\",c\n1,\"1\n9,\",\n2,,2\n3,,4\n");
 }
 
 TEST_F(CsvFileOfTest, AFileOfSomethingElseIsReplaced) {
   files_.put("out/a.csv", "loss,a\n1,x\n2,y\n");
-  file_.start(5);
+  file_.start({.first_step = 5});
   ASSERT_OK(file_.add(6, {"a"}, {{"a", "z"}}));
   EXPECT_EQ(text(), "step,a\n6,z\n");
 }
 
 TEST_F(CsvFileOfTest, ALateColumnOnAFullDiskLosesNoRow) {
-  file_.start(0);
+  file_.start({});
   ASSERT_OK(file_.add(1, {"a"}, {{"a", "x"}}));
   const std::string before = text();
   files_.set_capacity(files_.used_bytes());
@@ -110,7 +133,7 @@ TEST_F(CsvFileOfTest, ALateColumnOnAFullDiskLosesNoRow) {
 TEST_F(CsvFileOfTest, TheNameOfTheFileIsDurable) {
   RecordingFileSystem files(files_);
   CsvFile file(files, "out/a.csv");
-  file.start(0);
+  file.start({});
   const auto directory_syncs = [&] {
     const std::vector<FileOperation> all = files.operations();
     return std::count_if(all.begin(), all.end(), [](const FileOperation& operation) {
@@ -129,7 +152,7 @@ TEST_F(CsvFileOfTest, TheNameOfTheFileIsDurable) {
 
 TEST_F(CsvFileOfTest, ARemovedFileBeginsAnew) {
   for (const int64_t first_step : {0, 5}) {
-    file_.start(first_step);
+    file_.start({.first_step = first_step});
     ASSERT_OK(file_.add(6, {"a", "b"}, {{"a", "x"}}));
     ASSERT_OK(remove_recursively(files_, "out"));
     ASSERT_OK(file_.flush());

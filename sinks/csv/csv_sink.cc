@@ -11,6 +11,8 @@
 namespace millrace {
 namespace {
 
+constexpr char kSet[] = "set";  // a column
+
 // The fields of a row.
 class Row {
  public:
@@ -43,9 +45,9 @@ CsvSink::CsvSink(FileSystem& files, const std::string& directory)
     : train_(files, join_path(directory, "train.csv")),
       eval_(files, join_path(directory, "eval.csv")) {}
 
-absl::Status CsvSink::start(int64_t first_step) {
-  train_.start(first_step);
-  eval_.start(first_step);
+absl::Status CsvSink::start(const SinkStart& start) {
+  train_.start(start);
+  eval_.start(start, kSet);
   return absl::OkStatus();
 }
 
@@ -57,7 +59,7 @@ absl::Status CsvSink::write_report(const Report& report) {
 
 absl::Status CsvSink::write_evaluation(const EvaluationResult& result) {
   Row row(result.progress);
-  row.add("set", csv_field(result.set));
+  row.add(kSet, csv_field(result.set));
   row.add(values_of(result));
   return row.write(eval_);
 }

@@ -19,7 +19,7 @@ class CsvSink : public Sink {
   // Borrows `files`.
   CsvSink(FileSystem& files, const std::string& directory);
 
-  absl::Status start(int64_t first_step) override;
+  absl::Status start(const SinkStart& start) override;
   absl::Status write_report(const Report& report) override;
   absl::Status write_evaluation(const EvaluationResult& result) override;
   absl::Status flush() override;

@@ -51,7 +51,7 @@ std::vector<SinkValue> read_evaluations(const SinkInput& input) {
 TEST(CsvSinkTest, WritesReportsAndEvaluations) {
   MemoryFileSystem files;
   CsvSink sink(files, "out");
-  ASSERT_OK(sink.start(0));
+  ASSERT_OK(sink.start({}));
   Report report;
   report.progress = {.step = 2, .examples = 100, .epoch = 1, .elapsed = absl::Milliseconds(500)};
   report.metrics = {{"loss", 0.25}, {"step", 7}};

@@ -42,8 +42,9 @@ int64_t step_of(absl::string_view json) {
 }
 
 std::string to_json(const MetricRecord& record) {
-  std::string json =
-      absl::StrCat(kStep, record.step, ",\"time\":", record.time_ms, ",\"metrics\":[");
+  std::string json = absl::StrCat(kStep, record.step, ",\"time\":", record.time_ms);
+  if (record.set.has_value()) absl::StrAppend(&json, ",\"set\":", dump_json(*record.set));
+  json += ",\"metrics\":[";
   const char* separator = "";
   for (const auto& [name, value] : record.metrics) {
     absl::StrAppend(&json, separator, "[", dump_json(name), ",", json_number(value), "]");
@@ -63,6 +64,8 @@ absl::StatusOr<MetricRecord> parse_metric_record(absl::string_view json) {
     return malformed;
   }
   MetricRecord record{.step = step->get<int64_t>(), .time_ms = time->get<int64_t>(), .metrics = {}};
+  const auto set = parsed.find("set");
+  if (set != parsed.end() && set->is_string()) record.set = set->get<std::string>();
   for (const Json& metric : *metrics) {
     double value = 0;
     if (!metric.is_array() || metric.size() != 2 || !metric[0].is_string() ||

@@ -3,6 +3,7 @@
 #define MILLRACE_SINKS_MLFLOW_METRIC_RECORD_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,8 +15,10 @@ namespace millrace {
 
 struct MetricRecord {
   int64_t step = 0;
-  int64_t time_ms = 0;                                  // since 1970
-  std::vector<std::pair<std::string, double>> metrics;  // names of MLflow → value
+  int64_t time_ms = 0;  // since 1970
+  // Evaluation set, or SinkStart::kTrain. None: not known, as of records of earlier versions.
+  std::optional<std::string> set = std::nullopt;
+  std::vector<std::pair<std::string, double>> metrics = {};  // names of MLflow → value
 
   friend bool operator==(const MetricRecord&, const MetricRecord&) = default;
 };

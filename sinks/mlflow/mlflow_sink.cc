@@ -52,14 +52,19 @@ void MlflowSink::start_sender() {
 
 absl::Status MlflowSink::continue_queue() {
   if (queue_ == nullptr) RETURN_IF_ERROR(open_queue());
-  RETURN_IF_ERROR(
-      queue_->remove_if([&](absl::string_view record) { return step_of(record) > *first_step_; }));
-  return times_.start(*first_step_);
+  const SinkStart& start = *start_;
+  RETURN_IF_ERROR(queue_->remove_if([&](absl::string_view record) {
+    const int64_t step = step_of(record);
+    if (step != start.first_step) return step > start.first_step;
+    const auto parsed = parse_metric_record(record);
+    return parsed.ok() && parsed->set.has_value() && start.comes_again(step, *parsed->set);
+  }));
+  return times_.start(start.first_step);
 }
 
 // A run without any report leaves nothing, except that it sends what earlier runs left.
-absl::Status MlflowSink::start(int64_t first_step) {
-  first_step_ = first_step;
+absl::Status MlflowSink::start(const SinkStart& start) {
+  start_ = start;
   const bool exists = !absl::IsNotFound(files_.link_info(options_.directory).status());
   if (queue_ == nullptr && !exists) return absl::OkStatus();
   RETURN_IF_ERROR(continue_queue());
@@ -67,16 +72,15 @@ absl::Status MlflowSink::start(int64_t first_step) {
   return absl::OkStatus();
 }
 
-absl::Status MlflowSink::write(int64_t step, const std::string& prefix,
-                               const NamedNumbers& numbers) {
-  if (!first_step_.has_value()) {
+absl::Status MlflowSink::write(int64_t step, const std::string& set, const NamedNumbers& numbers) {
+  if (!start_.has_value()) {
     return absl::FailedPreconditionError("a report or an evaluation came before start()");
   }
   if (queue_ == nullptr) RETURN_IF_ERROR(continue_queue());
-  MetricRecord record{.step = step, .time_ms = 0, .metrics = {}};
+  MetricRecord record{.step = step, .time_ms = 0, .set = set, .metrics = {}};
   ASSIGN_OR_RETURN(record.time_ms, times_.time_of(step, absl::ToUnixMillis(clock_.now())));
   for (const auto& [name, number] : numbers) {
-    record.metrics.emplace_back(names_.of(absl::StrCat(prefix, "/", name)), number);
+    record.metrics.emplace_back(names_.of(absl::StrCat(set, "/", name)), number);
   }
   RETURN_IF_ERROR(queue_->append(to_json(record)));
   if (sender_ == nullptr) {
@@ -88,7 +92,7 @@ absl::Status MlflowSink::write(int64_t step, const std::string& prefix,
 }
 
 absl::Status MlflowSink::write_report(const Report& report) {
-  return write(report.progress.step, "train", values_of(report));
+  return write(report.progress.step, SinkStart::kTrain, values_of(report));
 }
 
 absl::Status MlflowSink::write_evaluation(const EvaluationResult& result) {

@@ -39,10 +39,10 @@ struct MlflowSinkOptions {
 // flush() alone.
 //
 // The directory, and a run of the server, are created with the first report or evaluation. All runs
-// of one directory are one run of the server. When a run resumes, reports of later steps
-// that were not sent are removed from the queue. Reports that were sent stay on the server, which
-// has no request to remove them; the values that the resumed run brings have the same times, so
-// that the server stores equal values once.
+// of one directory are one run of the server. When a run resumes, values that come again and were
+// not sent are removed from the queue. Values that were sent stay on the server, which has no
+// request to remove them; those that the resumed run brings have the same times, so that the server
+// stores equal values once.
 //
 // A sink does not know how a run ends. The destructor sets the status FINISHED; a run whose process
 // was killed stays RUNNING until a run of the same directory finishes.
@@ -56,7 +56,7 @@ class MlflowSink : public Sink {
   // train, sends what earlier runs left in the queue.
   ~MlflowSink() override;
 
-  absl::Status start(int64_t first_step) override;
+  absl::Status start(const SinkStart& start) override;
   // Errors of write_report() and write_evaluation(): FailedPrecondition before start().
   absl::Status write_report(const Report& report) override;
   absl::Status write_evaluation(const EvaluationResult& result) override;
@@ -70,7 +70,7 @@ class MlflowSink : public Sink {
   // Opens the queue, and removes what comes again.
   absl::Status continue_queue();
   void start_sender();
-  absl::Status write(int64_t step, const std::string& prefix, const NamedNumbers& numbers);
+  absl::Status write(int64_t step, const std::string& set, const NamedNumbers& numbers);
 
   FileSystem& files_;
   Clock& clock_;
@@ -78,7 +78,7 @@ class MlflowSink : public Sink {
   const HttpUrl server_;
   MetricNames names_;
   StepTimes times_;
-  std::optional<int64_t> first_step_;     // none before start()
+  std::optional<SinkStart> start_;        // none before start()
   std::unique_ptr<RecordQueue> queue_;    // null before the first record, unless there was a queue
   std::unique_ptr<MlflowSender> sender_;  // likewise; uses the queue
 };

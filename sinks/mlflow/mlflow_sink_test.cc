@@ -95,7 +95,7 @@ class MlflowSinkTest : public testing::Test {
 
 TEST_F(MlflowSinkTest, NamesOfSets) {
   const auto sink = make();
-  EXPECT_OK(sink->start(0));
+  EXPECT_OK(sink->start({}));
   report(*sink, 10, 0.25);
   clock_.advance(absl::Seconds(1));
   EvaluationResult result;
@@ -113,14 +113,14 @@ TEST_F(MlflowSinkTest, NamesOfSets) {
 TEST_F(MlflowSinkTest, EqualValuesOfAResumedRunAreStoredOnce) {
   {
     const auto sink = make();
-    EXPECT_OK(sink->start(0));
+    EXPECT_OK(sink->start({}));
     for (const int64_t step : {10, 20, 30}) report(*sink, step, 0.5 + static_cast<double>(step));
     EXPECT_OK(sink->flush());
   }
   EXPECT_EQ(server_.run().status, "FINISHED");
   clock_.advance(absl::Seconds(1));
   const auto sink = make();
-  EXPECT_OK(sink->start(10));
+  EXPECT_OK(sink->start({.first_step = 10}));
   report(*sink, 20, 20.5);
   report(*sink, 30, 7);
   report(*sink, 40, 40.5);
@@ -133,24 +133,63 @@ TEST_F(MlflowSinkTest, LaterStepsThatWereNotSentAreRemoved) {
   server_.intercept([](const TestRequest&) { return http_response(503, "busy"); });
   {
     const auto sink = make();
-    EXPECT_OK(sink->start(0));
+    EXPECT_OK(sink->start({}));
     for (const int64_t step : {10, 20, 30}) report(*sink, step, 1);
     EXPECT_OK(sink->flush());
   }
   server_.intercept(nullptr);
   const auto sink = make();
-  EXPECT_OK(sink->start(20));
+  EXPECT_OK(sink->start({.first_step = 20}));
   report(*sink, 30, 2);
   EXPECT_OK(sink->flush());
   EXPECT_THAT(server_.values("train/loss"), ElementsAre("1", "1", "2"));
 }
 
+TEST_F(MlflowSinkTest, AnEvaluationAfterTheCheckpointIsStoredOnce) {
+  const auto evaluate = [](Sink& sink, const std::string& set) {
+    EvaluationResult result;
+    result.set = set;
+    result.progress.step = 10;
+    result.metrics["auc"] = 0.75;
+    EXPECT_OK(sink.write_evaluation(result));
+  };
+  {
+    const auto sink = make();
+    EXPECT_OK(sink->start({}));
+    evaluate(*sink, "early");
+    evaluate(*sink, "late");
+    EXPECT_OK(sink->flush());
+  }
+  clock_.advance(absl::Seconds(1));
+  const auto sink = make();
+  EXPECT_OK(sink->start({.first_step = 10, .written = {{"early"}}}));
+  evaluate(*sink, "late");
+  EXPECT_OK(sink->flush());
+  EXPECT_THAT(server_.values("early/auc"), ElementsAre("0.75"));
+  EXPECT_THAT(server_.values("late/auc"), ElementsAre("0.75")) << "of one time";
+}
+
+// The queue may have records of a program that did not store the set.
+TEST_F(MlflowSinkTest, RecordsWithoutASetStay) {
+  {
+    ASSERT_OK_AND_ASSIGN(const auto queue, RecordQueue::open(files_, kDirectory, {}));
+    for (const int64_t step : {10, 20}) {
+      EXPECT_OK(queue->append(to_json({.step = step, .metrics = {{"eval/auc", 0.5}}})));
+    }
+    EXPECT_OK(queue->sync());
+  }
+  const auto sink = make();
+  EXPECT_OK(sink->start({.first_step = 10, .written = {{}}}));
+  EXPECT_OK(sink->flush());
+  EXPECT_THAT(server_.values("eval/auc"), ElementsAre("0.5"));
+}
+
 TEST_F(MlflowSinkTest, ARunWithoutReportsLeavesNothing) {
   const auto sink = make();
-  EXPECT_OK(sink->start(0));
+  EXPECT_OK(sink->start({}));
   EXPECT_OK(sink->flush());
   EXPECT_THAT(files_.info(kDirectory).status(), StatusIs(absl::StatusCode::kNotFound));
-  make()->start(0).IgnoreError();  // a run that ends
+  make()->start({}).IgnoreError();  // a run that ends
   EXPECT_EQ(server_.requests(""), 0);
   report(*sink, 10, 1);
   EXPECT_OK(sink->flush());
@@ -161,13 +200,13 @@ TEST_F(MlflowSinkTest, AResumedRunSendsWhatIsLeftAtItsStart) {
   server_.intercept([](const TestRequest&) { return http_response(503, "busy"); });
   {
     const auto sink = make();
-    EXPECT_OK(sink->start(0));
+    EXPECT_OK(sink->start({}));
     report(*sink, 10, 1);
     EXPECT_OK(sink->flush());
   }
   server_.intercept(nullptr);
   const auto sink = make();
-  EXPECT_OK(sink->start(10));
+  EXPECT_OK(sink->start({.first_step = 10}));
   EXPECT_OK(sink->flush());
   EXPECT_THAT(server_.values("train/loss"), ElementsAre("1"));
 }
@@ -183,7 +222,7 @@ TEST_F(MlflowSinkTest, AReportBeforeTheStartRemovesNothing) {
   server_.intercept([](const TestRequest&) { return http_response(503, "busy"); });
   {
     const auto sink = make();
-    EXPECT_OK(sink->start(0));
+    EXPECT_OK(sink->start({}));
     report(*sink, 10, 1);
     EXPECT_OK(sink->flush());
   }
@@ -193,7 +232,7 @@ TEST_F(MlflowSinkTest, AReportBeforeTheStartRemovesNothing) {
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("before start()")));
   EXPECT_THAT(sink->write_evaluation(EvaluationResult()),
               StatusIs(absl::StatusCode::kFailedPrecondition));
-  EXPECT_OK(sink->start(10));
+  EXPECT_OK(sink->start({.first_step = 10}));
   EXPECT_OK(sink->flush());
   EXPECT_THAT(server_.values("train/loss"), ElementsAre("1"));
 }
@@ -202,7 +241,7 @@ TEST_F(MlflowSinkTest, ARunThatHasNothingToTrainSendsWhatIsLeft) {
   server_.intercept([](const TestRequest&) { return http_response(503, "busy"); });
   {
     const auto sink = make();
-    EXPECT_OK(sink->start(0));
+    EXPECT_OK(sink->start({}));
     report(*sink, 10, 1);
     EXPECT_OK(sink->flush());
   }
@@ -217,7 +256,7 @@ TEST_F(MlflowSinkTest, ARunThatHasNothingToTrainSendsWhatIsLeft) {
 
 TEST_F(MlflowSinkTest, ARemovedDirectoryBeginsAnew) {
   const auto sink = make();
-  EXPECT_OK(sink->start(0));
+  EXPECT_OK(sink->start({}));
   report(*sink, 10, 1);
   EXPECT_OK(sink->flush());
   EXPECT_OK(remove_recursively(files_, "out"));
@@ -232,7 +271,7 @@ TEST_F(MlflowSinkTest, ARemovedDirectoryBeginsAnew) {
 
 TEST_F(MlflowSinkTest, AFullDiskIsAnError) {
   const auto sink = make();
-  EXPECT_OK(sink->start(0));
+  EXPECT_OK(sink->start({}));
   EXPECT_OK(sink->flush());
   files_.set_capacity(0);
   EXPECT_THAT(sink->write_report(Report()), StatusIs(absl::StatusCode::kResourceExhausted));

@@ -44,7 +44,7 @@ absl::Status StepTimes::start(int64_t first_step) {
     if (parse(line, &time)) times.insert(time);
     if (times.size() > kMostSteps) times.erase(times.begin());
   }
-  earlier_.insert(times.upper_bound(first_step), times.end());
+  earlier_.insert(times.lower_bound(first_step), times.end());
   return write_file_atomically(files_, path_, [&](WritableFile& file) -> absl::Status {
     std::string lines;
     for (const auto& [step, time_ms] : times) lines += line_of(step, time_ms);

@@ -14,9 +14,9 @@
 namespace millrace {
 
 // Remembers the time of each reported step in a file, a line of "STEP MILLISECONDS" for each. A run
-// that resumes reports the steps after its checkpoint again. MLflow stores a value of the same
-// metric, step and time once, so that an equal value must have the time of the first report. Not
-// thread-safe.
+// that resumes reports the steps after its checkpoint again, and may evaluate at its step again.
+// MLflow stores a value of the same metric, step and time once, so that an equal value must have
+// the time of the first report. Not thread-safe.
 class StepTimes {
  public:
   static constexpr size_t kMostSteps = 20000;  // that the file keeps when a run starts
@@ -24,7 +24,7 @@ class StepTimes {
   // Borrows `files`.
   StepTimes(FileSystem& files, std::string path);
 
-  // Reads the times of steps after `first_step`. Errors: see FileSystem.
+  // Reads the times of `first_step` and of later steps. Errors: see FileSystem.
   absl::Status start(int64_t first_step);
   // Returns the time of a step, in milliseconds since 1970: the time of its first report, which is
   // `now_ms` if there was none. Errors: see WritableFile.

@@ -27,7 +27,7 @@ TEST_F(StepTimesTest, AStepThatComesAgainHasItsFirstTime) {
   EXPECT_OK(first.sync());
   StepTimes second(files_, "out/times");
   EXPECT_OK(second.start(10));
-  EXPECT_EQ(time_of(second, 10, 9000), 9000) << "not after the first step";
+  EXPECT_EQ(time_of(second, 10, 9000), 1000) << "an evaluation after the checkpoint";
   EXPECT_EQ(time_of(second, 20, 9500), 2000);
   EXPECT_EQ(time_of(second, 30, 9600), 9600);
   EXPECT_OK(second.start(0));

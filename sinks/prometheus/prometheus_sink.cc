@@ -23,8 +23,8 @@ void PrometheusSink::publish() {
   page_ = std::move(page);
 }
 
-absl::Status PrometheusSink::start(int64_t first_step) {
-  metrics_.start(first_step);
+absl::Status PrometheusSink::start(const SinkStart& start) {
+  metrics_.start(start.first_step);
   return absl::OkStatus();
 }
 

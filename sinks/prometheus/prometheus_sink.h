@@ -25,7 +25,7 @@ class PrometheusSink : public Sink {
   static absl::StatusOr<std::unique_ptr<PrometheusSink>> create(const std::string& address,
                                                                 int port, Clock& clock);
 
-  absl::Status start(int64_t first_step) override;
+  absl::Status start(const SinkStart& start) override;
   absl::Status write_report(const Report& report) override;
   absl::Status write_evaluation(const EvaluationResult& result) override;
 

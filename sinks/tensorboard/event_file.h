@@ -2,6 +2,7 @@
 #ifndef MILLRACE_SINKS_TENSORBOARD_EVENT_FILE_H_
 #define MILLRACE_SINKS_TENSORBOARD_EVENT_FILE_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -43,6 +44,25 @@ class EventFile {
   const std::string path_;
   std::unique_ptr<WritableFile> file_;
   bool new_file_ = true;  // until the directory is durable
+};
+
+// Reads the events of a file one by one. Not thread-safe.
+class EventReader {
+ public:
+  // Errors: see FileSystem::open.
+  static absl::StatusOr<EventReader> open(FileSystem& files, const std::string& path);
+
+  // Reads the next event. Returns: false at the end, and at a last record that is not whole.
+  // Errors: DataLoss for a damaged record; see ReadableFile::read_at.
+  absl::StatusOr<bool> next(tensorboard::Event& event);
+
+ private:
+  explicit EventReader(std::unique_ptr<ReadableFile> file) : file_(std::move(file)) {}
+
+  std::unique_ptr<ReadableFile> file_;
+  int64_t offset_ = 0;  // of the bytes behind buffer_
+  std::string buffer_;
+  size_t begin_ = 0;  // bytes of buffer_ that were returned
 };
 
 // Returns the events of a file. Errors: DataLoss for a record that is not whole or whose checksums

@@ -36,6 +36,44 @@ TEST(EventFileTest, TheNameOfTheFileIsDurable) {
   EXPECT_EQ(syncs, 1);
 }
 
+TEST(EventFileTest, EventsAreReadOneByOne) {
+  MemoryFileSystem files;
+  ASSERT_OK_AND_ASSIGN(const auto file, EventFile::create(files, "a", 12.5));
+  // Some are larger than what is read at once.
+  for (const size_t size : {10, 3 << 20, 700'000, 700'000, 20}) {
+    tensorboard::Event event;
+    event.mutable_summary()->add_value()->set_tag(std::string(size, 'x'));
+    ASSERT_OK(file->write(event));
+  }
+  const std::string bytes = *read_file(files, "a");
+  ASSERT_OK_AND_ASSIGN(const auto expected, read_events(bytes));
+  files.put("b", bytes.substr(0, bytes.size() - 1));
+  for (const char* path : {"a", "b"}) {
+    ASSERT_OK_AND_ASSIGN(EventReader reader, EventReader::open(files, path));
+    const size_t whole = expected.size() - (path[0] == 'b' ? 1 : 0);
+    for (size_t i = 0; i <= whole; ++i) {
+      tensorboard::Event event;
+      ASSERT_OK_AND_ASSIGN(const bool more, reader.next(event));
+      EXPECT_EQ(more, i < whole) << path << " " << i;
+      if (more) {
+        EXPECT_EQ(event.SerializeAsString(), expected[i].SerializeAsString()) << i;
+      }
+    }
+  }
+}
+
+TEST(EventFileTest, DamageIsFoundWhileReading) {
+  MemoryFileSystem files;
+  std::string bad = tfrecord(std::string("\x10\x07", 2));
+  bad[13] ^= 1;
+  files.put("a", tfrecord(tensorboard::Event().SerializeAsString()) + bad);
+  ASSERT_OK_AND_ASSIGN(EventReader reader, EventReader::open(files, "a"));
+  tensorboard::Event event;
+  EXPECT_THAT(reader.next(event), IsOkAndHolds(true));
+  EXPECT_THAT(reader.next(event).status(),
+              StatusIs(absl::StatusCode::kDataLoss, testing::HasSubstr("a: the data is damaged")));
+}
+
 TEST(EventFileTest, DamageIsFound) {
   const std::string good = tfrecord(tensorboard::Event().SerializeAsString()) +
                            tfrecord(std::string("\x10\x07", 2));  // step 7

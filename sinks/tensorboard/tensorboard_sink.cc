@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "sinks/tensorboard/earlier_events.h"
 #include "sinks/tensorboard/summary_values.h"
 #include "sinks/valid_utf8.h"
 
@@ -19,8 +20,9 @@ constexpr char kTrain[] = "train/";
 TensorBoardSink::TensorBoardSink(FileSystem& files, Clock& clock, TensorBoardSinkOptions options)
     : files_(files), clock_(clock), options_(std::move(options)) {}
 
-absl::Status TensorBoardSink::start(int64_t first_step) {
-  first_step_ = last_step_ = first_step;
+absl::Status TensorBoardSink::start(const SinkStart& start) {
+  start_ = start;
+  last_step_ = start.first_step;
   file_.reset();
   return absl::OkStatus();
 }
@@ -32,6 +34,8 @@ double TensorBoardSink::wall_time() const {
 // Creates one file per run. TensorBoard reads the files of a directory in the order of their names.
 absl::Status TensorBoardSink::open() {
   RETURN_IF_ERROR(files_.create_directories(options_.directory));
+  ASSIGN_OR_RETURN(const EarlierEvents earlier,
+                   read_earlier_events(files_, options_.directory, start_));
   const std::string name = absl::StrCat(
       "events.out.tfevents.", absl::Dec(absl::ToUnixMillis(clock_.now()), absl::kZeroPad14),
       ".rank-", options_.rank);
@@ -44,9 +48,12 @@ absl::Status TensorBoardSink::open() {
   ASSIGN_OR_RETURN(file_, EventFile::create(files_, path, now));
   tensorboard::Event start;
   start.set_wall_time(now);
-  start.set_step(first_step_ + 1);
+  start.set_step(start_.first_step + (earlier.comes_again ? 0 : 1));
   start.mutable_session_log()->set_status(tensorboard::SessionLog::START);
   RETURN_IF_ERROR(file_->write(start));
+  if (earlier.comes_again) {
+    for (const tensorboard::Event& event : earlier.kept) RETURN_IF_ERROR(file_->write(event));
+  }
   return write_configuration(now);
 }
 
@@ -54,7 +61,7 @@ absl::Status TensorBoardSink::open() {
 absl::Status TensorBoardSink::write_configuration(double wall_time) {
   tensorboard::Event event;
   event.set_wall_time(wall_time);
-  event.set_step(first_step_);
+  event.set_step(start_.first_step);
   if (!options_.configuration.empty()) {
     *event.mutable_summary()->add_value() =
         text_value("configuration", absl::StrCat("```\n", options_.configuration, "\n```"));
@@ -112,7 +119,7 @@ absl::Status TensorBoardSink::flush() {
   if (!file_->is_removed()) return file_->flush();
   // TensorBoard drops events from the first step of a file on, which leaves those in other files.
   file_.reset();
-  first_step_ = last_step_;
+  start_ = {.first_step = last_step_};
   return absl::OkStatus();
 }
 

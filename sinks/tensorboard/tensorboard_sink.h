@@ -31,14 +31,14 @@ struct TensorBoardSinkOptions {
 // by the names of Report::distributions, a precision-recall curve "SET/pr_curve" or
 // "SET/TASK/pr_curve" for each of EvaluationResult::thresholds, the configuration as text, and
 // hyper-parameters. If flush() finds that the file was removed, the next event begins another one.
-// When a run resumes, TensorBoard drops the events of later steps that the previous run wrote.
-// Infinite numbers and not-a-number are omitted.
+// When a run resumes, TensorBoard drops the events that come again. The file then begins with the
+// others of their step (earlier_events.h). Infinite numbers and not-a-number are omitted.
 class TensorBoardSink : public Sink {
  public:
   // Borrows `files` and `clock`.
   TensorBoardSink(FileSystem& files, Clock& clock, TensorBoardSinkOptions options);
 
-  absl::Status start(int64_t first_step) override;
+  absl::Status start(const SinkStart& start) override;
   bool wants_distributions() const override { return options_.histograms; }
   absl::Status write_report(const Report& report) override;
   absl::Status write_evaluation(const EvaluationResult& result) override;
@@ -55,7 +55,7 @@ class TensorBoardSink : public Sink {
   FileSystem& files_;
   Clock& clock_;
   const TensorBoardSinkOptions options_;
-  int64_t first_step_ = 0;           // finished before the first event of the file
+  SinkStart start_;                  // steps finished before the first event of the file
   int64_t last_step_ = 0;            // of an event
   std::unique_ptr<EventFile> file_;  // null: nothing was written in this run
 };

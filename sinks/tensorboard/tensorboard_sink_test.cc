@@ -80,7 +80,7 @@ std::unique_ptr<TensorBoardSink> make(FileSystem& files, std::string configurati
 TEST(TensorBoardSinkTest, WritesScalarsAndText) {
   MemoryFileSystem files;
   const auto sink = make(files, "train { seed: 1 }");
-  ASSERT_OK(sink->start(0));
+  ASSERT_OK(sink->start({}));
   Report report;
   report.progress.step = 100;
   report.metrics = {{"loss", 0.5}, {"auc", std::numeric_limits<double>::quiet_NaN()}};
@@ -111,7 +111,7 @@ TEST(TensorBoardSinkTest, WritesScalarsAndText) {
 TEST(TensorBoardSinkTest, NothingIsWrittenBeforeTheFirstReport) {
   MemoryFileSystem files;
   const auto sink = make(files);
-  ASSERT_OK(sink->start(0));
+  ASSERT_OK(sink->start({}));
   ASSERT_OK(sink->flush());
   EXPECT_FALSE(files.list(kFolder).ok());
 }
@@ -136,7 +136,7 @@ TEST(TensorBoardSinkTest, ARemovedFileBeginsAnew) {
     }
     return steps;
   };
-  ASSERT_OK(sink.start(0));
+  ASSERT_OK(sink.start({}));
   report(10);
   ASSERT_OK(remove_recursively(files, "out"));
   ASSERT_OK(sink.flush());
@@ -171,7 +171,7 @@ TEST(TensorBoardSinkTest, WritesHistograms) {
   MemoryFileSystem files;
   const auto sink = make(files);
   EXPECT_TRUE(sink->wants_distributions());
-  ASSERT_OK(sink->start(0));
+  ASSERT_OK(sink->start({}));
   Report report;
   report.distributions["parameters/bias"] = {.count = 3,
                                              .min = -1,
@@ -194,7 +194,7 @@ TEST(TensorBoardSinkTest, WritesHistograms) {
 TEST(TensorBoardSinkTest, WritesPrecisionRecallCurves) {
   MemoryFileSystem files;
   const auto sink = make(files);
-  ASSERT_OK(sink->start(0));
+  ASSERT_OK(sink->start({}));
   EvaluationResult result;
   result.set = "eval";
   ThresholdWeights& weights = result.thresholds["click"];
@@ -225,7 +225,7 @@ TEST(TensorBoardSinkTest, WritesHyperParameters) {
       {.directory = kFolder,
        .hyper_parameters = {
            {"train.seed", 7.0}, {"train.shuffle", true}, {"train.name", "a\xff"}}});
-  ASSERT_OK(sink.start(0));
+  ASSERT_OK(sink.start({}));
   ASSERT_OK(sink.write_report(Report()));
   const tensorboard::Summary::Value value = value_of(files, "_hparams_/session_start_info");
   EXPECT_EQ(value.metadata().plugin_data().plugin_name(), "hparams");

@@ -1,0 +1,31 @@
+// Events that earlier runs wrote at the step at which a run resumes.
+#ifndef MILLRACE_SINKS_TENSORBOARD_EARLIER_EVENTS_H_
+#define MILLRACE_SINKS_TENSORBOARD_EARLIER_EVENTS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/file_system.h"
+#include "framework/report/sink.h"
+#include "sinks/tensorboard/event.pb.h"
+
+namespace millrace {
+
+// TensorBoard drops events by their steps alone, so that a run which replaces a part of the events
+// of its first step must write the others of that step again.
+struct EarlierEvents {
+  std::vector<tensorboard::Event> kept;  // of reports and evaluations of the checkpoint, in order
+  bool comes_again = false;              // true if there are events that the run writes again
+};
+
+// Reads the events of step `start.first_step` that TensorBoard shows of the event files in
+// `directory`. Reads the newest files, as far as they may have such events, and none if
+// `start.written` is not known. A file that is damaged counts up to the damage. Errors: see
+// FileSystem.
+absl::StatusOr<EarlierEvents> read_earlier_events(FileSystem& files, const std::string& directory,
+                                                  const SinkStart& start);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_SINKS_TENSORBOARD_EARLIER_EVENTS_H_
