@@ -138,12 +138,17 @@ struct ProcessReport {
   int64_t bytes_read = 0;      // by read() and the like, also from the page cache
 };
 
-// What happened since the last report.
+// What happened since the last report. Writers of reports take its numbers from the lists in
+// framework/report/report_figures.h.
 struct Report {
   Progress progress;
-  int64_t steps = 0;     // since the last report
-  int64_t examples = 0;  // since the last report
-  double examples_per_second = 0;
+  int64_t steps = 0;               // since the last report
+  int64_t examples = 0;            // since the last report
+  double examples_per_second = 0;  // over the time of training, as rows_per_second
+  // Ids that the training steps of all ranks looked up, duplicates included, without those of
+  // frozen tables.
+  double rows_per_second = 0;
+  double bytes_per_second = 0;            // process.bytes_read, over the time since the last report
   double data_wait_share = 0;             // of the time since the last report, in [0, 1]
   std::map<std::string, double> metrics;  // loss, auc, logloss, …; over the steps above
   std::map<std::string, double> values;   // what hooks and the model reported

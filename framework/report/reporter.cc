@@ -213,6 +213,7 @@ absl::StatusOr<Report> Reporter::take(const Progress& progress, Collectives& col
   const double seconds = merged_times[kSeconds];
   if (seconds > 0) {
     report.examples_per_second = static_cast<double>(report.examples) / seconds;
+    report.rows_per_second = static_cast<double>(tables.lookups()) / seconds;
     report.data_wait_share = merged_times[kDataWaitSeconds] / seconds;
   }
   data_wait_ = absl::ZeroDuration();
@@ -231,6 +232,9 @@ absl::StatusOr<Report> Reporter::take(const Progress& progress, Collectives& col
   report.tables = tables.reports();
   if (collectives.world_size() > 1) report.ranks = rank_report(merged_times, figures.steps);
   report.process = process_report(merged_times);
+  if (merged_times[kProcessSeconds] > 0) {
+    report.bytes_per_second = merged_times[kBytesRead] / merged_times[kProcessSeconds];
+  }
   report.distributions = std::exchange(distributions_, {});
   return report;
 }

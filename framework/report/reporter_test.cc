@@ -4,7 +4,9 @@
 
 #include <atomic>
 #include <cmath>
+#include <fstream>
 #include <memory>
+#include <vector>
 
 #include "base/status_matchers.h"
 #include "distributed/one_rank_collectives.h"
@@ -91,7 +93,11 @@ TEST_F(ReporterTest, FiguresOfTablesAreThoseSinceTheLastReport) {
   Reporter reporter = this->reporter();
   step(1, {1, 2, 3}, {7, 2, 1});
   step(2, {1, 4}, {5, 5});
-  const TableReport first = take(reporter, {.step = 2}).tables.at("items");
+  training_.start(absl::ZeroDuration());
+  clock_.advance(absl::Seconds(8));
+  const Report report = take(reporter, {.step = 2});
+  EXPECT_EQ(report.rows_per_second, 20 / 8.0);
+  const TableReport& first = report.tables.at("items");
   EXPECT_EQ(first.rows, 4);
   EXPECT_EQ(first.inserted, 4);
   EXPECT_EQ(first.unique_share, 5.0 / 20);
@@ -99,12 +105,18 @@ TEST_F(ReporterTest, FiguresOfTablesAreThoseSinceTheLastReport) {
   EXPECT_GT(first.load, 0);
   EXPECT_THAT(first.evicted, IsEmpty());
   step(3, {5}, {4});
-  const TableReport second = take(reporter, {.step = 3}).tables.at("items");
+  clock_.advance(absl::Seconds(2));
+  const Report later = take(reporter, {.step = 3});
+  EXPECT_EQ(later.rows_per_second, 4 / 2.0);
+  const TableReport& second = later.tables.at("items");
   EXPECT_EQ(second.rows, 5);
   EXPECT_EQ(second.inserted, 1);
   EXPECT_EQ(second.unique_share, 0.25);
   EXPECT_EQ(second.hottest_share, 1);
-  const TableReport nothing = take(reporter, {.step = 3}).tables.at("items");
+  clock_.advance(absl::Seconds(1));
+  const Report last = take(reporter, {.step = 3});
+  EXPECT_EQ(last.rows_per_second, 0);
+  const TableReport& nothing = last.tables.at("items");
   EXPECT_EQ(nothing.inserted, 0);
   EXPECT_EQ(nothing.unique_share, 0);
 }
@@ -169,6 +181,20 @@ TEST_F(ReporterTest, RatesAreOverTimeOfTrainingAlone) {
   EXPECT_EQ(take(reporter, {}).examples_per_second, 0) << "no step";
   ASSERT_OK(reporter.add(step(8, 1), {}));
   EXPECT_EQ(take(reporter, {}).examples_per_second, 0) << "no time";
+}
+
+TEST_F(ReporterTest, BytesReadAreOverTheTimeBetweenReports) {
+  const ProcessFigures before = read_process_figures();
+  Reporter reporter = this->reporter();
+  std::ifstream zeros("/dev/zero", std::ios::binary);
+  std::vector<char> bytes(1 << 20);
+  ASSERT_TRUE(zeros.read(bytes.data(), static_cast<std::streamsize>(bytes.size())));
+  const Report report = take(reporter, {});
+  const ProcessFigures after = read_process_figures();
+  if (after.bytes_read == 0) GTEST_SKIP() << "the kernel has no /proc/self/io";
+  EXPECT_GE(report.process.bytes_read, 1 << 20);
+  const double seconds = absl::ToDoubleSeconds(after.at - before.at);
+  EXPECT_GE(report.bytes_per_second * seconds, static_cast<double>(report.process.bytes_read));
 }
 
 TEST_F(ReporterTest, TensorsAreNotReadUntilAReport) {
@@ -259,6 +285,7 @@ TEST_F(ReporterTest, WithoutTimeThereAreNoRates) {
   ASSERT_OK(reporter.add(step(4, 1), {}));
   const Report report = take(reporter, {.step = 1});
   EXPECT_EQ(report.examples_per_second, 0);
+  EXPECT_EQ(report.rows_per_second, 0);
   EXPECT_EQ(report.data_wait_share, 0);
 }
 

@@ -1,7 +1,6 @@
 #include "framework/report/table_figures.h"
 
 #include <algorithm>
-#include <cstdint>
 
 #include "absl/strings/str_cat.h"
 #include "base/byte_stream.h"
@@ -93,6 +92,12 @@ std::map<std::string, TableReport> TableFigures::reports() const {
     }
   }
   return reports;
+}
+
+int64_t TableFigures::lookups() const {
+  int64_t sum = 0;
+  for (const auto& [name, figures] : tables_) sum += figures.statistics.occurrences;
+  return sum;
 }
 
 }  // namespace millrace

@@ -2,6 +2,7 @@
 #ifndef MILLRACE_FRAMEWORK_REPORT_TABLE_FIGURES_H_
 #define MILLRACE_FRAMEWORK_REPORT_TABLE_FIGURES_H_
 
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -26,6 +27,8 @@ class TableFigures : public RankPart {
   absl::Status load_ranks(absl::Span<const absl::string_view> ranks) override;
 
   std::map<std::string, TableReport> reports() const;
+  // Returns the number of ids that were looked up in all tables, duplicates included.
+  int64_t lookups() const;
 
  private:
   struct Figures {

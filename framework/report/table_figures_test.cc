@@ -36,6 +36,9 @@ TEST(TableFiguresTest, ReportsWhatHappenedSinceTheLastReport) {
   EXPECT_EQ(report.evicted.begin()->second, 4);
   EXPECT_EQ(report.unique_share, 0.4);
   EXPECT_EQ(report.hottest_share, 0.2);
+  EXPECT_EQ(figures.lookups(), 200);
+  figures.add("users", statistics(4), statistics(1));
+  EXPECT_EQ(figures.lookups(), 500) << "of all tables";
 }
 
 TEST(TableFiguresTest, RanksAddUp) {
@@ -50,6 +53,7 @@ TEST(TableFiguresTest, RanksAddUp) {
   EXPECT_EQ(report.inserted, 28);
   EXPECT_EQ(report.unique_share, 0.4);
   EXPECT_EQ(report.hottest_share, 60.0 / 400);  // a maximum
+  EXPECT_EQ(all.lookups(), 400);
 }
 
 TEST(TableFiguresTest, RefusesMalformedBytes) {
