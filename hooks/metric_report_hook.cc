@@ -1,13 +1,17 @@
 #include "hooks/metric_report_hook.h"
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/types/span.h"
 #include "base/lines/json_line.h"
 #include "base/status_macros.h"
+#include "framework/report/report_figures.h"
 
 namespace millrace {
 namespace {
@@ -16,17 +20,26 @@ using Json = nlohmann::ordered_json;
 
 constexpr int32_t kVersion = 1;
 
-Json progress_json(const Progress& progress) {
-  return Json{{"step", progress.step},
-              {"examples", progress.examples},
-              {"epoch", progress.epoch},
-              {"window", progress.window},
-              {"skipped_steps", progress.skipped_steps},
-              {"seconds", absl::ToDoubleSeconds(progress.elapsed)}};
+template <typename Part>
+void add_figures(absl::Span<const Figure<Part>> figures, const Part& part, Json& json) {
+  for (const Figure<Part>& figure : figures) {
+    Json& number = json[Json::json_pointer(absl::StrCat("/", figure.json))];
+    std::visit([&](auto value) { number = value; }, value_of(figure, part));
+  }
 }
 
-void add_values(const std::map<std::string, double>& values, Json& json) {
-  for (const auto& [name, value] : values) json[name] = value;
+void add_values(const char* name, const std::map<std::string, double>& values, Json& json) {
+  Json& numbers = json[name] = Json::object();
+  for (const auto& [key, value] : values) numbers[key] = value;
+}
+
+void add_tables(const std::map<std::string, TableReport>& tables, Json& json) {
+  Json& objects = json["tables"] = Json::object();
+  for (const auto& [name, table] : tables) {
+    Json& object = objects[name];
+    add_figures(kTableFigures, table, object);
+    object["evicted"] = table.evicted;
+  }
 }
 
 bool is_beyond(absl::string_view line, int64_t step) {
@@ -49,54 +62,27 @@ absl::Status MetricReportHook::start(HookContext& context) {
 
 absl::Status MetricReportHook::after_report(HookContext& context, const Report& report) {
   if (context.rank() != 0) return absl::OkStatus();
-  Json json = progress_json(report.progress);
-  json["examples_per_second"] = report.examples_per_second;
-  json["data_wait_share"] = report.data_wait_share;
-  add_values(report.metrics, json["metrics"] = Json::object());
-  add_values(report.values, json["values"] = Json::object());
-  add_values(report.learning_rates, json["learning_rates"] = Json::object());
-  Json& tables = json["tables"] = Json::object();
-  for (const auto& [name, table] : report.tables) {
-    tables[name] = {{"rows", table.rows},
-                    {"bytes", table.bytes},
-                    {"load", table.load},
-                    {"candidates", table.candidates},
-                    {"inserted", table.inserted},
-                    {"evicted", Json(table.evicted)},
-                    {"unadmitted", table.unadmitted},
-                    {"unique_share", table.unique_share},
-                    {"hottest_share", table.hottest_share}};
-  }
-  const ProcessReport& process = report.process;
-  json["process"] = {{"cores", process.cores},
-                     {"resident_bytes", process.resident_bytes},
-                     {"major_faults", process.major_faults},
-                     {"minor_faults", process.minor_faults},
-                     {"bytes_read", process.bytes_read}};
-  if (report.ranks.has_value()) {
-    const RankReport& ranks = *report.ranks;
-    json["ranks"] = {
-        {"waiting",
-         {{"other_ranks", ranks.other_ranks_share},
-          {"owners", ranks.owners_share},
-          {"gradients", ranks.gradients_share},
-          {"transfer", ranks.transfer_share}}},
-        {"bytes_per_step",
-         {{"ids", ranks.ids_bytes}, {"rows", ranks.rows_bytes}, {"sums", ranks.sums_bytes}}},
-        {"owner_imbalance", ranks.owner_imbalance}};
-  }
+  Json json;
+  add_figures(kProgressFigures, report.progress, json);
+  add_figures(kRateFigures, report, json);
+  add_values("metrics", report.metrics, json);
+  add_values("values", report.values, json);
+  add_values("learning_rates", report.learning_rates, json);
+  add_tables(report.tables, json);
+  add_figures(kProcessFigures, report.process, json["process"]);
+  if (report.ranks.has_value()) add_figures(kRankFigures, *report.ranks, json["ranks"]);
   return train_.append(json_line(json));
 }
 
 absl::Status MetricReportHook::after_evaluate(HookContext& context,
                                               const EvaluationResult& result) {
   if (context.rank() != 0) return absl::OkStatus();
-  Json json = progress_json(result.progress);
+  Json json;
+  add_figures(kProgressFigures, result.progress, json);
   json["set"] = result.set;
-  json["evaluated_examples"] = result.examples;
-  json["evaluation_seconds"] = absl::ToDoubleSeconds(result.elapsed);
-  add_values(result.metrics, json["metrics"] = Json::object());
-  add_values(result.values, json["values"] = Json::object());
+  add_figures(kEvaluationFigures, result, json);
+  add_values("metrics", result.metrics, json);
+  add_values("values", result.values, json);
   return eval_.append(json_line(json));
 }
 

@@ -6,11 +6,13 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/fault_file_system_testing.h"
 #include "base/status_matchers.h"
+#include "framework/report/numbered_reports_testing.h"
 #include "tests/conformance/hook_conformance.h"
 #include "tests/fakes/fake_hook_context.h"
 #include "tests/fakes/tiny_trainer.h"
@@ -20,6 +22,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
 
 // A directory of this test, not made yet.
 std::string directory() {
@@ -56,6 +59,8 @@ Report full_report() {
   report.steps = 100;
   report.examples = 51200;
   report.examples_per_second = 20480.5;
+  report.rows_per_second = 40961;
+  report.bytes_per_second = 1024.25;
   report.data_wait_share = 0.25;
   report.metrics = {{"auc", std::nan("")}, {"loss", 0.5}};
   report.values = {{"clicks", std::numeric_limits<double>::infinity()}, {"mean \"x\"", 2}};
@@ -91,7 +96,8 @@ TEST(MetricReportHookTest, EveryFieldOfAReport) {
   ASSERT_EQ(objects.size(), 1);
   EXPECT_EQ(objects[0], json::parse(R"({
     "step": 100, "examples": 51200, "epoch": 1, "window": 2, "skipped_steps": 3, "seconds": 2.5,
-    "examples_per_second": 20480.5, "data_wait_share": 0.25,
+    "examples_per_second": 20480.5, "rows_per_second": 40961.0, "bytes_per_second": 1024.25,
+    "data_wait_share": 0.25,
     "metrics": {"auc": null, "loss": 0.5}, "values": {"clicks": null, "mean \"x\"": 2.0},
     "learning_rates": {"dense": 0.001}, "tables": {"items": {
       "rows": 12, "bytes": 3456, "load": 0.5, "candidates": 7, "inserted": 4,
@@ -140,6 +146,27 @@ TEST(MetricReportHookTest, EveryFieldOfAnEvaluation) {
     "set": "part5", "evaluated_examples": 10000, "evaluation_seconds": 1.5,
     "metrics": {"auc": 0.75}, "values": {"mean_logit": null}})"));
   EXPECT_FALSE(exists("train.jsonl"));
+}
+
+// Returns the numbers of an object, at any depth.
+std::set<double> numbers_in(const json& object) {
+  std::set<double> numbers;
+  for (const auto& [place, value] : object.flatten().items()) {
+    if (value.is_number()) numbers.insert(value.get<double>());
+  }
+  return numbers;
+}
+
+TEST(MetricReportHookTest, EveryFigureOfTheLists) {
+  FakeHookContext context;
+  MetricReportHook hook(FileSystem::local(), directory());
+  const NumberedReport report = numbered_report();
+  const NumberedEvaluation evaluation = numbered_evaluation();
+  ASSERT_OK(hook.after_report(context, report.report));
+  ASSERT_OK(hook.after_evaluate(context, evaluation.result));
+  ASSERT_OK(hook.end(context, absl::OkStatus()));
+  EXPECT_THAT(numbers_in(lines("train.jsonl").at(0)), IsSupersetOf(report.numbers));
+  EXPECT_THAT(numbers_in(lines("eval.jsonl").at(0)), IsSupersetOf(evaluation.numbers));
 }
 
 TEST(MetricReportHookTest, AFileThatIsRemovedBeginsAnewAfterTheNextCheckpoint) {

@@ -14,12 +14,12 @@ namespace millrace {
 using NamedNumbers = std::vector<std::pair<std::string, double>>;
 
 // Returns all numbers of a report except its progress, in an order that depends on the names alone:
-// examples_per_second, data_wait_share; metrics by their names; "values/NAME",
+// kRateFigures (framework/report/report_figures.h); metrics by their names; "values/NAME",
 // "learning_rate/NAME", "table/TABLE/rows" and the like, "ranks/owners_share" and the like,
 // "process/cores" and the like.
 NamedNumbers values_of(const Report& report);
 
-// Returns evaluation_seconds, evaluated_examples, metrics by their names and "values/NAME".
+// Returns kEvaluationFigures, metrics by their names and "values/NAME".
 NamedNumbers values_of(const EvaluationResult& result);
 
 }  // namespace millrace

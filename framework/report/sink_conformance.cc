@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
+#include "framework/report/numbered_reports_testing.h"
 
 namespace millrace {
 namespace {
@@ -297,6 +298,78 @@ void check_evaluation_after_checkpoint(const SinkConformance& c) {
   expect_distinct(values);
 }
 
+Report report_with(int64_t step, const std::string& metric, double value) {
+  Report report = report_at(step, 0.5);
+  report.metrics[metric] = value;
+  return report;
+}
+
+EvaluationResult evaluation_with(int64_t step, const std::string& set, const std::string& metric,
+                                 double value) {
+  EvaluationResult result = evaluation_at(step, set);
+  result.metrics[metric] = value;
+  return result;
+}
+
+void check_last_report(const SinkConformance& c) {
+  Place place;
+  const auto sink = c.make(place.input());
+  EXPECT_OK(sink->start({}));
+  EXPECT_OK(sink->write_report(report_with(10, "early", 1001)));
+  EXPECT_OK(sink->write_evaluation(evaluation_with(10, "a", "other", 1002)));
+  EXPECT_THAT(c.shown(*sink), testing::IsSupersetOf({1001.0, 1002.0}));
+  EXPECT_OK(sink->write_report(report_with(20, "late", 1003)));
+  const std::vector<double> numbers = c.shown(*sink);
+  EXPECT_THAT(numbers, testing::IsSupersetOf({1002.0, 1003.0}));
+  EXPECT_THAT(numbers, testing::Not(testing::Contains(1001.0))) << "of the report before";
+}
+
+void check_last_evaluations(const SinkConformance& c) {
+  Place place;
+  const auto sink = c.make(place.input());
+  EXPECT_OK(sink->start({}));
+  EXPECT_OK(sink->write_report(report_with(10, "other", 1001)));
+  EXPECT_OK(sink->write_evaluation(evaluation_with(10, "a", "early", 1002)));
+  EXPECT_OK(sink->write_evaluation(evaluation_with(10, "b", "early", 1003)));
+  EXPECT_OK(sink->write_evaluation(evaluation_with(20, "a", "late", 1004)));
+  const std::vector<double> numbers = c.shown(*sink);
+  EXPECT_THAT(numbers, testing::IsSupersetOf({1001.0, 1003.0, 1004.0}));
+  EXPECT_THAT(numbers, testing::Not(testing::Contains(1002.0))) << "of the evaluation before";
+}
+
+// Has a new sink write something, and expects that it holds the numbers. `read`: null if the sink
+// shows them.
+void expect_held(const SinkConformance& c, const decltype(SinkConformance::read)& read,
+                 const std::function<absl::Status(Sink& sink)>& write,
+                 const std::vector<double>& numbers) {
+  Place place;
+  std::vector<double> held;
+  {
+    const auto sink = c.make(place.input());
+    EXPECT_OK(sink->start({}));
+    EXPECT_OK(write(*sink));
+    EXPECT_OK(sink->flush());
+    if (c.shown != nullptr) held = c.shown(*sink);
+  }
+  if (read != nullptr) {
+    for (const SinkValue& value : read(place.input())) held.push_back(value.value);
+  }
+  EXPECT_THAT(held, testing::IsSupersetOf(numbers));
+}
+
+void check_figures(const SinkConformance& c) {
+  const NumberedReport numbered = numbered_report();
+  expect_held(
+      c, c.read, [&](Sink& sink) { return sink.write_report(numbered.report); }, numbered.numbers);
+}
+
+void check_evaluation_figures(const SinkConformance& c) {
+  const NumberedEvaluation numbered = numbered_evaluation();
+  expect_held(
+      c, c.read_evaluations, [&](Sink& sink) { return sink.write_evaluation(numbered.result); },
+      numbered.numbers);
+}
+
 }  // namespace
 
 std::vector<Property> sink_properties(const SinkConformance& conformance) {
@@ -321,6 +394,14 @@ std::vector<Property> sink_properties(const SinkConformance& conformance) {
         property("ReplacesEvaluationsOfAnInterruptedRun", check_interrupted_evaluations));
     properties.push_back(
         property("ReplacesEvaluationsAfterTheirCheckpoint", check_evaluation_after_checkpoint));
+  }
+  if (conformance.shown != nullptr) {
+    properties.push_back(property("ShowsTheLastReport", check_last_report));
+    properties.push_back(property("ShowsTheLastEvaluationOfEachSet", check_last_evaluations));
+  }
+  if (conformance.holds_figures) {
+    properties.push_back(property("HoldsEveryFigureOfAReport", check_figures));
+    properties.push_back(property("HoldsEveryFigureOfAnEvaluation", check_evaluation_figures));
   }
   return properties;
 }

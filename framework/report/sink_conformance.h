@@ -33,6 +33,12 @@ struct SinkConformance {
   // Returns the values of evaluations that sinks of this input wrote and flushed, where the names
   // of two sets differ. Null: which evaluations a sink holds is not checked.
   std::function<std::vector<SinkValue>(const SinkInput& input)> read_evaluations = nullptr;
+  // Returns all numbers that this sink shows, for a sink that shows the last report and the last
+  // evaluation of each set alone. Null: what the sink shows is not checked.
+  std::function<std::vector<double>(const Sink& sink)> shown = nullptr;
+  // If true, the sink holds each figure of report_figures.h, each metric, value and learning rate,
+  // and each reason of evictions. REQUIRES: `read` and `read_evaluations`, or `shown`.
+  bool holds_figures = false;
 };
 
 // Returns the promises of Sink: reports and evaluations are taken without any value, and with all
@@ -41,7 +47,8 @@ struct SinkConformance {
 // and, if they can be read, values of reports and of evaluations are there after flush(), those of
 // several evaluation sets apart, and values that come again (SinkStart) are replaced by those that
 // the run brings: those of steps after the first one of a run, and of the first one itself what the
-// checkpoint does not count.
+// checkpoint does not count. A sink that shows the last numbers shows no number of
+// reports and of evaluations before them. A sink that holds figures holds all of them.
 std::vector<Property> sink_properties(const SinkConformance& conformance);
 
 // Registers them as tests of `suite`, see register_properties().

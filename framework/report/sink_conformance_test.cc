@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <stdexcept>
 
 #include "absl/strings/escaping.h"
@@ -179,6 +180,60 @@ TEST(SinkConformanceTest, EachFaultFailsItsProperty) {
       failing(Fault::kDropsFirstStep),
       ElementsAre("KeepsAReportBeforeItsCheckpoint", "ReplacesEvaluationsAfterTheirCheckpoint"));
   EXPECT_EQ(failing(Fault::kConfusesSets), evaluations);
+}
+
+TEST(SinkConformanceTest, ASinkOfMetricsAloneLacksFigures) {
+  SinkConformance conformance = of(FaultySink::Fault::kNone);
+  conformance.holds_figures = true;
+  EXPECT_THAT(failing_properties(sink_properties(conformance)),
+              ElementsAre("HoldsEveryFigureOfAReport", "HoldsEveryFigureOfAnEvaluation"));
+}
+
+// Shows metrics, under their names in place of those before. Breaks one promise if told to.
+class ShowingSink : public Sink {
+ public:
+  enum class Fault { kNone, kKeepsReports, kKeepsEvaluations, kShowsOneSet };
+  explicit ShowingSink(Fault fault) : fault_(fault) {}
+
+  absl::Status write_report(const Report& report) override {
+    if (fault_ != Fault::kKeepsReports) report_.clear();
+    for (const auto& [name, value] : report.metrics) report_[name] = value;
+    return absl::OkStatus();
+  }
+  absl::Status write_evaluation(const EvaluationResult& result) override {
+    if (fault_ == Fault::kShowsOneSet) evaluations_.clear();
+    std::map<std::string, double>& shown = evaluations_[result.set];
+    if (fault_ != Fault::kKeepsEvaluations) shown.clear();
+    for (const auto& [name, value] : result.metrics) shown[name] = value;
+    return absl::OkStatus();
+  }
+  std::vector<double> shown() const {
+    std::vector<double> numbers;
+    for (const auto& [name, value] : report_) numbers.push_back(value);
+    for (const auto& [set, values] : evaluations_) {
+      for (const auto& [name, value] : values) numbers.push_back(value);
+    }
+    return numbers;
+  }
+
+ private:
+  const Fault fault_;
+  std::map<std::string, double> report_;
+  std::map<std::string, std::map<std::string, double>> evaluations_;
+};
+
+std::vector<std::string> failing(ShowingSink::Fault fault) {
+  return failing_properties(sink_properties(
+      {.make = [=](const SinkInput&) { return std::make_unique<ShowingSink>(fault); },
+       .shown = [](const Sink& sink) { return static_cast<const ShowingSink&>(sink).shown(); }}));
+}
+
+TEST(SinkConformanceTest, EachFaultOfASinkThatShowsTheLastNumbersFailsItsProperty) {
+  using Fault = ShowingSink::Fault;
+  EXPECT_THAT(failing(Fault::kNone), IsEmpty());
+  EXPECT_THAT(failing(Fault::kKeepsReports), ElementsAre("ShowsTheLastReport"));
+  EXPECT_THAT(failing(Fault::kKeepsEvaluations), ElementsAre("ShowsTheLastEvaluationOfEachSet"));
+  EXPECT_THAT(failing(Fault::kShowsOneSet), ElementsAre("ShowsTheLastEvaluationOfEachSet"));
 }
 
 }  // namespace

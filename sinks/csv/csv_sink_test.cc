@@ -31,12 +31,12 @@ std::vector<SinkValue> read_columns(const SinkInput& input, const std::string& f
   return values;
 }
 
-// Numbers of metrics, which are behind those of progress and rates.
+// The numbers behind those of progress.
 std::vector<SinkValue> read_values(const SinkInput& input) {
-  return read_columns(input, "train.csv", 7, 0);
+  return read_columns(input, "train.csv", 5, 0);
 }
 std::vector<SinkValue> read_evaluations(const SinkInput& input) {
-  return read_columns(input, "eval.csv", 8, 5);
+  return read_columns(input, "eval.csv", 6, 5);
 }
 
 [[maybe_unused]] const bool kCsv = register_sink_conformance(
@@ -46,7 +46,8 @@ std::vector<SinkValue> read_evaluations(const SinkInput& input) {
                                                    join_path(input.output_dir, "metrics"));
                 },
             .read = &read_values,
-            .read_evaluations = &read_evaluations});
+            .read_evaluations = &read_evaluations,
+            .holds_figures = true});
 
 TEST(CsvSinkTest, WritesReportsAndEvaluations) {
   MemoryFileSystem files;
@@ -63,9 +64,10 @@ TEST(CsvSinkTest, WritesReportsAndEvaluations) {
   ASSERT_OK(sink.write_evaluation(result));
   ASSERT_OK(sink.flush());
   EXPECT_EQ(*read_file(files, "out/train.csv"),
-            "step,examples,epoch,window,seconds,examples_per_second,data_wait_share,loss,"
+            "step,examples,epoch,window,seconds,examples_per_second,rows_per_second,"
+            "bytes_per_second,data_wait_share,loss,"
             "process/bytes_read,process/cores,process/major_faults,process/minor_faults,"
-            "process/resident_bytes\n2,100,1,0,0.5,0,0,0.25,0,0,0,0,0\n");
+            "process/resident_bytes\n2,100,1,0,0.5,0,0,0,0,0.25,0,0,0,0,0\n");
   EXPECT_EQ(*read_file(files, "out/eval.csv"),
             "step,examples,epoch,window,seconds,set,evaluation_seconds,evaluated_examples,auc\n"
             "2,100,1,0,0.5,eval,0,0,0.75\n");

@@ -76,7 +76,8 @@ std::vector<SinkValue> queued(const SinkInput& input, const char* prefix, bool b
        return make_sink(*input.files, Clock::real(), shared_server<503>().uri());
      },
      .read = [](const SinkInput& input) { return queued(input, "train/", true); },
-     .read_evaluations = [](const SinkInput& input) { return queued(input, "train/", false); }});
+     .read_evaluations = [](const SinkInput& input) { return queued(input, "train/", false); },
+     .holds_figures = true});
 
 class MlflowSinkTest : public testing::Test {
  protected:

@@ -5,7 +5,6 @@
 #include <limits>
 #include <map>
 
-#include "absl/strings/match.h"
 #include "absl/strings/strip.h"
 #include "base/clock.h"
 #include "base/memory_file_system_testing.h"
@@ -40,7 +39,7 @@ std::vector<tensorboard::Event> shown(FileSystem& files) {
   return all;
 }
 
-// Returns the scalars of metrics of training, or those of evaluations with their sets.
+// Returns the scalars of training, or those of evaluations with their sets.
 std::vector<SinkValue> read_scalars(const SinkInput& input, bool of_training) {
   std::vector<SinkValue> values;
   for (const tensorboard::Event& event : shown(*input.files)) {
@@ -49,12 +48,6 @@ std::vector<SinkValue> read_scalars(const SinkInput& input, bool of_training) {
       if (!value.has_simple_value() || absl::ConsumePrefix(&name, "train/") != of_training) {
         continue;
       }
-      const bool other = of_training
-                             ? absl::StrContains(name, "/") || name == "examples_per_second" ||
-                                   name == "data_wait_share"
-                             : absl::EndsWith(name, "/evaluation_seconds") ||
-                                   absl::EndsWith(name, "/evaluated_examples");
-      if (other) continue;
       values.push_back({event.step(), std::string(name), value.simple_value()});
     }
   }
@@ -75,7 +68,8 @@ std::unique_ptr<TensorBoardSink> make(FileSystem& files, std::string configurati
 [[maybe_unused]] const bool kTensorBoard = register_sink_conformance(
     "TensorBoard", {.make = [](const SinkInput& input) { return make(*input.files); },
                     .read = &read_values,
-                    .read_evaluations = &read_evaluations});
+                    .read_evaluations = &read_evaluations,
+                    .holds_figures = true});
 
 TEST(TensorBoardSinkTest, WritesScalarsAndText) {
   MemoryFileSystem files;

@@ -1,0 +1,29 @@
+// Reports in which each figure has a number of its own.
+#ifndef MILLRACE_FRAMEWORK_REPORT_NUMBERED_REPORTS_TESTING_H_
+#define MILLRACE_FRAMEWORK_REPORT_NUMBERED_REPORTS_TESTING_H_
+
+#include <vector>
+
+#include "framework/events.h"
+
+namespace millrace {
+
+// A report or an evaluation of step 10, and the numbers that whoever writes all of it must hold:
+// one for each figure of report_figures.h except progress, each metric, each value, each learning
+// rate and each reason of evictions. They are all different, integers above 1000, and exact in
+// float32.
+struct NumberedReport {
+  Report report;
+  std::vector<double> numbers;
+};
+NumberedReport numbered_report();
+
+struct NumberedEvaluation {
+  EvaluationResult result;
+  std::vector<double> numbers;
+};
+NumberedEvaluation numbered_evaluation();
+
+}  // namespace millrace
+
+#endif  // MILLRACE_FRAMEWORK_REPORT_NUMBERED_REPORTS_TESTING_H_
