@@ -89,7 +89,7 @@ class MllogHook : public Hook {
   mutable absl::Status sync_;  // of the last save_state(), for after_checkpoint()
   bool is_training_ = false;   // from start() to end() of train(), on rank 0
   bool in_evaluation_ = false;
-  bool begun_ = false;               // false before the first step of a run that begins a file
+  bool begun_ = false;                // false before the first step of a run that begins a file
   std::vector<std::string> waiting_;  // lines until then
   int64_t open_ = kNone;              // epoch or window whose first line was written last
   std::optional<double> last_accuracy_;

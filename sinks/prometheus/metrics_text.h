@@ -1,41 +1,43 @@
-// Numbers in the text format of Prometheus.
+// Numbers of a job in the text format of Prometheus.
 #ifndef MILLRACE_SINKS_PROMETHEUS_METRICS_TEXT_H_
 #define MILLRACE_SINKS_PROMETHEUS_METRICS_TEXT_H_
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "framework/events.h"
+#include "framework/report/report_figures.h"
+#include "sinks/prometheus/metrics_page.h"
 
 namespace millrace {
 
 // The latest numbers of a job, as the text exposition format 0.0.4 of Prometheus has them. Names
 // and units follow https://prometheus.io/docs/practices/naming: base units, `_total` for counters.
+// docs/sinks.md lists the names. They are those of the figures of report_figures.h, with the label
+// `table` or `set` where there are several tables or sets, and
 //
 //   millrace_steps_total, millrace_examples_total, millrace_skipped_steps_total,
 //   millrace_training_seconds_total
-//   millrace_progress_steps, millrace_progress_examples, millrace_progress_skipped_steps,
-//   millrace_progress_seconds, millrace_epoch, millrace_window
-//   millrace_examples_per_second, millrace_data_wait_ratio, millrace_last_report_timestamp_seconds
+//   millrace_start_timestamp_seconds, millrace_last_report_timestamp_seconds
 //   millrace_metric{set="train",metric="loss"}, millrace_value{set="train",name="margin"}
 //   millrace_learning_rate{optimizer="dense"}
-//   millrace_table_rows{table="items"}, millrace_table_bytes, millrace_table_load_ratio,
-//   millrace_table_unique_ratio, millrace_table_hottest_ratio, millrace_table_inserted_total,
-//   millrace_table_evicted_total{table="items",reason="lru"}, millrace_table_unadmitted_total
+//   millrace_table_evicted_total{table="items",reason="lru"}
 //   millrace_evaluated_step{set="eval"}
-//   millrace_rank_waiting_ratio{for="owners"}, millrace_rank_bytes_per_step{kind="rows"}
 //
-// Counters count since this object was made, so that Prometheus sees a reset to 0 when a process
-// resumes an earlier checkpoint. Gauges have the totals over all resumes. Not thread-safe.
+// Gauges have the numbers of the last report of the run, and of the last evaluation of each set: a
+// name that it lacks has no sample. Progress is over all resumes. Counters count since this object
+// was made, so that Prometheus sees a reset to 0 when a process resumes an earlier checkpoint. Not
+// thread-safe.
 class PrometheusMetrics {
  public:
-  // Begins a run after `first_step` steps. Of a run that resumes, the counters of refused steps and
-  // of time begin with the first report.
-  void start(int64_t first_step);
-  // `now`: the time of day.
+  // Begins a run after `first_step` steps; removes the gauges of the last report. A run that
+  // resumes cannot divide figures between processes, so that counters omit a part: refused steps
+  // and time before its first report, and examples and figures of tables of a first report that
+  // covers steps up to `first_step`. `now`: the time of day.
+  void start(int64_t first_step, absl::Time now);
   void add(const Report& report, absl::Time now);
   void add(const EvaluationResult& result);
 
@@ -43,27 +45,21 @@ class PrometheusMetrics {
   std::string text() const;
 
  private:
-  // Label set, in braces, or "" → value.
-  struct Family {
-    const char* type;
-    const char* help;
-    std::map<std::string, double> samples;
-  };
+  // If `counts` is false, counters are made without a change.
+  template <typename Part>
+  void add_figures(absl::Span<const Figure<Part>> figures, const Part& part,
+                   const std::string& labels, bool counts, MetricsPage& gauges);
+  // Returns whether all of the report belongs to steps of this run.
+  bool add_counters(const Report& report);
+  void add_table(const std::string& name, const TableReport& table, bool counts);
 
-  void set(const std::string& family, const char* type, const char* help, const std::string& labels,
-           double value);
-  void count(const std::string& family, const char* help, const std::string& labels, double more);
-  void add_progress(const Report& report);
-  void add_table(const std::string& name, const TableReport& table);
-  void add_ranks(const RankReport& ranks);
-  void add_process(const ProcessReport& process);
-
-  std::map<std::string, Family> families_;
-  std::optional<Progress> last_;  // of the last report of this run
+  MetricsPage run_;                                 // gauges of the run
+  MetricsPage counters_;                            // since this object was made
+  MetricsPage report_;                              // gauges of the last report
+  std::map<std::string, MetricsPage> evaluations_;  // set → gauges of its last evaluation
+  Progress last_;           // at the last report; before the first one of a run, at its start
+  bool only_step_ = false;  // last_ has the step alone
 };
-
-// Returns `name="value"` with the value escaped: backslash, quote and line feed.
-std::string prometheus_label(const std::string& name, const std::string& value);
 
 }  // namespace millrace
 

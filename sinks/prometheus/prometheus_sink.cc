@@ -24,7 +24,8 @@ void PrometheusSink::publish() {
 }
 
 absl::Status PrometheusSink::start(const SinkStart& start) {
-  metrics_.start(start.first_step);
+  metrics_.start(start.first_step, clock_.now());
+  publish();
   return absl::OkStatus();
 }
 

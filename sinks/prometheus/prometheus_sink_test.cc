@@ -1,19 +1,62 @@
 #include "sinks/prometheus/prometheus_sink.h"
 
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "base/status_matchers.h"
 #include "framework/report/sink_conformance.h"
+#include "sinks/mlflow/http_client.h"
 
 namespace millrace {
 namespace {
 
-[[maybe_unused]] const bool kPrometheus =
-    register_sink_conformance("Prometheus", {.make = [](const SinkInput&) {
-                                return *PrometheusSink::create("127.0.0.1", 0, Clock::real());
-                              }});
+using ::testing::HasSubstr;
 
-TEST(PrometheusSinkTest, HasAPort) {
-  ASSERT_OK_AND_ASSIGN(const auto sink, PrometheusSink::create("127.0.0.1", 0, Clock::real()));
-  EXPECT_GT(sink->port(), 0);
+std::unique_ptr<PrometheusSink> make_sink(Clock& clock = Clock::real()) {
+  auto sink = PrometheusSink::create("127.0.0.1", 0, clock);
+  EXPECT_OK(sink.status());
+  return sink.ok() ? *std::move(sink) : nullptr;
+}
+
+// Returns the page that the sink serves.
+std::string scrape(const PrometheusSink& sink) {
+  const HttpClient client({.host = "127.0.0.1", .port = sink.port()},
+                          {.timeout = absl::Seconds(30)});
+  const auto response = client.send({.target = "/metrics"});
+  EXPECT_OK(response.status());
+  if (!response.ok()) return "";
+  EXPECT_EQ(response->status, 200);
+  return response->body;
+}
+
+std::vector<double> scraped_numbers(const Sink& sink) {
+  std::vector<double> numbers;
+  const std::string page = scrape(static_cast<const PrometheusSink&>(sink));
+  for (const absl::string_view line : absl::StrSplit(page, '\n', absl::SkipEmpty())) {
+    if (line[0] == '#') continue;
+    double& number = numbers.emplace_back();
+    EXPECT_TRUE(absl::SimpleAtod(line.substr(line.rfind(' ') + 1), &number)) << line;
+  }
+  return numbers;
+}
+
+[[maybe_unused]] const bool kPrometheus =
+    register_sink_conformance("Prometheus", {.make = [](const SinkInput&) { return make_sink(); },
+                                             .shown = &scraped_numbers,
+                                             .holds_figures = true});
+
+TEST(PrometheusSinkTest, ServesTheTimesOfTheStartAndOfTheLastReport) {
+  FakeClock clock(absl::FromUnixSeconds(1000));
+  const auto sink = make_sink(clock);
+  EXPECT_EQ(scrape(*sink), "");
+  ASSERT_OK(sink->start(0));
+  EXPECT_THAT(scrape(*sink), HasSubstr("\nmillrace_start_timestamp_seconds 1000\n"));
+  clock.advance(absl::Seconds(60));
+  ASSERT_OK(sink->write_report(Report()));
+  EXPECT_THAT(scrape(*sink), HasSubstr("\nmillrace_start_timestamp_seconds 1000\n"));
+  EXPECT_THAT(scrape(*sink), HasSubstr("\nmillrace_last_report_timestamp_seconds 1060\n"));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 namespace millrace {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 using Json = nlohmann::json;
@@ -65,6 +66,8 @@ TEST_F(PrometheusTest, PrometheusScrapesAJob) {
   const std::string page = shown["page"];
   EXPECT_THAT(page, HasSubstr("millrace_metric{set=\"train\",metric=\"auc\"}"));
   EXPECT_THAT(page, HasSubstr("millrace_resident_memory_bytes "));
+  EXPECT_THAT(page, HasSubstr("millrace_start_timestamp_seconds "));
+  EXPECT_THAT(page, ContainsRegex("millrace_rows_per_second [1-9]"));
   EXPECT_THAT(shown["alarms"], UnorderedElementsAre("MillraceDown", "MillraceStale",
                                                     "MillraceLossJump", "MillraceRefusedSteps"));
 }
