@@ -51,7 +51,7 @@ TEST(PrometheusSinkTest, ServesTheTimesOfTheStartAndOfTheLastReport) {
   FakeClock clock(absl::FromUnixSeconds(1000));
   const auto sink = make_sink(clock);
   EXPECT_EQ(scrape(*sink), "");
-  ASSERT_OK(sink->start(0));
+  ASSERT_OK(sink->start({}));
   EXPECT_THAT(scrape(*sink), HasSubstr("\nmillrace_start_timestamp_seconds 1000\n"));
   clock.advance(absl::Seconds(60));
   ASSERT_OK(sink->write_report(Report()));
