@@ -90,7 +90,7 @@ absl::Status MetricReportHook::after_evaluate(HookContext& context,
 absl::Status MetricReportHook::after_checkpoint(HookContext&, const CheckpointInfo&) {
   train_.check_removed();
   eval_.check_removed();
-  return absl::OkStatus();
+  return std::exchange(sync_, absl::OkStatus());
 }
 
 absl::Status MetricReportHook::end(HookContext&, const absl::Status&) {
@@ -99,7 +99,10 @@ absl::Status MetricReportHook::end(HookContext&, const absl::Status&) {
   return status;
 }
 
+// An error of the files must not fail the checkpoint: after_checkpoint() returns it.
 absl::Status MetricReportHook::save_state(HookState& state) const {
+  sync_ = train_.sync();
+  sync_.Update(eval_.sync());
   if (train_.bytes() == LineFile::kUnknown && eval_.bytes() == LineFile::kUnknown)
     return absl::OkStatus();
   state = {kVersion, absl::StrCat(train_.bytes(), " ", eval_.bytes())};

@@ -14,8 +14,8 @@ namespace millrace {
 // Appends one JSON object for every report to <directory>/train.jsonl and for every evaluation to
 // <directory>/eval.jsonl, on rank 0. Files are created with the first object. Numbers are numbers,
 // not-a-number is null. A file that was removed begins anew after the next checkpoint. How far the
-// files had come goes with checkpoints: a run that goes on from one first drops what was written
-// since. docs/hooks.md lists the fields.
+// files had come goes with checkpoints, before which these lines are durable: a run that goes on
+// from one first drops what was written since. docs/hooks.md lists the fields.
 class MetricReportHook : public Hook {
  public:
   // Borrows `files`. The directory is created when needed.
@@ -32,8 +32,10 @@ class MetricReportHook : public Hook {
   absl::Status load_state(absl::Span<const HookState> per_rank) override;
 
  private:
-  LineFile train_;
-  LineFile eval_;
+  // save_state() makes their lines durable.
+  mutable LineFile train_;
+  mutable LineFile eval_;
+  mutable absl::Status sync_;  // of the last save_state(), for after_checkpoint()
 };
 
 }  // namespace millrace

@@ -302,6 +302,30 @@ TEST(MetricReportHookTest, AContinuedRunKnowsWhatWasWrittenBeforeTheCheckpoint) 
   }
 }
 
+// A checkpoint counts durable lines alone. Whatever call of the file system fails then, it is
+// saved, and the error comes out after it.
+TEST(MetricReportHookTest, LinesAreDurableBeforeTheCheckpoint) {
+  FakeHookContext context;
+  int64_t failed = 0;
+  for (bool more = true; more; ++failed) {
+    FaultFileSystem files(FileSystem::local());
+    MetricReportHook hook(files, directory());
+    ASSERT_OK(hook.start(context));
+    ASSERT_OK(hook.after_report(context, full_report()));
+    ASSERT_OK(hook.after_evaluate(context, {}));
+    const int64_t before = files.calls();
+    files.fail(before + failed, 1, absl::ResourceExhaustedError("injected"));
+    HookState state;
+    ASSERT_OK(hook.save_state(state));
+    EXPECT_FALSE(state.empty());
+    more = files.calls() > before + failed;
+    EXPECT_EQ(hook.after_checkpoint(context, {}).ok(), !more) << failed;
+    ASSERT_OK(hook.after_checkpoint(context, {})) << "reported once";
+    ASSERT_OK(hook.end(context, absl::OkStatus()));
+  }
+  EXPECT_EQ(failed, 7) << "both files are found and synced, and so are their directories";
+}
+
 TEST(MetricReportHookTest, LinesCanBeReadWhileTheRunGoesOn) {
   FakeHookContext context;
   MetricReportHook hook(FileSystem::local(), directory());
