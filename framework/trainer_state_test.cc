@@ -160,6 +160,12 @@ TEST(TrainerStateTest, AReportOfOtherMetricsBeginsAnew) {
   EXPECT_THAT(notes, ElementsAre(HasSubstr("the report begins anew")));
   ASSERT_OK_AND_ASSIGN(const TrainState state, trainer->capture());
   EXPECT_EQ(state.rank.report().steps(), 0);
+  // Tables count over all resumes; the report has what they counted since.
+  ASSERT_EQ(state.rank.report().table_size(), 1);
+  const auto& before = state.rank.report().table(0);
+  EXPECT_GT(before.occurrences(), 0);
+  EXPECT_EQ(before.occurrences(), state.rank.table(0).occurrences());
+  EXPECT_EQ(before.inserted(), state.rank.table(0).inserted());
 }
 
 TEST(TrainerStateTest, DamageIsNamedAndChangesNothing) {

@@ -131,7 +131,8 @@ absl::Status TrainerState::load_report(const LoadedState& loaded, std::vector<st
   }
   const absl::Status status =
       parts_.reporter.load_state(loaded.ranks[same_world ? rank : 0].report(), parts);
-  if (!absl::IsInvalidArgument(status)) return status;
+  report_begins_anew_ = absl::IsInvalidArgument(status);
+  if (!report_begins_anew_) return status;
   notes->push_back(absl::StrCat("the report begins anew: ", status.message()));
   return absl::OkStatus();
 }
@@ -194,6 +195,7 @@ absl::Status TrainerState::restore(LoadedState loaded, std::vector<std::string>*
   RETURN_IF_ERROR(check_data(loaded, &found));
   RETURN_IF_ERROR(load_all(target, loaded, &found));
   // Nothing fails from here on.
+  if (report_begins_anew_) parts_.reporter.start_tables();
   parts_.position = std::move(position);
   parts_.requests.restore(std::move(deferred));
   parts_.evaluations.restore(loaded.shared);

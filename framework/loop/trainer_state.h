@@ -93,7 +93,8 @@ class TrainerState {
   // None until it is needed: finding it reads files. Of data in windows it is looked up at each
   // save.
   std::optional<DataIdentity> data_identity_;
-  HashedColumns restored_columns_;  // of the data of earlier runs
+  bool report_begins_anew_ = false;  // after the last load_report()
+  HashedColumns restored_columns_;   // of the data of earlier runs
   ReferredFiles began_with_;
 };
 

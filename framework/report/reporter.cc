@@ -185,6 +185,14 @@ absl::Status Reporter::load_state(const ReportState& own,
   return annotate(status, "what was collected for the next report");
 }
 
+void Reporter::start_tables() {
+  for (const EmbeddingCollection* collection : collections_) {
+    for (const auto& table : collection->tables()) {
+      tables_[table->name()] = table->maintenance().statistics();
+    }
+  }
+}
+
 absl::StatusOr<Report> Reporter::take(const Progress& progress, Collectives& collectives,
                                       const RankFigures& figures) {
   RETURN_IF_ERROR(fold());

@@ -59,8 +59,10 @@ class Reporter {
   absl::Status save_state(ReportState& state);
   // Replaces the figures since the last report: counts and times by those of `own`, sums by those
   // of all `parts` together. REQUIRES: the clock is stopped. Errors: DataLoss for damaged parts,
-  // InvalidArgument for other metrics; the figures are then empty.
+  // InvalidArgument for other metrics; the figures are then empty, and start_tables() is due.
   absl::Status load_state(const ReportState& own, absl::Span<const ReportState* const> parts);
+  // Begins the figures of tables of the next report with what the tables counted so far.
+  void start_tables();
 
   // Steps since the last report.
   int64_t steps() const { return steps_; }
