@@ -33,6 +33,7 @@ absl::Status LineFile::append(absl::string_view line) {
 }
 
 absl::Status LineFile::open() {
+  if (opened_) return absl::OkStatus();
   RETURN_IF_ERROR(files_.create_directories(directory_of(path_)));
   if (continues_) {
     LineReaderOptions options;

@@ -31,6 +31,9 @@ class LineFile {
   // and a last line without an end.
   void begin(bool continues, IsLater is_later = nullptr);
 
+  // Opens the file, which the first append() does otherwise. Errors: see FileSystem.
+  absl::Status open();
+
   // Appends a line, which must not contain a line break. Errors: see FileSystem. After an error in
   // writing, the next append() or finish() first writes what the file lacks of the line. If that
   // fails too, the line of that append() is lost.
@@ -55,7 +58,6 @@ class LineFile {
   void set_bytes(int64_t bytes) { bytes_ = bytes; }
 
  private:
-  absl::Status open();
   absl::Status finish_line();
   absl::StatusOr<std::string> read_tail();
 

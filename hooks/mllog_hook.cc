@@ -171,11 +171,12 @@ absl::Status MllogHook::write(Line line) {
 }
 
 absl::Status MllogHook::write_waiting() {
+  RETURN_IF_ERROR(lines_.open());
   begun_ = true;
-  for (const std::string& line : std::exchange(waiting_, {})) {
-    RETURN_IF_ERROR(lines_.append(line));
-  }
-  return absl::OkStatus();
+  absl::Status status;
+  // After an error the next append() writes the rest of the line before.
+  for (const std::string& line : std::exchange(waiting_, {})) status.Update(lines_.append(line));
+  return status;
 }
 
 absl::Status MllogHook::write_beginning() {
@@ -292,7 +293,7 @@ absl::Status MllogHook::end(HookContext& context, const absl::Status& outcome) {
 
 // An error of the log must not fail the checkpoint: after_checkpoint() returns it.
 absl::Status MllogHook::save_state(HookState& state) const {
-  sync_ = lines_.sync();
+  sync_.Update(lines_.sync());
   if (lines_.bytes() == LineFile::kUnknown) return absl::OkStatus();
   const double accuracy = last_accuracy_.value_or(std::numeric_limits<double>::quiet_NaN());
   state = {kVersion, absl::StrFormat("%d %d %.17g", lines_.bytes(), open_, accuracy)};

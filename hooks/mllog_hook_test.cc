@@ -290,6 +290,29 @@ TEST_F(MllogHookTest, ARunWithoutAStepLeavesNoLog) {
   }
 }
 
+TEST_F(MllogHookTest, AnErrorAtTheFirstStepLosesNoLine) {
+  std::vector<std::string> expected;
+  {
+    const auto hook = make();
+    StreamRun run(*hook, 0);
+    run.step();
+    run.end();
+    expected = keys();
+  }
+  FaultFileSystem files(files_);
+  for (int64_t call = 1; call <= 4; ++call) {
+    ASSERT_OK(remove_recursively(files_, "out"));
+    MllogHook hook(files, Clock::real(), "out", config_of(kConfig));
+    StreamRun run(hook, 0);
+    files.fail(files.calls() + call, 1, absl::UnavailableError("injected"));
+    FakeHookContext context;
+    hook.before_step(context).IgnoreError();
+    run.step();
+    run.end();
+    EXPECT_EQ(keys(), expected) << "call " << call;
+  }
+}
+
 TEST_F(MllogHookTest, LinesBeforeTheFirstStepHaveTheTimesOfTheirEvents) {
   FakeClock clock(absl::FromUnixMillis(1000));
   MllogHook hook(files_, clock, "out", config_of(kConfig));
