@@ -41,6 +41,8 @@ absl::Status SinksHook::call(absl::FunctionRef<absl::Status(Sink&)> call) {
 absl::Status SinksHook::start(HookContext& context) {
   for (Entry& entry : sinks_) entry.failed = false;
   first_step_ = context.progress().step;
+  // Of a run before, where the checkpoint that was loaded since has no state of this hook.
+  if (written_.has_value() && written_->step > first_step_) written_.reset();
   if (!written_.has_value() && first_step_ == 0) written_ = Written();
   SinkStart start{.first_step = first_step_};
   if (written_.has_value()) {
@@ -70,7 +72,7 @@ absl::Status SinksHook::after_backward(HookContext& context, const Gradients& gr
   return absl::OkStatus();
 }
 
-// If it is not known what was written at the first step of the run, it stays so up to the next one.
+// Where the names of the first step of the run are not known, notes names from the next step on.
 void SinksHook::note_written(int64_t step, const std::string& name) {
   if (!written_.has_value() && step == first_step_) return;
   if (!written_.has_value() || written_->step != step) written_ = Written{.step = step};

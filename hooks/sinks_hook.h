@@ -21,7 +21,7 @@ struct NamedSink {
 };
 
 // Calls the sinks of this rank. Does not call a sink again in this run after it failed; the others
-// go on. Events return the errors of the sinks that failed in them, and end() also those of
+// are called on. Events return the errors of the sinks that failed in them, and end() also those of
 // start().
 //
 // An evaluation or a report may follow the checkpoint of its step. The state of the hook has the
@@ -63,7 +63,7 @@ class SinksHook : public Hook {
   std::vector<Entry> sinks_;
   absl::Status start_;              // what start() did
   int64_t first_step_ = 0;          // of this run
-  std::optional<Written> written_;  // at the last step with any; none: not known
+  std::optional<Written> written_;  // at the last step with a value; none: not known
 };
 
 }  // namespace millrace

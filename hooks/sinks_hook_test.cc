@@ -176,6 +176,7 @@ TEST(SinksHookStateTest, TheStateHasWhatWasWrittenAtTheStep) {
   EXPECT_EQ(resumed(state, 15), Names()) << "nothing was written after step 10";
   EXPECT_EQ(resumed(hook.state(), 20), Names({"train"}));
   EXPECT_EQ(hook.start(20), Names({"train"})) << "the next run of the same process";
+  EXPECT_EQ(hook.start(10), std::nullopt) << "from a checkpoint without a state of the hook";
 }
 
 TEST(SinksHookStateTest, CheckpointsWithoutAStateAreNotKnown) {

@@ -277,6 +277,18 @@ void check_report_before_checkpoint(const SinkConformance& c) {
   expect_distinct(values);
 }
 
+// A run was interrupted before its first checkpoint; a new one evaluates before its first step.
+void check_evaluation_of_a_new_run(const SinkConformance& c) {
+  Place place;
+  const SinkStart start = {.first_step = 0, .written = std::set<std::string>()};
+  write_evaluations(c, place.input(), start, both_sets({0, 10}), 0.25);
+  write_evaluations(c, place.input(), start, both_sets({0}), 0.5);
+  const std::vector<SinkValue> values = c.read_evaluations(place.input());
+  EXPECT_THAT(numbers_of(values, 0.25), testing::IsEmpty());
+  EXPECT_THAT(numbers_of(values, 0.5).size(), testing::Eq(2));
+  expect_distinct(values);
+}
+
 // The checkpoint of step 20 was made after the evaluation of one set, and before that of the other.
 void check_evaluation_after_checkpoint(const SinkConformance& c) {
   const SinkStart start = {.first_step = 20, .written = {{"a", SinkStart::kTrain}}};
@@ -394,6 +406,7 @@ std::vector<Property> sink_properties(const SinkConformance& conformance) {
         property("ReplacesEvaluationsOfAnInterruptedRun", check_interrupted_evaluations));
     properties.push_back(
         property("ReplacesEvaluationsAfterTheirCheckpoint", check_evaluation_after_checkpoint));
+    properties.push_back(property("ReplacesEvaluationsOfANewRun", check_evaluation_of_a_new_run));
   }
   if (conformance.shown != nullptr) {
     properties.push_back(property("ShowsTheLastReport", check_last_report));

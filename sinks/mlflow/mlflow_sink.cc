@@ -68,7 +68,7 @@ absl::Status MlflowSink::start(const SinkStart& start) {
   const bool exists = !absl::IsNotFound(files_.link_info(options_.directory).status());
   if (queue_ == nullptr && !exists) return absl::OkStatus();
   RETURN_IF_ERROR(continue_queue());
-  if (sender_ == nullptr) start_sender();
+  if (sender_ == nullptr && queue_->bytes() > 0) start_sender();
   return absl::OkStatus();
 }
 

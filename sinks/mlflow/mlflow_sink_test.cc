@@ -191,6 +191,8 @@ TEST_F(MlflowSinkTest, ARunWithoutReportsLeavesNothing) {
   EXPECT_OK(sink->flush());
   EXPECT_THAT(files_.info(kDirectory).status(), StatusIs(absl::StatusCode::kNotFound));
   make()->start({}).IgnoreError();  // a run that ends
+  ASSERT_OK(files_.create_directories(kDirectory));
+  EXPECT_OK(make()->start({})) << "a run after one that left no record";
   EXPECT_EQ(server_.requests(""), 0);
   report(*sink, 10, 1);
   EXPECT_OK(sink->flush());

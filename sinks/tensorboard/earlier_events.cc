@@ -57,7 +57,7 @@ absl::StatusOr<FileEvents> read_file_events(FileSystem& files, const std::string
 absl::StatusOr<EarlierEvents> read_earlier_events(FileSystem& files, const std::string& directory,
                                                   const SinkStart& start) {
   EarlierEvents earlier;
-  if (!start.written.has_value() || start.first_step == 0) return earlier;
+  if (!start.written.has_value()) return earlier;
   ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, files.list(directory));
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
     if (!absl::StartsWith(entry->name, kFilePrefix)) continue;

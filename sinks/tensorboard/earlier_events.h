@@ -20,9 +20,9 @@ struct EarlierEvents {
 };
 
 // Reads the events of step `start.first_step` that TensorBoard shows of the event files in
-// `directory`. Reads the newest files, as far as they may have such events, and none if
-// `start.written` is not known. A file that is damaged counts up to the damage. Errors: see
-// FileSystem.
+// `directory`. Reads from the newest file back to the one whose run began at or before this step,
+// and no file if `start.written` is not known. A file that is damaged counts up to the damage.
+// Errors: see FileSystem.
 absl::StatusOr<EarlierEvents> read_earlier_events(FileSystem& files, const std::string& directory,
                                                   const SinkStart& start);
 

@@ -79,6 +79,18 @@ TEST_F(EarlierEventsTest, EventsAreKeptBySet) {
   EXPECT_FALSE(comes_again_);
 }
 
+TEST_F(EarlierEventsTest, ANewRunReplacesTheFirstStepOfAnEarlierOne) {
+  begin_file(1);
+  add(0, {"configuration", "_hparams_/session_start_info"});
+  const SinkStart start = {.first_step = 0, .written = std::set<std::string>()};
+  ASSERT_OK_AND_ASSIGN(EarlierEvents earlier, read_earlier_events(files_, "tb", start));
+  EXPECT_FALSE(earlier.comes_again);
+  add(0, {"eval/auc"});
+  ASSERT_OK_AND_ASSIGN(earlier, read_earlier_events(files_, "tb", start));
+  EXPECT_TRUE(earlier.comes_again);
+  EXPECT_THAT(earlier.kept, IsEmpty());
+}
+
 TEST_F(EarlierEventsTest, FilesAreReadAsFarAsTheyAreShown) {
   begin_file(1);
   add(20, {"a/dropped"});
