@@ -101,7 +101,7 @@ absl::Status MetricReportHook::end(HookContext&, const absl::Status&) {
 
 // An error of the files must not fail the checkpoint: after_checkpoint() returns it.
 absl::Status MetricReportHook::save_state(HookState& state) const {
-  sync_ = train_.sync();
+  sync_.Update(train_.sync());
   sync_.Update(eval_.sync());
   if (train_.bytes() == LineFile::kUnknown && eval_.bytes() == LineFile::kUnknown)
     return absl::OkStatus();

@@ -13,9 +13,9 @@ namespace millrace {
 
 // Appends one JSON object for every report to <directory>/train.jsonl and for every evaluation to
 // <directory>/eval.jsonl, on rank 0. Files are created with the first object. Numbers are numbers,
-// not-a-number is null. A file that was removed begins anew after the next checkpoint. How far the
-// files had come goes with checkpoints, before which these lines are durable: a run that goes on
-// from one first drops what was written since. docs/hooks.md lists the fields.
+// not-a-number is null. A file that was removed begins anew after the next checkpoint. Checkpoints
+// have the lengths of the files, and the lines up to there are durable before: a run that resumes
+// first drops the lines behind them. docs/hooks.md lists the fields.
 class MetricReportHook : public Hook {
  public:
   // Borrows `files`. The directory is created when needed.

@@ -23,10 +23,12 @@ std::string nearest_existing(FileSystem& files, std::string path) {
   return path;
 }
 
-absl::Status refuse(absl::string_view output_dir, absl::string_view path, absl::string_view what) {
+constexpr char kAnother[] = "choose another with --output_dir";
+
+absl::Status refuse(absl::string_view output_dir, absl::string_view path, absl::string_view what,
+                    absl::string_view advice = kAnother) {
   return absl::PermissionDeniedError(absl::StrCat("cannot write to output_dir ", output_dir, ": ",
-                                                  path, " is ", what,
-                                                  "; choose another with --output_dir"));
+                                                  path, " is ", what, "; ", advice));
 }
 
 // What a run writes must not meet a file where a directory is due or the reverse, nor what it may
@@ -56,16 +58,16 @@ absl::Status check_content(FileSystem& files, const std::string& directory) {
 
 // Checks that `directory` can be made and files in it.
 absl::Status check_directory(FileSystem& files, const std::string& output_dir,
-                             const std::string& directory) {
+                             const std::string& directory, absl::string_view advice = kAnother) {
   const std::string existing = nearest_existing(files, directory);
+  const auto refuse_it = [&](const char* what) {
+    return refuse(output_dir, existing, what, advice);
+  };
   const absl::StatusOr<FileInfo> info = files.info(existing);
-  if (absl::IsNotFound(info.status())) return refuse(output_dir, existing, "a link to nothing");
+  if (absl::IsNotFound(info.status())) return refuse_it("a link to nothing");
   RETURN_IF_ERROR(info.status());
-  if (!info->is_directory) return refuse(output_dir, existing, "no directory");
-  if (!writable(existing, /*is_directory=*/true)) {
-    return refuse(output_dir, existing, "not writable");
-  }
-  return absl::OkStatus();
+  if (!info->is_directory) return refuse_it("no directory");
+  return writable(existing, /*is_directory=*/true) ? absl::OkStatus() : refuse_it("not writable");
 }
 
 }  // namespace
@@ -76,7 +78,9 @@ absl::Status check_output_directory(FileSystem& files, const RunConfig& run) {
   if (!files.info(output_dir).ok()) return absl::OkStatus();
   RETURN_IF_ERROR(check_content(files, output_dir));
   for (const std::string& directory : sink_directories(run)) {
-    RETURN_IF_ERROR(check_directory(files, output_dir, join_path(output_dir, directory)));
+    RETURN_IF_ERROR(check_directory(files, output_dir, join_path(output_dir, directory),
+                                    "choose another with --output_dir, or remove the sink or set "
+                                    "its directory in run.sink"));
   }
   return absl::OkStatus();
 }

@@ -1,5 +1,6 @@
 #include "sinks/configured_sinks.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>

@@ -8,8 +8,8 @@
 
 namespace millrace {
 
-// A report or an evaluation of step 10, and the numbers that whoever writes all of it must hold:
-// one for each figure of report_figures.h except progress, each metric, each value, each learning
+// A report or an evaluation of step 10, and the numbers that a sink of all figures must hold: one
+// for each figure of report_figures.h except progress, each metric, each value, each learning
 // rate and each reason of evictions. They are all different, integers above 1000, and exact in
 // float32.
 struct NumberedReport {

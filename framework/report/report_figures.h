@@ -32,7 +32,7 @@ struct Figure {
   const char* name;     // in CSV, TensorBoard and MLflow, behind the prefix of the part
   const char* json;     // in the JSON object of the part; a slash leads into an object of it
   MetricFamily family;  // the same in all figures of one family
-  const char* label;    // that it has in its family, such as `for="owners"`; "" for none
+  const char* label;    // of its sample of the family, such as `for="owners"`; "": no label
   std::variant<int64_t Part::*, double Part::*, absl::Duration Part::*> member;
 };
 
@@ -40,11 +40,11 @@ struct Figure {
 // progress.
 extern const absl::Span<const Figure<Progress>> kProgressFigures;
 extern const absl::Span<const Figure<Report>> kRateFigures;
-// Those of each table. Evicted rows by reason (TableReport::evicted) come on top.
+// Figures of a table; evicted rows by reason (TableReport::evicted) are not among them.
 extern const absl::Span<const Figure<TableReport>> kTableFigures;
 extern const absl::Span<const Figure<RankReport>> kRankFigures;
 extern const absl::Span<const Figure<ProcessReport>> kProcessFigures;
-// Those of an evaluation, beside its progress.
+// Figures of an evaluation, without its progress.
 extern const absl::Span<const Figure<EvaluationResult>> kEvaluationFigures;
 
 // Returns the value of a figure; durations are in seconds.

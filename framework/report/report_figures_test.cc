@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "base/file_system.h"
@@ -18,6 +19,7 @@
 namespace millrace {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 TEST(ReportFiguresTest, ValuesAreThoseOfTheMembers) {
@@ -45,7 +47,8 @@ class Checks {
       const std::string name = part + figure.name;
       EXPECT_TRUE(names_.insert(name).second) << name;
       EXPECT_TRUE(paths_.insert(part + figure.json).second) << name;
-      EXPECT_THAT(page_, HasSubstr(figure.name));
+      const std::string end = absl::StrCat(figure.name, "`");
+      EXPECT_THAT(page_, AnyOf(HasSubstr("`" + end), HasSubstr("/" + end), HasSubstr("_" + end)));
       check_family(name, figure.family, figure.label);
     }
   }
@@ -76,11 +79,10 @@ TEST(ReportFiguresTest, NamesAreDistinctAndDocumentedAndTypesFitThem) {
   checks.check("eval/", kEvaluationFigures);
 }
 
-TEST(ReportFiguresTest, NumberedReportsHaveEachNumberOnce) {
+TEST(ReportFiguresTest, NumberedReportsAreExactInFloat32) {
   for (const std::vector<double>& numbers :
        {numbered_report().numbers, numbered_evaluation().numbers}) {
-    EXPECT_EQ(std::set<double>(numbers.begin(), numbers.end()).size(), numbers.size());
-    EXPECT_THAT(numbers, testing::Each(testing::Gt(1000)));
+    for (const double number : numbers) EXPECT_EQ(static_cast<float>(number), number);
   }
 }
 

@@ -18,14 +18,14 @@
 
 namespace millrace {
 
-// What a run that begins continues.
+// The state from which a run begins.
 struct SinkStart {
   // Name of reports of training, which no evaluation set has.
   static constexpr char kTrain[] = "train";
 
   int64_t first_step = 0;  // the steps that were finished before; 0: a new run
-  // Names of what the checkpoint counts of `first_step` itself: evaluation sets, and kTrain for a
-  // report. Default: not known, as of checkpoints of earlier versions.
+  // Names of the values of step `first_step` that the checkpoint includes: evaluation sets, and
+  // kTrain for a report. Default: not known, as of checkpoints of earlier versions.
   std::optional<std::set<std::string>> written = std::nullopt;
 
   // Returns true if the values of `step` under `name`, an evaluation set or kTrain, are not those

@@ -16,8 +16,8 @@ namespace millrace {
 
 // The latest numbers of a job, as the text exposition format 0.0.4 of Prometheus has them. Names
 // and units follow https://prometheus.io/docs/practices/naming: base units, `_total` for counters.
-// docs/sinks.md lists the names. They are those of the figures of report_figures.h, with the label
-// `table` or `set` where there are several tables or sets, and
+// docs/sinks.md lists the names: the families of the figures of report_figures.h, with the label
+// `table` or `set` for those of tables and sets, and
 //
 //   millrace_steps_total, millrace_examples_total, millrace_skipped_steps_total,
 //   millrace_training_seconds_total
