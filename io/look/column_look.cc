@@ -23,13 +23,17 @@ constexpr int64_t kKept = 8192;
 constexpr int64_t kQuantiles = 100;  // steps
 constexpr int64_t kManyDates = 10;   // different ones are no ids by chance
 
-// Parses an integer as ids are written: no sign "+", no spaces and no leading zeros, which would be
-// lost in a number.
-bool parse_integer(absl::string_view text, int64_t* value) {
+// Returns true for an integer of any size as ids are written: no sign "+", no spaces and no leading
+// zeros, which would be lost in a number.
+bool is_whole_number(absl::string_view text) {
   const absl::string_view digits = absl::StartsWith(text, "-") ? text.substr(1) : text;
-  if (digits.empty() || !absl::ascii_isdigit(digits[0])) return false;
-  if (digits.size() > 1 && digits[0] == '0') return false;
-  return absl::ascii_isdigit(text.back()) && absl::SimpleAtoi(text, value);
+  if (digits.empty() || (digits.size() > 1 && digits[0] == '0')) return false;
+  return std::all_of(digits.begin(), digits.end(), absl::ascii_isdigit);
+}
+
+// Parses an integer of 64 bits that is_whole_number().
+bool parse_integer(absl::string_view text, int64_t* value) {
+  return is_whole_number(text) && absl::SimpleAtoi(text, value);
 }
 
 bool parse_number(absl::string_view text, double* value) {
@@ -162,6 +166,7 @@ uint64_t ColumnSampler::add_text(absl::string_view text) {
   if (may_have_decimal_commas_) find_decimal_comma(text);
   if (all_integers_ && parse_integer(text, &integer)) return add_integer(integer);
   all_integers_ = false;
+  if (all_digits_) find_long_integer(text);
   if (all_numbers_ && parse_number(text, &number)) {
     add_to_moments(number);
     if (is_exact_integer(number))
@@ -178,6 +183,13 @@ void ColumnSampler::find_decimal_comma(absl::string_view text) {
   bool has_comma = false;
   may_have_decimal_commas_ = parse_with_comma(text, &has_comma);
   if (has_comma && look_.decimal_comma.empty()) look_.decimal_comma = std::string(text);
+}
+
+void ColumnSampler::find_long_integer(absl::string_view text) {
+  int64_t integer = 0;
+  all_digits_ = is_whole_number(text);
+  if (!all_digits_ || !look_.long_integer.empty() || parse_integer(text, &integer)) return;
+  look_.long_integer = std::string(text);
 }
 
 void ColumnSampler::add_to_moments(double value) {
@@ -242,13 +254,15 @@ void ColumnSampler::count_frequencies(int64_t total_rows, ColumnLook& look) cons
 
 void ColumnSampler::set_kind_of_cells(ColumnLook& look) const {
   const int64_t others = look.values - missing_values_;
-  if (others > 0 && (all_integers_ || all_numbers_)) {
+  if (!all_digits_) look.long_integer.clear();
+  const bool is_long = !look.long_integer.empty();  // ids, which a number would round
+  if (others > 0 && !is_long && (all_integers_ || all_numbers_)) {
     look.kind = all_integers_ ? ValueKind::kInteger : ValueKind::kNumber;
   }
   look.is_boolean = others > 0 && booleans_ == others;
   const bool is_text = others > 0 && look.kind == ValueKind::kText;
   if (!is_text || !may_have_decimal_commas_) look.decimal_comma.clear();
-  if (!is_text) look.missing_texts = missing_texts_;
+  if (!is_text || is_long) look.missing_texts = missing_texts_;
 }
 
 ColumnLook ColumnSampler::finish(int64_t total_rows) const {

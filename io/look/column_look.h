@@ -52,10 +52,13 @@ struct ColumnLook {
   int64_t max_length = 0;    // values in the longest list
   double mean_length = 0;    // values per row that has any
   // Numbers of cells of delimited text that are is_missing_text(), by their text. Empty if other
-  // cells are text, of which "NA" may be one like others.
+  // cells are text, of which "NA" may be one like others; whole numbers are no such text.
   std::map<std::string, int64_t> missing_texts;
   // A cell such as "1,5" if the column is text for its decimal commas alone, else empty.
   std::string decimal_comma;
+  // A cell such as "9223372036854775808" if the column is text because its cells are whole numbers
+  // of which some do not fit 64 bits, as ids may be; else empty.
+  std::string long_integer;
 
   // Numbers and integers.
   double min = 0;
@@ -103,6 +106,9 @@ class ColumnSampler {
   void add_to_moments(double value);
   // Decides whether the column has decimal commas, from a cell that is not missing.
   void find_decimal_comma(absl::string_view text);
+  // Decides whether the column has whole numbers beyond 64 bits, from such a cell. REQUIRES: the
+  // cells before were whole numbers.
+  void find_long_integer(absl::string_view text);
   // Decides what cells of delimited text hold.
   void set_kind_of_cells(ColumnLook& look) const;
   void count_frequencies(int64_t total_rows, ColumnLook& look) const;
@@ -110,7 +116,8 @@ class ColumnSampler {
   ColumnLook look_;
   ValueType type_;
   bool all_integers_ = true;
-  bool all_whole_ = true;  // of delimited text: every number is an integer, such as "7.0"
+  bool all_digits_ = true;  // of delimited text: every cell is a whole number, of any size
+  bool all_whole_ = true;   // of delimited text: every number is an integer, such as "7.0"
   bool all_numbers_ = true;
   int64_t booleans_ = 0;  // cells of delimited text
   absl::flat_hash_set<uint64_t> boolean_hashes_;

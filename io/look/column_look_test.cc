@@ -125,7 +125,6 @@ TEST(ColumnLook, CellsOfDelimitedTextGetTheKindThatAllHave) {
   EXPECT_EQ(kind({"007", "12"}), ValueKind::kText) << "leading zeros matter";
   EXPECT_EQ(kind({"+1"}), ValueKind::kNumber);
   EXPECT_EQ(kind({"-"}), ValueKind::kText);
-  EXPECT_EQ(kind({"99999999999999999999"}), ValueKind::kNumber) << "beyond 64 bits";
   EXPECT_EQ(kind({}), ValueKind::kText);
   const ColumnLook look = look_at(texts({"3", "1", "2.5"}), ValueType::kText);
   EXPECT_EQ(look.min, 1);
@@ -237,6 +236,27 @@ TEST(ColumnLook, DecimalCommasAreFound) {
   EXPECT_EQ(example({"1,5", ",5"}), "");
   EXPECT_EQ(example({"1,5", "1,"}), "");
   EXPECT_EQ(look_at(texts({"1,5"}), ValueType::kString).decimal_comma, "");
+}
+
+// A number would round them, so that ids near one another become one.
+TEST(ColumnLook, WholeNumbersBeyond64BitsAreText) {
+  const ColumnLook look = look_at(
+      texts({"7", "-1", "9223372036854775808", "9223372036854775809", "NA"}), ValueType::kText);
+  EXPECT_EQ(look.kind, ValueKind::kText);
+  EXPECT_EQ(look.long_integer, "9223372036854775808");
+  EXPECT_EQ(look.distinct, 4);
+  EXPECT_EQ(look.values, 4);
+  EXPECT_THAT(look.missing_texts, ElementsAre(Pair("NA", 1)));
+  const auto kind = [](const std::vector<std::string>& cells) {
+    const ColumnLook look = look_at(texts(cells), ValueType::kText);
+    EXPECT_EQ(look.long_integer, "") << cells[0];
+    return look.kind;
+  };
+  EXPECT_EQ(kind({"9223372036854775807", "-9223372036854775808"}), ValueKind::kInteger);
+  EXPECT_EQ(kind({"99999999999999999999", "2.5"}), ValueKind::kNumber);
+  EXPECT_EQ(kind({"2.5", "99999999999999999999"}), ValueKind::kNumber);
+  EXPECT_EQ(kind({"1e20"}), ValueKind::kNumber);
+  EXPECT_EQ(kind({"99999999999999999999", "a"}), ValueKind::kText);
 }
 
 TEST(ColumnLook, DifferentValuesOfAllRowsAreEstimated) {

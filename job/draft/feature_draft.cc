@@ -168,6 +168,10 @@ void draft_sparse(const ColumnLook& column, FeatureDraft& draft) {
     draft.feature.add_transform()->mutable_hash();
     draft.note = column.decimal_comma.empty() ? "text, hashed" : decimal_comma_note(column);
     if (column.kind != ValueKind::kText) draft.note = "ids or categories, hashed as text";
+    if (!column.long_integer.empty()) {
+      draft.note = absl::StrCat("whole numbers beyond 64 bits, such as ", column.long_integer,
+                                ", hashed as text");
+    }
   } else if (column.is_mixed) {
     draft.note = "ids or categories, stored as numbers in some files";
   } else if (column.kind == ValueKind::kNumber) {
@@ -321,7 +325,7 @@ void name_features(const DataLook& look, std::vector<FeatureDraft>& drafts) {
 
 ColumnLook with_missing_texts_of_eval(const ColumnLook& column, const DataLook& look) {
   ColumnLook merged = column;
-  if (!look.eval || column.kind == ValueKind::kText) return merged;
+  if (!look.eval || (column.kind == ValueKind::kText && column.long_integer.empty())) return merged;
   for (const ColumnLook& other : look.eval->columns) {
     if (other.name != column.name) continue;
     for (const auto& [text, count] : other.missing_texts) merged.missing_texts[text] += count;

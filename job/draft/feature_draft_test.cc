@@ -213,6 +213,17 @@ TEST(FeatureDraft, SaysThatDecimalCommasAreText) {
   EXPECT_THAT(draft(price).note, HasSubstr("decimal commas, such as 12,5"));
 }
 
+TEST(FeatureDraft, WholeNumbersBeyond64BitsAreHashed) {
+  ColumnLook ids = column("user_id", ValueKind::kText, 400);
+  ids.is_delimited_text = true;
+  ids.long_integer = "14427431683600209446";
+  EXPECT_EQ(transforms_of(draft(ids)), "hash { };");
+  EXPECT_EQ(draft(ids).note,
+            "whole numbers beyond 64 bits, such as 14427431683600209446, hashed as text");
+  ids.missing_texts = {{"NA", 3}};
+  EXPECT_THAT(transforms_of(draft(ids)), AllOf(HasSubstr("text: \"NA\""), HasSubstr(";hash { };")));
+}
+
 TEST(FeatureDraft, TimesAreCutIntoPeriods) {
   const FeatureDraft time =
       draft(numbers("timestamp", ValueKind::kNumber, 900, quantiles(8.7e8, 8.8e8, 8.9e8)));

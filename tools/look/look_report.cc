@@ -95,6 +95,10 @@ std::string notes_text(const ColumnLook& column, const std::string& name) {
     notes.push_back(
         absl::StrCat("text for its decimal commas: ", name, ": such as ", column.decimal_comma));
   }
+  if (!column.long_integer.empty()) {
+    notes.push_back(
+        absl::StrCat("text, being beyond 64 bits: ", name, ": such as ", column.long_integer));
+  }
   if (column.holds_dates && !column.quantiles.empty()) {
     notes.push_back(absl::StrFormat("dates: %s: %.0f to %.0f", name, column.min, column.max));
   }
@@ -211,6 +215,7 @@ Json column_json(const ColumnLook& column) {
   if (column.holds_dates) json["dates"] = true;
   if (!column.missing_texts.empty()) json["missing_texts"] = column.missing_texts;
   if (!column.decimal_comma.empty()) json["decimal_comma"] = column.decimal_comma;
+  if (!column.long_integer.empty()) json["long_integer"] = column.long_integer;
   if (column.not_a_number > 0) json["not_a_number"] = column.not_a_number;
   if (column.quantiles.empty()) return json;
   json["min"] = column.min;

@@ -158,6 +158,16 @@ TEST(LookReport, NamesTextsForMissingValuesAndDecimalCommas) {
   EXPECT_FALSE(columns[2].contains("missing_texts"));
 }
 
+TEST(LookReport, NamesWholeNumbersBeyond64Bits) {
+  DataLook look = example();
+  ColumnLook ids{.name = "user_id", .type_name = "text", .kind = ValueKind::kText};
+  ids.long_integer = "14427431683600209446";
+  look.train.columns.push_back(ids);
+  EXPECT_THAT(look_text(look), HasSubstr("\ntext, being beyond 64 bits: user_id: such as 1442743"));
+  EXPECT_EQ(Json::parse(look_json(look))["data"]["columns"][2]["long_integer"],
+            "14427431683600209446");
+}
+
 TEST(LookReport, ShowsBooleans) {
   DataLook look = example();
   look.train.columns[0].name = "is_new";
