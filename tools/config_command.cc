@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "distributed/rank_environment.h"
 #include "io/look/data_look.h"
@@ -65,16 +64,13 @@ std::string output_dir_of(const std::string& config) {
   return "out/" + (stem.empty() ? std::string("job") : stem);
 }
 
-// Unlike other outputs, a configuration is edited, so that one of Millrace is not replaced either.
 absl::Status check_config_output(FileSystem& files, const InitFlags& flags, const DataLook& look) {
   std::vector<RunInput> inputs;
   for (const FileLook& file : look.train.files) inputs.push_back({"a file of data", file.path});
-  RETURN_IF_ERROR(check_not_input(files, flags.output, inputs));
-  const absl::StatusOr<FileInfo> there = files.info(flags.output);
-  if (flags.overwrite || !there.ok() || there->size_bytes == 0) return absl::OkStatus();
-  return absl::PermissionDeniedError(
-      absl::StrCat("cannot write ", flags.output,
-                   ": it is there already; choose another name, or replace it with --overwrite"));
+  if (look.eval) {
+    for (const FileLook& file : look.eval->files) inputs.push_back({"a file of --eval", file.path});
+  }
+  return check_edited_output(files, flags.output, inputs, flags.overwrite);
 }
 
 absl::StatusOr<int> init(const InitFlags& flags) {

@@ -101,6 +101,8 @@ TEST_F(FirstJobTest, AConfigurationThatIsThereIsNotReplaced) {
   EXPECT_EQ(read("job.textproto"), "# mine\n");
   EXPECT_THAT(fail({"config", "init", "a.csv", "--output", "a.csv", "--overwrite"}, kUsage),
               HasSubstr("a.csv"));
+  EXPECT_THAT(fail({"config", "init", "a.csv", "--output", "no/job.textproto"}, kCannotWrite),
+              HasSubstr("there is no directory no"));
   millrace_ok({"config", "init", "a.csv", "--output", "job.textproto", "--overwrite"});
   EXPECT_THAT(read("job.textproto"), HasSubstr("train {"));
   EXPECT_EQ(millrace_ok({"config", "init", "a.csv"}).out,

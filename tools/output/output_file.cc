@@ -89,6 +89,18 @@ absl::Status check_output(FileSystem& files, const std::string& path, const Outp
   return check_replaceable(files, path, kind, overwrite);
 }
 
+absl::Status check_edited_output(FileSystem& files, const std::string& path,
+                                 absl::Span<const RunInput> inputs, bool overwrite) {
+  RETURN_IF_ERROR(check_output_file(files, path));
+  RETURN_IF_ERROR(check_not_input(files, path, inputs));
+  const absl::StatusOr<FileInfo> there = files.info(path);
+  const bool is_empty = there.ok() && there->size_bytes == 0;
+  if (overwrite || is_empty || !files.link_info(path).ok()) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat("cannot write ", path,
+                   ": it is there already; choose another name, or replace it with --overwrite"));
+}
+
 void remove_leftovers(FileSystem& files, const std::string& path) {
   const std::string folder = directory_of(path), output = base_name(path);
   const absl::StatusOr<std::vector<DirectoryEntry>> entries = files.list(folder);

@@ -45,6 +45,11 @@ absl::Status check_replaceable(FileSystem& files, const std::string& path, const
 absl::Status check_output(FileSystem& files, const std::string& path, const OutputKind& kind,
                           absl::Span<const RunInput> inputs, bool overwrite);
 
+// Checks the same of a file that people edit, such as a configuration: whatever is there, also a
+// link that leads nowhere, is replaced only if it is empty or `overwrite` is true.
+absl::Status check_edited_output(FileSystem& files, const std::string& path,
+                                 absl::Span<const RunInput> inputs, bool overwrite);
+
 // Writes as write_file_atomically does, for files that take long: first removes what writers of
 // `path` left beside it that were killed. A writer holds a lock on the file that it writes, so
 // that others leave it alone.

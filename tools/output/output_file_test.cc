@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -90,6 +91,28 @@ TEST_F(OutputFileTest, AllChecksTogether) {
   EXPECT_THAT(check_output(files_, path("mine"), kKind, {}, false),
               StatusIs(absl::StatusCode::kPermissionDenied));
   EXPECT_OK(check_output(files_, path("mine"), kKind, {}, true));
+}
+
+TEST_F(OutputFileTest, AFileThatPeopleEditIsNotReplaced) {
+  write("mine", "my job");
+  write("empty", "");
+  fs::create_symlink("nothing", path("dangling"));
+  EXPECT_OK(check_edited_output(files_, path("new"), {}, false));
+  EXPECT_OK(check_edited_output(files_, path("empty"), {}, false));
+  for (const char* name : {"mine", "dangling"}) {
+    EXPECT_THAT(check_edited_output(files_, path(name), {}, false),
+                StatusIs(absl::StatusCode::kPermissionDenied,
+                         AllOf(HasSubstr(path(name)), HasSubstr("--overwrite"))));
+    EXPECT_OK(check_edited_output(files_, path(name), {}, true));
+  }
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  EXPECT_THAT(check_edited_output(files_, path("pipe"), {}, true),
+              StatusIs(absl::StatusCode::kPermissionDenied,
+                       HasSubstr("is no regular file; choose another")));
+  EXPECT_THAT(check_edited_output(files_, path("no/job"), {}, true),
+              StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("there is no directory")));
+  EXPECT_THAT(check_edited_output(files_, path("mine"), {{"a file of data", path("mine")}}, true),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("a file of data")));
 }
 
 TEST_F(OutputFileTest, WhatKilledWritersLeftGoes) {
