@@ -20,14 +20,12 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
-#include "io/partition_columns.h"
+#include "job/draft/data_draft.h"
 #include "job/draft/feature_draft.h"
 
 namespace millrace {
 namespace {
 
-constexpr size_t kMaxListedFiles = 50;
-constexpr double kEvalShare = 0.1;
 // Examples to train on where the rows are fewer: ids that are rare overfit in a second epoch, but
 // some hundred steps are needed at least.
 constexpr double kFewestExamples = 5e4;
@@ -76,83 +74,7 @@ std::string sentence(std::string text) {
   return absl::StrCat(text, ".");
 }
 
-// A text as a part of a comment, on one line.
-std::string comment_text(absl::string_view text) {
-  return absl::StrReplaceAll(text, {{"\n", " "}, {"\r", " "}});
-}
-
 std::string percent(double share) { return absl::StrFormat("%.3g %%", 100 * share); }
-
-// ---------------------------------------------------------------------------
-// The data.
-
-struct DataDraft {
-  DataConfig train;
-  DataConfig eval;
-  std::string comment;
-  double train_rows = 0;
-};
-
-void set_paths(const std::vector<std::string>& paths, DataConfig* config) {
-  config->clear_path();
-  for (const std::string& path : paths) config->add_path(path);
-}
-
-// The values of the partitions by time that a file lies in; "" without any.
-std::string time_directories(const FileSetLook& look, const std::string& path) {
-  std::vector<std::string> directories;
-  for (const Partition& partition : partitions_of(path)) {
-    for (const ColumnLook& column : look.columns) {
-      if (column.name != partition.name || !is_time_partition(column)) continue;
-      directories.push_back(partition.directory);
-    }
-  }
-  return absl::StrJoin(directories, "/");
-}
-
-DataDraft draft_data(const DataLook& look) {
-  const FileSetLook& train = look.train;
-  const auto rows = static_cast<double>(train.rows);
-  DataDraft draft{.train = train.config, .train_rows = rows};
-  if (look.eval) {
-    draft.eval = look.eval->config;
-    draft.comment = "Evaluated on the files of --eval.";
-    return draft;
-  }
-  draft.eval = train.config;
-  // The last file, or all of the last day or load.
-  const std::string last = time_directories(train, train.files.back().path);
-  std::vector<std::string> paths, last_paths;
-  int64_t last_rows = 0;
-  for (const FileLook& file : train.files) {
-    const bool is_last =
-        last.empty() ? &file == &train.files.back() : time_directories(train, file.path) == last;
-    (is_last ? last_paths : paths).push_back(file.path);
-    if (is_last) last_rows += file.rows;
-  }
-  if (!paths.empty() && train.files.size() <= kMaxListedFiles && last_rows > 0 &&
-      4 * last_rows <= train.rows) {
-    set_paths(paths, &draft.train);
-    set_paths(last_paths, &draft.eval);
-    draft.train_rows -= static_cast<double>(last_rows);
-    draft.comment = last.empty()
-                        ? "The last file is held out to evaluate on: no --eval was given."
-                        : absl::StrCat("All of ", comment_text(last),
-                                       " is held out to evaluate on: no --eval was given.");
-    return draft;
-  }
-  SplitConfig& to = *draft.train.mutable_split();
-  to.set_by(SplitConfig::HASH_OF_EXAMPLE);
-  to.set_to(1 - kEvalShare);
-  SplitConfig& from = *draft.eval.mutable_split();
-  from.set_by(SplitConfig::HASH_OF_EXAMPLE);
-  from.set_from(1 - kEvalShare);
-  draft.train_rows *= 1 - kEvalShare;
-  draft.comment =
-      "A tenth of the rows, drawn by a hash, is held out to evaluate on: no --eval was given. If "
-      "rows depend on time, give later files with --eval.";
-  return draft;
-}
 
 // ---------------------------------------------------------------------------
 // What follows from the number of rows and values.

@@ -1,0 +1,49 @@
+#include "job/draft/data_draft.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Files of these numbers of rows.
+DataLook look_of(const std::vector<std::pair<std::string, int64_t>>& files) {
+  DataLook look;
+  for (const auto& [path, rows] : files) {
+    look.train.config.add_path(path);
+    look.train.files.push_back({.path = path, .rows = rows, .sampled_rows = rows});
+    look.train.rows += rows;
+  }
+  look.train.sampled_rows = look.train.rows;
+  return look;
+}
+
+TEST(DataDraft, ATenthOfOneFileIsHeldOut) {
+  const DataDraft draft = draft_data(look_of({{"a.csv", 1000}}));
+  EXPECT_EQ(draft.train.split().to(), 0.9);
+  EXPECT_EQ(draft.eval.split().from(), 0.9);
+  EXPECT_THAT(draft.eval.path(), ElementsAre("a.csv"));
+  EXPECT_DOUBLE_EQ(draft.train_rows, 900);
+  EXPECT_THAT(draft.comment, HasSubstr("A tenth of the rows"));
+}
+
+TEST(DataDraft, TheLastFileIsHeldOutIfItIsSmall) {
+  const DataDraft draft = draft_data(look_of({{"a.csv", 900}, {"b.csv", 600}, {"c.csv", 400}}));
+  EXPECT_THAT(draft.train.path(), ElementsAre("a.csv", "b.csv"));
+  EXPECT_THAT(draft.eval.path(), ElementsAre("c.csv"));
+  EXPECT_FALSE(draft.train.has_split());
+  EXPECT_DOUBLE_EQ(draft.train_rows, 1500);
+  EXPECT_TRUE(draft_data(look_of({{"a.csv", 900}, {"b.csv", 600}})).train.has_split());
+}
+
+TEST(DataDraft, ACommentIsOneLine) { EXPECT_EQ(comment_text("a\r\nb"), "a  b"); }
+
+}  // namespace
+}  // namespace millrace
