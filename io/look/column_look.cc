@@ -37,9 +37,6 @@ bool parse_integer(absl::string_view text, int64_t* value) {
 }
 
 bool parse_number(absl::string_view text, double* value) {
-  if (text.empty() || absl::ascii_isspace(text.front()) || absl::ascii_isspace(text.back())) {
-    return false;
-  }
   // "007" and "+1" are codes, whose form matters.
   const absl::string_view digits = absl::StartsWith(text, "-") ? text.substr(1) : text;
   if (digits.size() > 1 && digits[0] == '0' && absl::ascii_isdigit(digits[1])) return false;
@@ -80,6 +77,7 @@ double estimate_distinct(double sampled, double all, double distinct, double onc
 
 ColumnSampler::ColumnSampler(const FileColumn& column) : type_(column.type) {
   look_.name = column.name;
+  look_.has_blanks = absl::StripAsciiWhitespace(column.name).size() < column.name.size();
   look_.type_name = column.type_name;
   look_.is_delimited_text = column.type == ValueType::kText;
   look_.is_partition = column.is_partition;
@@ -130,9 +128,12 @@ uint64_t ColumnSampler::add_value(const Column& column, int64_t i, bool* is_miss
     case ValueType::kString:
     case ValueType::kText: {
       const absl::string_view text = column.strings[i];
-      *is_missing = look_.is_delimited_text && is_missing_text(text);
+      const absl::string_view cell =
+          look_.is_delimited_text ? absl::StripAsciiWhitespace(text) : text;
+      look_.has_blanks = look_.has_blanks || cell.size() < text.size();
+      *is_missing = look_.is_delimited_text && (cell.empty() || is_missing_text(cell));
       if (*is_missing) ++missing_texts_[std::string(text)];
-      hash = *is_missing ? xxh3(text) : add_text(text);
+      hash = *is_missing ? xxh3(text) : add_text(text, cell);
       break;
     }
   }
@@ -155,28 +156,28 @@ uint64_t ColumnSampler::add_number(double value) {
   return placement_hash(static_cast<int64_t>(value));
 }
 
-uint64_t ColumnSampler::add_text(absl::string_view text) {
+uint64_t ColumnSampler::add_text(absl::string_view text, absl::string_view cell) {
   int64_t integer = 0;
   double number = 0;
-  if (const auto boolean = parse_boolean(text); boolean && look_.is_delimited_text) {
+  if (const auto boolean = parse_boolean(cell); boolean && look_.is_delimited_text) {
     add_to_moments(*boolean ? 1 : 0);
     ++booleans_;
-    return *boolean_hashes_.insert(xxh3(text)).first;
+    return *boolean_hashes_.insert(xxh3(cell)).first;
   }
-  if (may_have_decimal_commas_) find_decimal_comma(text);
-  if (all_integers_ && parse_integer(text, &integer)) return add_integer(integer);
+  if (may_have_decimal_commas_) find_decimal_comma(cell);
+  if (all_integers_ && parse_integer(cell, &integer)) return add_integer(integer);
   all_integers_ = false;
-  if (all_digits_) find_long_integer(text);
-  if (all_numbers_ && parse_number(text, &number)) {
+  if (all_digits_) find_long_integer(cell);
+  if (all_numbers_ && parse_number(cell, &number)) {
     add_to_moments(number);
     if (is_exact_integer(number))
       return placement_hash(static_cast<int64_t>(number));  // "7.0" is 7
     if (!std::isnan(number)) all_whole_ = false;
   } else {
     all_numbers_ = false;
-    may_hold_dates_ = may_hold_dates_ && begins_with_date(text);
+    may_hold_dates_ = may_hold_dates_ && begins_with_date(cell);
   }
-  return parse_integer(text, &integer) ? placement_hash(integer) : xxh3(text);
+  return parse_integer(cell, &integer) ? placement_hash(integer) : xxh3(text);
 }
 
 void ColumnSampler::find_decimal_comma(absl::string_view text) {

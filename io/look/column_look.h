@@ -35,6 +35,8 @@ struct ColumnLook {
   ValueKind kind = ValueKind::kUnreadable;
   bool is_delimited_text = false;  // the kind was found by parsing the cells
   bool is_boolean = false;         // the cells are booleans (io/boolean_text.h), kind kInteger
+  // The name, or a cell of delimited text, begins or ends with a blank. Numbers are read without.
+  bool has_blanks = false;
   // Dates YYYYMMDD, in a partition or a column that has several or a name of a time; or text of
   // dates YYYY-MM-DD, which a time of the day may follow.
   bool holds_dates = false;
@@ -51,8 +53,9 @@ struct ColumnLook {
   double top_ten_share = 0;  // of the ten most frequent values
   int64_t max_length = 0;    // values in the longest list
   double mean_length = 0;    // values per row that has any
-  // Numbers of cells of delimited text that are is_missing_text(), by their text. Empty if other
-  // cells are text, of which "NA" may be one like others; whole numbers are no such text.
+  // Numbers of cells of delimited text that are is_missing_text() without the blanks around them,
+  // or blanks alone, by their text. Empty if other cells are text, of which "NA" may be one like
+  // others; whole numbers are no such text.
   std::map<std::string, int64_t> missing_texts;
   // A cell such as "1,5" if the column is text for its decimal commas alone, else empty.
   std::string decimal_comma;
@@ -98,11 +101,13 @@ class ColumnSampler {
   ColumnLook finish(int64_t total_rows) const;
 
  private:
-  // Adds one value. Returns its hash. Sets *is_missing if it is not-a-number or is_missing_text().
+  // Adds one value. Returns its hash. Sets *is_missing if it is not-a-number or one of
+  // ColumnLook::missing_texts.
   uint64_t add_value(const Column& column, int64_t i, bool* is_missing);
   uint64_t add_integer(int64_t value, ValueType type = ValueType::kInt64);
   uint64_t add_number(double value);
-  uint64_t add_text(absl::string_view text);
+  // `cell`: the text, or of delimited text what is between blanks.
+  uint64_t add_text(absl::string_view text, absl::string_view cell);
   void add_to_moments(double value);
   // Decides whether the column has decimal commas, from a cell that is not missing.
   void find_decimal_comma(absl::string_view text);

@@ -238,6 +238,28 @@ TEST(ColumnLook, DecimalCommasAreFound) {
   EXPECT_EQ(look_at(texts({"1,5"}), ValueType::kString).decimal_comma, "");
 }
 
+// The reader of delimited text takes numbers without the blanks around them.
+TEST(ColumnLook, NumbersMayHaveBlanksAroundThem) {
+  const ColumnLook look = look_at(texts({" 7", "8 ", " NA", "  ", "9"}), ValueType::kText);
+  EXPECT_EQ(look.kind, ValueKind::kInteger);
+  EXPECT_TRUE(look.has_blanks);
+  EXPECT_EQ(look.missing_rows, 2);
+  EXPECT_THAT(look.missing_texts, ElementsAre(Pair("  ", 1), Pair(" NA", 1)));
+  EXPECT_EQ(look.max, 9);
+  EXPECT_EQ(look_at(texts({" 7.5", "8"}), ValueType::kText).kind, ValueKind::kNumber);
+  EXPECT_TRUE(look_at(texts({" True", " False"}), ValueType::kText).is_boolean);
+  EXPECT_TRUE(look_at(texts({" 2024-01-31"}), ValueType::kText).holds_dates);
+  EXPECT_EQ(look_at(texts({" 1,5"}), ValueType::kText).decimal_comma, "1,5");
+  EXPECT_FALSE(look_at(texts({"7", "8"}), ValueType::kText).has_blanks);
+  const ColumnLook text = look_at(texts({" a", "a", "  "}), ValueType::kText);
+  EXPECT_EQ(text.kind, ValueKind::kText);
+  EXPECT_EQ(text.distinct, 3) << "text keeps its blanks";
+  EXPECT_EQ(text.missing_rows, 0);
+  EXPECT_TRUE(text.has_blanks);
+  EXPECT_FALSE(look_at(texts({" a"}), ValueType::kString).has_blanks) << "no delimited text";
+  EXPECT_TRUE(ColumnSampler({.name = " x", .type = ValueType::kInt64}).finish(0).has_blanks);
+}
+
 // A number would round them, so that ids near one another become one.
 TEST(ColumnLook, WholeNumbersBeyond64BitsAreText) {
   const ColumnLook look = look_at(

@@ -245,7 +245,10 @@ class SetSampler {
       if (column.begin(row) == column.end(row)) continue;
       const int64_t first = column.begin(row);
       if (column.type == ValueType::kDouble && std::isnan(column.doubles[first])) continue;
-      if (is_delimited_text && is_missing_text(column.strings[first])) continue;
+      if (is_delimited_text) {
+        const absl::string_view cell = absl::StripAsciiWhitespace(column.strings[first]);
+        if (cell.empty() || is_missing_text(cell)) continue;
+      }
       const double label = rule.label_of(number_at(column, first));
       ++count.rows;
       count.positives += label == 1;
@@ -277,7 +280,8 @@ class SetSampler {
   FileSetLook look_;
 };
 
-// Returns the label of the options, which must be a column, or a column with a usual name.
+// Returns the label of the options, which must be a column, with or without blanks around its name,
+// or a column with a usual name.
 absl::StatusOr<std::optional<LabelRule>> choose_label(const LookOptions& options,
                                                       const Schema& schema) {
   std::vector<std::string> names;
@@ -289,13 +293,20 @@ absl::StatusOr<std::optional<LabelRule>> choose_label(const LookOptions& options
     if (!name) return std::nullopt;
     return LabelRule{.column = *name};
   }
-  const auto found = std::find(names.begin(), names.end(), options.label->column);
+  LabelRule label = *options.label;
+  auto found = std::find(names.begin(), names.end(), label.column);
   if (found == names.end()) {
-    return absl::InvalidArgumentError(absl::StrCat(schema.path, " has no column \"",
-                                                   options.label->column, "\" for the label",
-                                                   did_you_mean(options.label->column, names)));
+    found = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
+      return absl::StripAsciiWhitespace(name) == label.column;
+    });
   }
-  return options.label;
+  if (found == names.end()) {
+    return absl::InvalidArgumentError(absl::StrCat(schema.path, " has no column \"", label.column,
+                                                   "\" for the label",
+                                                   did_you_mean(label.column, names)));
+  }
+  label.column = *found;
+  return label;
 }
 
 // Returns what to do about numbers that are text for their decimal commas; else "".
@@ -337,7 +348,7 @@ absl::StatusOr<DataLook> look_at(FileSystem& files, const LookOptions& options) 
   ASSIGN_OR_RETURN(look.train,
                    train.sample(look.label, [&](uint64_t hash) { train_rows.insert(hash); }));
   if (options.label) {
-    RETURN_IF_ERROR(check_label_column(look.train, *options.label));
+    RETURN_IF_ERROR(check_label_column(look.train, *look.label));
   }
   if (options.eval_paths.empty()) return look;
   ASSIGN_OR_RETURN(look.eval, eval.sample(look.label, [&](uint64_t hash) {

@@ -56,7 +56,7 @@ struct FileSetLook {
 struct DataLook {
   FileSetLook train;
   std::optional<FileSetLook> eval;
-  std::optional<LabelRule> label;
+  std::optional<LabelRule> label;  // its column is one of the data
   // Evaluation rows of the sample that are also rows of the training sample, all columns equal.
   int64_t leaked_rows = 0;
 };

@@ -130,6 +130,17 @@ TEST_F(DataLookTest, ALabelMayBeMissingAsText) {
   EXPECT_EQ(named(look, "x").missing_rows, 1);
 }
 
+TEST_F(DataLookTest, ALabelMayStandBetweenBlanks) {
+  const std::string path = write("a.csv", "user, click\n1, 1\n2, 0\n3, NA\n4, \n5, 1\n");
+  for (const auto& label : {std::optional<LabelRule>(), {LabelRule{.column = "click"}}}) {
+    ASSERT_OK_AND_ASSIGN(const DataLook look, this->look({.paths = {path}, .label = label}));
+    EXPECT_EQ(look.label->column, " click");
+    EXPECT_EQ(look.train.label.rows, 3);
+    EXPECT_EQ(look.train.label.positives, 2);
+    EXPECT_EQ(look.train.label.others, 0);
+  }
+}
+
 TEST_F(DataLookTest, ALabelMayBeABoolean) {
   const std::string path = write("a.csv", "label,x\nTrue,1\nFalse,2\nNA,3\nTrue,4\n");
   ASSERT_OK_AND_ASSIGN(const DataLook look,

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
@@ -36,12 +37,17 @@ absl::StatusOr<LabelRule> parse_label_rule(absl::string_view text) {
 }
 
 std::optional<std::string> find_label_name(absl::Span<const std::string> columns) {
+  std::optional<std::string> between_blanks;
   for (const absl::string_view name : kLabelNames) {
     for (const std::string& column : columns) {
-      if (absl::AsciiStrToLower(column) == name) return column;
+      if (absl::EqualsIgnoreCase(column, name)) return column;
+      if (between_blanks || !absl::EqualsIgnoreCase(absl::StripAsciiWhitespace(column), name)) {
+        continue;
+      }
+      between_blanks = column;
     }
   }
-  return std::nullopt;
+  return between_blanks;
 }
 
 }  // namespace millrace

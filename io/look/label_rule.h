@@ -26,7 +26,7 @@ struct LabelRule {
 absl::StatusOr<LabelRule> parse_label_rule(absl::string_view text);
 
 // The first of `columns` that has a usual name of a label, such as "label", "click" or "target",
-// in any case; none if no column has.
+// in any case, else one that has it between blanks; none if no column has.
 std::optional<std::string> find_label_name(absl::Span<const std::string> columns);
 
 }  // namespace millrace

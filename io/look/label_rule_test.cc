@@ -37,6 +37,8 @@ TEST(LabelRule, UsualNamesAreFoundInAnyCase) {
   EXPECT_EQ(find_label_name({"user", "Click", "x"}), "Click");
   EXPECT_EQ(find_label_name({"click", "label"}), "label") << "the most usual one";
   EXPECT_EQ(find_label_name({"user", "clicks"}), std::nullopt);
+  EXPECT_EQ(find_label_name({"user", " Click"}), " Click");
+  EXPECT_EQ(find_label_name({" label", "click"}), "click") << "without blanks";
 }
 
 }  // namespace

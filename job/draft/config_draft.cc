@@ -171,7 +171,7 @@ absl::Status check_label(const DataLook& look) {
 std::string label_text(const DataLook& look) {
   FeatureConfig feature;
   const LabelRule& rule = *look.label;
-  feature.set_name(rule.at_least ? "label" : rule.column);
+  feature.set_name(label_name(rule));
   feature.set_kind(FeatureConfig::LABEL);
   for (const ColumnLook& column : look.train.columns) {
     if (column.name != rule.column) continue;
@@ -179,10 +179,8 @@ std::string label_text(const DataLook& look) {
     if (merged.missing_texts.empty()) continue;
     *feature.add_transform() = *draft_missing_values(merged, /*as_numbers=*/true);
   }
-  if (rule.at_least) {
-    feature.set_column(rule.column);
-    feature.add_transform()->mutable_threshold()->set_at_least(*rule.at_least);
-  }
+  if (feature.name() != rule.column) feature.set_column(rule.column);
+  if (rule.at_least) feature.add_transform()->mutable_threshold()->set_at_least(*rule.at_least);
   std::string text =
       absl::StrFormat("  # %s of the rows are positive.\n", percent(look.train.label.rate()));
   const auto misses = [](const FileSetLook& set) { return set.label.rows < set.sampled_rows; };
@@ -324,7 +322,8 @@ std::string data_text(const DataDraft& data, const SizeDraft& size) {
   eval.set_batch_size(4096);
   shorten_columns(&train);
   shorten_columns(&eval);
-  return absl::StrCat(entry_text("train_data {", train, "}"), comment_lines(data.comment, "  "),
+  return absl::StrCat(data.blanks.empty() ? "" : comment_lines(data.blanks, "  "),
+                      entry_text("train_data {", train, "}"), comment_lines(data.comment, "  "),
                       entry_text("eval_data { data {", eval, "} }"));
 }
 

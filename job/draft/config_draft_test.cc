@@ -190,6 +190,24 @@ TEST_F(ConfigDraftTest, DecimalCommasAreInAComment) {
   EXPECT_THAT(config, HasSubstr("# Numbers with decimal commas, such as 0,5, which are text"));
 }
 
+TEST_F(ConfigDraftTest, BlanksBehindCommasLeaveNumbersNumbers) {
+  std::string text = " click, user, price\n";
+  for (int i = 0; i < 400; ++i) {
+    absl::StrAppend(&text, " ", i % 2, ", ", i % 40, ", ",
+                    i % 9 ? absl::StrCat(0.1 * (i % 37)) : " ", "\n");
+  }
+  ASSERT_OK_AND_ASSIGN(const std::string config, draft({.paths = {write("a.csv", text)}}));
+  EXPECT_THAT(config, HasSubstr("# Blanks stand around cells or names of columns: click, user,"));
+  const TrainConfig train = parse(config).train();
+  ASSERT_EQ(train.feature_size(), 3);
+  EXPECT_EQ(train.feature(0).name(), "click");
+  EXPECT_EQ(train.feature(0).column(), " click");
+  EXPECT_EQ(train.feature(1).name(), "price");
+  EXPECT_EQ(train.feature(1).kind(), FeatureConfig::DENSE);
+  EXPECT_FALSE(train.feature(1).transform(0).has_missing_values()) << "blanks are no number";
+  EXPECT_EQ(train.feature(2).name(), "user");
+}
+
 TEST_F(ConfigDraftTest, NumberedColumnsAreOneEntry) {
   std::string text = "c10,c2,label,c1,c3\n";
   for (int i = 0; i < 50; ++i) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -13,6 +14,7 @@ namespace millrace {
 namespace {
 
 constexpr size_t kMaxListedFiles = 50;
+constexpr size_t kListedColumns = 5;
 constexpr double kEvalShare = 0.1;
 
 void set_paths(const std::vector<std::string>& paths, DataConfig* config) {
@@ -32,6 +34,22 @@ std::string time_directories(const FileSetLook& look, const std::string& path) {
   return absl::StrJoin(directories, "/");
 }
 
+// Names the columns that have blanks around cells or names, and what becomes of the blanks.
+std::string blanks_comment(const FileSetLook& look) {
+  std::vector<std::string> names;
+  for (const ColumnLook& column : look.columns) {
+    if (column.has_blanks) names.emplace_back(absl::StripAsciiWhitespace(column.name));
+  }
+  if (names.empty()) return "";
+  const size_t more = names.size() > kListedColumns ? names.size() - kListedColumns : 0;
+  names.resize(names.size() - more);
+  return absl::StrCat(
+      "Blanks stand around cells or names of columns: ", comment_text(absl::StrJoin(names, ", ")),
+      more > 0 ? absl::StrCat(" and ", more, " more") : "",
+      ". Numbers are read without them; text, ids that are hashed and names keep "
+      "them. Remove them from the files if other files will have none.");
+}
+
 }  // namespace
 
 std::string comment_text(absl::string_view text) {
@@ -41,7 +59,7 @@ std::string comment_text(absl::string_view text) {
 DataDraft draft_data(const DataLook& look) {
   const FileSetLook& train = look.train;
   const auto rows = static_cast<double>(train.rows);
-  DataDraft draft{.train = train.config, .train_rows = rows};
+  DataDraft draft{.train = train.config, .blanks = blanks_comment(train), .train_rows = rows};
   if (look.eval) {
     draft.eval = look.eval->config;
     draft.comment = "Evaluated on the files of --eval.";

@@ -14,6 +14,7 @@ struct DataDraft {
   DataConfig train;
   DataConfig eval;
   std::string comment;    // about `eval`
+  std::string blanks;     // a comment about cells and names with blanks around them; "": none
   double train_rows = 0;  // of `train`, as far as its split is exact
 };
 

@@ -10,6 +10,7 @@
 namespace millrace {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -41,6 +42,17 @@ TEST(DataDraft, TheLastFileIsHeldOutIfItIsSmall) {
   EXPECT_FALSE(draft.train.has_split());
   EXPECT_DOUBLE_EQ(draft.train_rows, 1500);
   EXPECT_TRUE(draft_data(look_of({{"a.csv", 900}, {"b.csv", 600}})).train.has_split());
+}
+
+TEST(DataDraft, NamesColumnsWithBlanks) {
+  DataLook look = look_of({{"a.csv", 1000}});
+  look.train.columns.resize(8);
+  look.train.columns[0].name = "click";
+  EXPECT_EQ(draft_data(look).blanks, "");
+  for (ColumnLook& column : look.train.columns) column.has_blanks = true;
+  look.train.columns[0].name = " click";
+  EXPECT_THAT(draft_data(look).blanks, AllOf(HasSubstr("names of columns: click, "),
+                                             HasSubstr("and 3 more"), HasSubstr("Remove them")));
 }
 
 TEST(DataDraft, ACommentIsOneLine) { EXPECT_EQ(comment_text("a\r\nb"), "a  b"); }

@@ -231,8 +231,10 @@ std::set<std::string> texts_to_expect(const ColumnLook& column, bool as_numbers)
   std::set<std::string> texts;
   bool compares_text = false;
   for (const auto& [text, count] : column.missing_texts) {
-    texts.insert(text);
-    compares_text = compares_text || !as_numbers || !is_nan_text(text);
+    const absl::string_view cell = as_numbers ? absl::StripAsciiWhitespace(text) : text;
+    if (cell.empty()) continue;  // no number, whatever missing_values says
+    texts.emplace(cell);
+    compares_text = compares_text || !as_numbers || !is_nan_text(cell);
   }
   if (!compares_text) return texts;
   for (const absl::string_view text : plain_missing_texts()) texts.emplace(text);
@@ -312,6 +314,7 @@ std::string name_for(const std::string& column, absl::flat_hash_set<std::string>
 // Names features as their columns are named, or similarly where a name cannot be that of a table.
 void name_features(const DataLook& look, std::vector<FeatureDraft>& drafts) {
   absl::flat_hash_set<std::string> taken = {"label"};
+  if (look.label) taken.insert(label_name(*look.label));
   for (const ColumnLook& column : look.train.columns) taken.insert(column.name);
   for (FeatureDraft& draft : drafts) {
     const std::string name = name_for(draft.column, taken);
@@ -331,6 +334,10 @@ ColumnLook with_missing_texts_of_eval(const ColumnLook& column, const DataLook& 
     for (const auto& [text, count] : other.missing_texts) merged.missing_texts[text] += count;
   }
   return merged;
+}
+
+std::string label_name(const LabelRule& rule) {
+  return rule.at_least ? "label" : std::string(absl::StripAsciiWhitespace(rule.column));
 }
 
 std::optional<TransformConfig> draft_missing_values(const ColumnLook& column, bool as_numbers) {

@@ -26,6 +26,10 @@ bool is_time_partition(const ColumnLook& column);
 // Returns the column, with the missing_texts that it has in the evaluation data, too.
 ColumnLook with_missing_texts_of_eval(const ColumnLook& column, const DataLook& look);
 
+// Returns the name of the label's feature: that of its column without blanks around it, or "label"
+// for a comparison.
+std::string label_name(const LabelRule& rule);
+
 // Returns the transform that removes what stands for a missing value in the column: its
 // missing_texts, with them all plain_missing_texts(), and not-a-number; none if it has neither.
 // `as_numbers`: the values are to be numbers, and not integers or text.

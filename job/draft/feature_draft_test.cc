@@ -11,6 +11,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Numbers whose quantiles are evenly between these three.
 std::vector<double> quantiles(double least, double middle, double greatest) {
@@ -183,6 +184,10 @@ TEST(FeatureDraft, MissingTextsAreRemovedFromNumbersAndIds) {
             "missing_values { " + plain +
                 R"(text: "NaN" text: "None" text: "\\N" text: "n/a" text: "nan" text: "null" };)"
                 "hash { };");
+  ids.missing_texts = score.missing_texts = {{" NA", 3}, {"  ", 2}};
+  EXPECT_THAT(transforms_of(draft(score)), AllOf(HasSubstr("\"NA\""), Not(HasSubstr("text: \" "))));
+  EXPECT_THAT(transforms_of(draft(ids)), AllOf(HasSubstr("\" NA\""), HasSubstr("\"  \"")))
+      << "text is compared with its blanks";
   score.missing_texts = {{"nan", 2}};
   EXPECT_EQ(transforms_of(draft(score)), "missing_values { nan: true };");
   ColumnLook none = column("e", ValueKind::kText, 0);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -82,7 +83,9 @@ std::string notes_text(const ColumnLook& column, const std::string& name) {
   if (column.is_mixed) notes.push_back(absl::StrCat("mixed: ", name, ": ", column.type_name));
   std::vector<std::string> missing;
   for (const auto& [cell, count] : column.missing_texts) {
-    missing.push_back(absl::StrCat(cell, " in ", count));
+    const bool has_blanks = absl::StripAsciiWhitespace(cell).size() < cell.size();
+    const char* const quote = has_blanks ? "\"" : "";
+    missing.push_back(absl::StrCat(quote, cell, quote, " in ", count));
   }
   if (!missing.empty()) missing.back() += " cells";
   if (column.not_a_number > 0) {
@@ -148,10 +151,16 @@ std::string columns_text(const FileSetLook& look) {
   const size_t others = without_names.find('\n') - absl::string_view("column").size();
   names = short_names(names, std::max(kNameBytes, kLineBytes - std::min(kLineBytes, others)));
   std::string text = table_text(look.columns, names);
-  std::vector<std::string> partitions;
+  std::vector<std::string> partitions, blanks;
   for (size_t i = 0; i < names.size(); ++i) {
     absl::StrAppend(&text, notes_text(look.columns[i], names[i]));
     if (look.columns[i].is_partition) partitions.push_back(names[i]);
+    if (look.columns[i].has_blanks) blanks.emplace_back(absl::StripAsciiWhitespace(names[i]));
+  }
+  if (!blanks.empty()) {
+    absl::StrAppend(
+        &text, list_text("blanks around cells or names:", blanks),
+        "numbers are read without these blanks; text and names keep them: remove them\n");
   }
   return partitions.empty() ? text : absl::StrCat(text, list_text("partition:", partitions));
 }
@@ -212,6 +221,7 @@ Json column_json(const ColumnLook& column) {
   json["max_length"] = column.max_length;
   json["mean_length"] = column.mean_length;
   if (column.is_boolean) json["boolean"] = true;
+  if (column.has_blanks) json["blanks"] = true;
   if (column.holds_dates) json["dates"] = true;
   if (!column.missing_texts.empty()) json["missing_texts"] = column.missing_texts;
   if (!column.decimal_comma.empty()) json["decimal_comma"] = column.decimal_comma;

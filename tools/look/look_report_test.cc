@@ -168,6 +168,21 @@ TEST(LookReport, NamesWholeNumbersBeyond64Bits) {
             "14427431683600209446");
 }
 
+TEST(LookReport, NamesColumnsWithBlanks) {
+  DataLook look = example();
+  EXPECT_THAT(look_text(look), Not(HasSubstr("blanks around")));
+  look.train.columns[0].name = " age";
+  look.train.columns[0].has_blanks = true;
+  look.train.columns[0].missing_texts = {{" NA", 120}};
+  const std::string text = look_text(look);
+  EXPECT_THAT(text, HasSubstr("\nblanks around cells or names: age\nnumbers are read without"));
+  EXPECT_THAT(text, HasSubstr("\nmissing:  age: \" NA\" in 120 cells"));
+  for (const std::string& line : std::vector<std::string>(absl::StrSplit(text, '\n'))) {
+    EXPECT_LE(line.size(), 80) << line;
+  }
+  EXPECT_EQ(Json::parse(look_json(look))["data"]["columns"][0]["blanks"], true);
+}
+
 TEST(LookReport, ShowsBooleans) {
   DataLook look = example();
   look.train.columns[0].name = "is_new";
