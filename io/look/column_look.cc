@@ -6,10 +6,15 @@
 #include <functional>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/hash.h"
+#include "base/utf8/characters.h"
 #include "io/boolean_text.h"
+#include "io/cell_number.h"
 #include "io/date_text.h"
 #include "io/exact_integer.h"
 #include "io/look/decimal_comma.h"
@@ -36,11 +41,9 @@ bool parse_integer(absl::string_view text, int64_t* value) {
   return is_whole_number(text) && absl::SimpleAtoi(text, value);
 }
 
+// Parses a number as the reader of delimited text does, but for codes such as "007".
 bool parse_number(absl::string_view text, double* value) {
-  // "007" and "+1" are codes, whose form matters.
-  const absl::string_view digits = absl::StartsWith(text, "-") ? text.substr(1) : text;
-  if (digits.size() > 1 && digits[0] == '0' && absl::ascii_isdigit(digits[1])) return false;
-  return absl::SimpleAtod(text, value);
+  return !has_leading_zero(text) && parse_cell_number(text, value);
 }
 
 bool is_date(double number) {
@@ -67,6 +70,16 @@ double ColumnLook::quantile(double p) const {
   if (quantiles.empty()) return 0;
   const double place = p * static_cast<double>(quantiles.size() - 1);
   return quantiles[static_cast<size_t>(std::lround(place))];
+}
+
+std::string odd_cells_text(const ColumnLook& look) {
+  std::vector<std::string> texts;
+  for (const std::string& text : look.odd_texts) {
+    texts.push_back(absl::StrCat(
+        "\"", is_utf8(text) ? absl::Utf8SafeCEscape(text) : absl::CEscape(text), "\""));
+  }
+  return absl::StrCat(look.odd_cells, " of ", look.values, ", such as ",
+                      absl::StrJoin(texts, ", "));
 }
 
 double estimate_distinct(double sampled, double all, double distinct, double once) {
@@ -168,7 +181,9 @@ uint64_t ColumnSampler::add_text(absl::string_view text, absl::string_view cell)
   if (all_integers_ && parse_integer(cell, &integer)) return add_integer(integer);
   all_integers_ = false;
   if (all_digits_) find_long_integer(cell);
-  if (all_numbers_ && parse_number(cell, &number)) {
+  const bool is_number = parse_number(cell, &number);
+  if (!is_number && look_.is_delimited_text) odd_.add(cell);
+  if (all_numbers_ && is_number) {
     add_to_moments(number);
     if (is_exact_integer(number))
       return placement_hash(static_cast<int64_t>(number));  // "7.0" is 7
@@ -264,6 +279,13 @@ void ColumnSampler::set_kind_of_cells(ColumnLook& look) const {
   const bool is_text = others > 0 && look.kind == ValueKind::kText;
   if (!is_text || !may_have_decimal_commas_) look.decimal_comma.clear();
   if (!is_text || is_long) look.missing_texts = missing_texts_;
+  if (!is_text || is_long || !look.decimal_comma.empty()) return;
+  if (odd_.are_few(others)) {
+    look.odd_cells = odd_.count();
+    look.odd_texts = odd_.texts();
+  } else {
+    look.near_number = odd_.near_number();
+  }
 }
 
 ColumnLook ColumnSampler::finish(int64_t total_rows) const {

@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "io/column.h"
 #include "io/file_reader.h"
+#include "io/look/odd_cells.h"
 
 namespace millrace {
 
@@ -62,6 +63,13 @@ struct ColumnLook {
   // A cell such as "9223372036854775808" if the column is text because its cells are whole numbers
   // of which some do not fit 64 bits, as ids may be; else empty.
   std::string long_integer;
+  // Number of cells that are no numbers if the column is text for them and nine in ten cells are
+  // numbers, at least; else 0. Columns with codes such as "007" have none.
+  int64_t odd_cells = 0;
+  std::vector<std::string> odd_texts;  // up to three different ones of them
+  // A cell such as "12.3%" or "1,234.5" if the column is text for its percent signs or its commas
+  // between thousands alone, else empty.
+  std::string near_number;
 
   // Numbers and integers.
   double min = 0;
@@ -78,6 +86,9 @@ struct ColumnLook {
   // The value below which a share of `p` lies. REQUIRES: 0 <= p <= 1. Returns 0 without numbers.
   double quantile(double p) const;
 };
+
+// Returns `3 of 6000, such as "oops", "?"`, of odd_cells. Escapes what is not UTF-8.
+std::string odd_cells_text(const ColumnLook& look);
 
 // Estimates the number of different values among `all` values from a sample of `sampled`, which has
 // `distinct` different ones, `once` of them exactly once: the estimator Duj1 of Haas and Stokes,
@@ -130,6 +141,7 @@ class ColumnSampler {
   bool may_have_decimal_commas_ = false;  // every cell is an integer or has a decimal comma
   // Of values that may stand for missing ones, which counts_ omits.
   std::map<std::string, int64_t> missing_texts_;
+  OddCells odd_;  // of delimited text
   int64_t missing_values_ = 0;
   int64_t rows_of_missing_values_ = 0;  // with no other value
   int64_t finite_ = 0;

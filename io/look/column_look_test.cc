@@ -123,7 +123,7 @@ TEST(ColumnLook, CellsOfDelimitedTextGetTheKindThatAllHave) {
   EXPECT_EQ(kind({"1", "2.5", "1e3"}), ValueKind::kNumber);
   EXPECT_EQ(kind({"1", "2.5", "a"}), ValueKind::kText);
   EXPECT_EQ(kind({"007", "12"}), ValueKind::kText) << "leading zeros matter";
-  EXPECT_EQ(kind({"+1"}), ValueKind::kNumber);
+  EXPECT_EQ(kind({"+1"}), ValueKind::kText) << "the reader takes no sign +";
   EXPECT_EQ(kind({"-"}), ValueKind::kText);
   EXPECT_EQ(kind({}), ValueKind::kText);
   const ColumnLook look = look_at(texts({"3", "1", "2.5"}), ValueType::kText);
@@ -279,6 +279,38 @@ TEST(ColumnLook, WholeNumbersBeyond64BitsAreText) {
   EXPECT_EQ(kind({"2.5", "99999999999999999999"}), ValueKind::kNumber);
   EXPECT_EQ(kind({"1e20"}), ValueKind::kNumber);
   EXPECT_EQ(kind({"99999999999999999999", "a"}), ValueKind::kText);
+}
+
+TEST(ColumnLook, FewCellsThatAreNoNumbersAreNamed) {
+  std::vector<std::string> cells(29, "2.5");
+  cells.push_back("NA");
+  EXPECT_EQ(look_at(texts(cells), ValueType::kText).odd_cells, 0) << "a column of numbers";
+  cells.push_back(" oops");
+  const ColumnLook look = look_at(texts(cells), ValueType::kText);
+  EXPECT_EQ(look.kind, ValueKind::kText);
+  EXPECT_EQ(look.odd_cells, 1);
+  EXPECT_THAT(look.odd_texts, ElementsAre("oops"));
+  EXPECT_EQ(odd_cells_text(look), "1 of 31, such as \"oops\"");
+  EXPECT_EQ(look_at(texts(cells), ValueType::kString).odd_cells, 0);
+  cells.insert(cells.end(), {"?", "12.3%"});
+  EXPECT_EQ(look_at(texts(cells), ValueType::kText).odd_cells, 3);
+  cells.push_back("1,5");
+  EXPECT_EQ(look_at(texts(cells), ValueType::kText).odd_cells, 0) << "more than a tenth";
+  ColumnLook latin{.values = 9};
+  latin.odd_cells = 1;
+  latin.odd_texts = {"K\xf6ln"};
+  EXPECT_EQ(odd_cells_text(latin), "1 of 9, such as \"K\\366ln\"");
+}
+
+TEST(ColumnLook, PercentSignsAndThousandsAreNamed) {
+  const auto near = [](const std::vector<std::string>& cells) {
+    return look_at(texts(cells), ValueType::kText).near_number;
+  };
+  EXPECT_EQ(near({"12.3%", "4%", "0"}), "12.3%");
+  EXPECT_EQ(near({"999.5", "1,234.5", "NA", "2,345"}), "1,234.5");
+  EXPECT_EQ(near({"12.3%", "a"}), "");
+  EXPECT_EQ(near({"1", "2.5"}), "");
+  EXPECT_EQ(near({"1,5", "2"}), "") << "a decimal comma";
 }
 
 TEST(ColumnLook, DifferentValuesOfAllRowsAreEstimated) {

@@ -112,9 +112,21 @@ bool is_categorical(const ColumnLook& column) {
   return column.is_whole && (is_named_id(column) || column.holds_dates);
 }
 
-std::string decimal_comma_note(const ColumnLook& column) {
-  return absl::StrCat("numbers with decimal commas, such as ", column.decimal_comma,
-                      ", which are text: write decimal points to train on numbers");
+// Returns why a column that may be meant to hold numbers is text, and what to do; else "".
+std::string text_note(const ColumnLook& column) {
+  if (!column.decimal_comma.empty()) {
+    return absl::StrCat("numbers with decimal commas, such as ", column.decimal_comma,
+                        ", which are text: write decimal points to train on numbers");
+  }
+  if (!column.near_number.empty()) {
+    return absl::StrCat("numbers with percent signs or commas, such as ", column.near_number,
+                        ", which are text: write digits and decimal points alone to train on "
+                        "numbers");
+  }
+  if (column.odd_cells == 0) return "";
+  return absl::StrCat("text for cells that are no numbers, ", odd_cells_text(column),
+                      ": correct them to train on numbers, or name them in missing_values of a "
+                      "feature with kind: DENSE");
 }
 
 std::string reason_to_leave_out(const ColumnLook& column) {
@@ -133,8 +145,8 @@ std::string reason_to_leave_out(const ColumnLook& column) {
     return "constant in the sample";
   }
   if (absl::StrContains(column.name, "{")) return "a name with { stands for a range of names";
-  if (is_unique_per_row(column) && !column.decimal_comma.empty()) {
-    return decimal_comma_note(column);
+  if (const std::string note = text_note(column); is_unique_per_row(column) && !note.empty()) {
+    return note;
   }
   if (is_unique_per_row(column) && column.holds_dates && column.kind == ValueKind::kText) {
     return absl::StrCat("unique per row: ", kTextDates);
@@ -166,7 +178,8 @@ void draft_sparse(const ColumnLook& column, FeatureDraft& draft) {
   const bool is_whole_text = column.is_delimited_text && column.kind == ValueKind::kNumber;
   if (column.kind == ValueKind::kText || (column.is_delimited_text && !is_whole_text)) {
     draft.feature.add_transform()->mutable_hash();
-    draft.note = column.decimal_comma.empty() ? "text, hashed" : decimal_comma_note(column);
+    const std::string note = text_note(column);
+    draft.note = note.empty() ? "text, hashed" : note;
     if (column.kind != ValueKind::kText) draft.note = "ids or categories, hashed as text";
     if (!column.long_integer.empty()) {
       draft.note = absl::StrCat("whole numbers beyond 64 bits, such as ", column.long_integer,

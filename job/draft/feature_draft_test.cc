@@ -218,6 +218,21 @@ TEST(FeatureDraft, SaysThatDecimalCommasAreText) {
   EXPECT_THAT(draft(price).note, HasSubstr("decimal commas, such as 12,5"));
 }
 
+TEST(FeatureDraft, SaysWhyNumbersAreText) {
+  ColumnLook price = column("price", ValueKind::kText, 400);
+  price.odd_cells = 2;
+  price.odd_texts = {"oops", "?"};
+  EXPECT_TRUE(draft(price).feature.transform(0).has_hash());
+  EXPECT_THAT(draft(price).note,
+              AllOf(HasSubstr("2 of 1000, such as \"oops\", \"?\""), HasSubstr("missing_values")));
+  price.distinct = price.rows;
+  EXPECT_FALSE(draft(price).is_used);
+  EXPECT_THAT(draft(price).note, HasSubstr("2 of 1000"));
+  ColumnLook share = column("share", ValueKind::kText, 400);
+  share.near_number = "12.3%";
+  EXPECT_THAT(draft(share).note, HasSubstr("percent signs or commas, such as 12.3%"));
+}
+
 TEST(FeatureDraft, WholeNumbersBeyond64BitsAreHashed) {
   ColumnLook ids = column("user_id", ValueKind::kText, 400);
   ids.is_delimited_text = true;

@@ -98,6 +98,14 @@ std::string notes_text(const ColumnLook& column, const std::string& name) {
     notes.push_back(
         absl::StrCat("text for its decimal commas: ", name, ": such as ", column.decimal_comma));
   }
+  if (!column.near_number.empty()) {
+    notes.push_back(absl::StrCat("text for its percent signs or commas: ", name, ": such as ",
+                                 column.near_number));
+  }
+  if (column.odd_cells > 0) {
+    notes.push_back(
+        absl::StrCat("text for cells that are no numbers: ", name, ": ", odd_cells_text(column)));
+  }
   if (!column.long_integer.empty()) {
     notes.push_back(
         absl::StrCat("text, being beyond 64 bits: ", name, ": such as ", column.long_integer));
@@ -225,6 +233,11 @@ Json column_json(const ColumnLook& column) {
   if (column.holds_dates) json["dates"] = true;
   if (!column.missing_texts.empty()) json["missing_texts"] = column.missing_texts;
   if (!column.decimal_comma.empty()) json["decimal_comma"] = column.decimal_comma;
+  if (!column.near_number.empty()) json["near_number"] = column.near_number;
+  if (column.odd_cells > 0) {
+    json["odd_cells"] = column.odd_cells;
+    json["odd_texts"] = column.odd_texts;
+  }
   if (!column.long_integer.empty()) json["long_integer"] = column.long_integer;
   if (column.not_a_number > 0) json["not_a_number"] = column.not_a_number;
   if (column.quantiles.empty()) return json;

@@ -158,6 +158,25 @@ TEST(LookReport, NamesTextsForMissingValuesAndDecimalCommas) {
   EXPECT_FALSE(columns[2].contains("missing_texts"));
 }
 
+TEST(LookReport, SaysWhyNumbersAreText) {
+  DataLook look = example();
+  ColumnLook price{.name = "price", .type_name = "text", .kind = ValueKind::kText};
+  price.values = 6000;
+  price.odd_cells = 1;
+  price.odd_texts = {"oops"};
+  ColumnLook share{.name = "share", .type_name = "text", .kind = ValueKind::kText};
+  share.near_number = "12.3%";
+  look.train.columns = {price, share};
+  const std::string text = look_text(look);
+  EXPECT_THAT(text, HasSubstr("\ntext for cells that are no numbers: price: 1 of 6000, such as "
+                              "\"oops\"\n"));
+  EXPECT_THAT(text, HasSubstr("\ntext for its percent signs or commas: share: such as 12.3%\n"));
+  const Json columns = Json::parse(look_json(look))["data"]["columns"];
+  EXPECT_EQ(columns[0]["odd_cells"], 1);
+  EXPECT_EQ(columns[0]["odd_texts"][0], "oops");
+  EXPECT_EQ(columns[1]["near_number"], "12.3%");
+}
+
 TEST(LookReport, NamesWholeNumbersBeyond64Bits) {
   DataLook look = example();
   ColumnLook ids{.name = "user_id", .type_name = "text", .kind = ValueKind::kText};

@@ -1,0 +1,45 @@
+// Cells of delimited text that are no numbers, among others that are.
+#ifndef MILLRACE_IO_LOOK_ODD_CELLS_H_
+#define MILLRACE_IO_LOOK_ODD_CELLS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace millrace {
+
+// Returns true for "007": a code, whose leading zero a number would lose.
+bool has_leading_zero(absl::string_view text);
+
+// Returns true for a number with a percent sign behind it, or with commas between groups of three
+// digits: "12.3%", "1,234.5". No reader takes it as a number.
+bool is_near_number(absl::string_view text);
+
+// Counts the cells of a column that are no numbers, and keeps examples. Not thread-safe.
+class OddCells {
+ public:
+  // Adds a cell that is no number, without blanks around it.
+  void add(absl::string_view cell);
+
+  // Returns true if at most a tenth of `cells` are odd and none has a leading zero: the column may
+  // be meant to hold numbers. `cells`: all of the column but those that stand for a missing value.
+  bool are_few(int64_t cells) const;
+
+  int64_t count() const { return count_; }
+  // Up to three different ones, of at most 40 characters each.
+  const std::vector<std::string>& texts() const { return texts_; }
+  // The first one if all are is_near_number(), else "".
+  std::string near_number() const;
+
+ private:
+  int64_t count_ = 0;
+  std::vector<std::string> texts_;
+  bool are_codes_ = false;  // some cell has_leading_zero()
+  bool are_near_ = true;    // every cell is_near_number()
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_IO_LOOK_ODD_CELLS_H_
