@@ -43,7 +43,10 @@ struct ColumnLook {
   bool holds_dates = false;
   bool is_mixed = false;      // integers in some files, numbers in others
   bool is_partition = false;  // the values are in the paths of the files
-  int64_t rows = 0;           // of the sample
+  // Another column than the label that has the value of the label in each of at least 100 rows, in
+  // which both classes occur.
+  bool equals_label = false;
+  int64_t rows = 0;  // of the sample
   // Null, an empty list, an empty cell, or nothing but not-a-number and missing_texts.
   int64_t missing_rows = 0;
   int64_t values = 0;    // without these; a list counts as many as it holds

@@ -32,6 +32,7 @@ constexpr absl::string_view kCsvAdvice = "set csv {";
 constexpr int64_t kPieceRows = 1024;   // of a sample that is not all rows
 constexpr int64_t kChunkRows = 16384;  // read at once
 constexpr int64_t kChunkCells = 4 << 20;
+constexpr int64_t kProvingRows = 100;  // in fewer, a column may equal the label by chance
 
 using RowHashes = absl::flat_hash_set<uint64_t>;
 
@@ -152,6 +153,7 @@ class SetSampler {
       column.type_name = types_of_set_[i].type_name();
       samplers_.emplace_back(column);
     }
+    equals_label_.assign(schema_.columns.size(), true);
     for (size_t i = 0; i < known_.size(); ++i) {
       RETURN_IF_ERROR(sample_file(known_[i], label, look_.files[i], on_row));
       look_.sampled_rows += look_.files[i].sampled_rows;
@@ -163,6 +165,7 @@ class SetSampler {
       if (schema_.is_omitted[i]) continue;
       look_.columns.push_back(samplers_[i].finish(look_.rows));
       look_.columns.back().is_mixed = types_of_set_[i].is_mixed();
+      look_.columns.back().equals_label = label && equals_label(i, *label);
     }
     return std::move(look_);
   }
@@ -228,9 +231,10 @@ class SetSampler {
       std::vector<uint64_t> hashes(range.count, 0);
       for (size_t i = 0; i < read.size(); ++i) {
         samplers_[read[i]].add(columns[i], absl::MakeSpan(hashes));
-        const FileColumn& column = schema_.columns[read[i]];
-        if (label && column.name == label->column) {
-          count_labels(columns[i], column.type == ValueType::kText, *label, look.label);
+        if (label && schema_.columns[read[i]].name == label->column) {
+          const std::vector<std::optional<double>> labels = labels_of(columns[i], read[i], *label);
+          count_labels(labels, look.label);
+          compare_to_labels(labels, columns, read);
         }
       }
       for (const uint64_t hash : hashes) on_row(hash);
@@ -239,21 +243,59 @@ class SetSampler {
     return absl::OkStatus();
   }
 
-  static void count_labels(const Column& column, bool is_delimited_text, const LabelRule& rule,
-                           LabelCount& count) {
-    for (int64_t row = 0; row < column.rows; ++row) {
-      if (column.begin(row) == column.end(row)) continue;
-      const int64_t first = column.begin(row);
-      if (column.type == ValueType::kDouble && std::isnan(column.doubles[first])) continue;
-      if (is_delimited_text) {
-        const absl::string_view cell = absl::StripAsciiWhitespace(column.strings[first]);
-        if (cell.empty() || is_missing_text(cell)) continue;
-      }
-      const double label = rule.label_of(number_at(column, first));
-      ++count.rows;
-      count.positives += label == 1;
-      count.others += label != 0 && label != 1;
+  // Returns the first value of a row of column `i` of the schema; none if it is missing.
+  std::optional<double> first_value(const Column& column, size_t i, int64_t row) const {
+    if (column.begin(row) == column.end(row)) return std::nullopt;
+    const int64_t first = column.begin(row);
+    if (column.type == ValueType::kDouble && std::isnan(column.doubles[first])) return std::nullopt;
+    // Without values in the first file, a column of numbers is kText in the schema.
+    if (schema_.columns[i].type == ValueType::kText && column.type == ValueType::kString) {
+      const absl::string_view cell = absl::StripAsciiWhitespace(column.strings[first]);
+      if (cell.empty() || is_missing_text(cell)) return std::nullopt;
     }
+    return number_at(column, first);
+  }
+
+  std::vector<std::optional<double>> labels_of(const Column& column, size_t i,
+                                               const LabelRule& rule) const {
+    std::vector<std::optional<double>> labels(column.rows);
+    for (int64_t row = 0; row < column.rows; ++row) {
+      labels[row] = first_value(column, i, row);
+      if (labels[row]) labels[row] = rule.label_of(*labels[row]);
+    }
+    return labels;
+  }
+
+  static void count_labels(absl::Span<const std::optional<double>> labels, LabelCount& count) {
+    for (const std::optional<double>& label : labels) {
+      if (!label) continue;
+      ++count.rows;
+      count.positives += *label == 1;
+      count.others += *label != 0 && *label != 1;
+    }
+  }
+
+  // Clears equals_label_ of columns that differ from the labels in a row. `read`: the place of each
+  // column in the schema.
+  void compare_to_labels(absl::Span<const std::optional<double>> labels,
+                         absl::Span<const Column> columns, absl::Span<const size_t> read) {
+    for (size_t i = 0; i < columns.size(); ++i) {
+      const auto rows = static_cast<int64_t>(labels.size());
+      for (int64_t row = 0; row < rows && equals_label_[read[i]]; ++row) {
+        const bool is_list = columns[i].end(row) - columns[i].begin(row) > 1;
+        if (!labels[row] || (!is_list && first_value(columns[i], read[i], row) == labels[row])) {
+          continue;
+        }
+        equals_label_[read[i]] = false;
+      }
+    }
+  }
+
+  // Returns ColumnLook::equals_label of column `i` of the schema.
+  bool equals_label(size_t i, const LabelRule& label) const {
+    const LabelCount& count = look_.label;
+    return equals_label_[i] && schema_.is_read(i) && schema_.columns[i].name != label.column &&
+           count.rows >= kProvingRows && count.positives > 0 && count.positives < count.rows;
   }
 
   // Text that is neither a number nor a boolean becomes not-a-number.
@@ -277,6 +319,7 @@ class SetSampler {
   std::vector<SetColumn> types_of_set_;  // of the columns, over the files of this set alone
   std::vector<KnownFile> known_;
   std::vector<ColumnSampler> samplers_;
+  std::vector<bool> equals_label_;  // no row of the column differs from the label so far
   FileSetLook look_;
 };
 

@@ -150,6 +150,31 @@ TEST_F(DataLookTest, ALabelMayBeABoolean) {
   EXPECT_EQ(look.train.label.others, 0);
 }
 
+TEST_F(DataLookTest, FindsColumnsThatEqualTheLabel) {
+  const auto equal = [&](int rows, const std::optional<LabelRule>& label) {
+    std::string text = "click,copy,flag,other,rating\n";
+    for (int i = 0; i < rows; ++i) {
+      absl::StrAppend(&text, i == 7 ? "NA" : absl::StrCat(i % 2), ",", i % 2, ".0,",
+                      i % 2 ? "True" : "False", ",", i == rows - 1 ? 7 : i % 2, ",", 3 + i % 2,
+                      "\n");
+    }
+    std::vector<std::string> names;
+    const absl::StatusOr<DataLook> look =
+        this->look({.paths = {write("a.csv", text)}, .label = label});
+    EXPECT_OK(look);
+    for (const ColumnLook& column : look->train.columns) {
+      if (column.equals_label) names.push_back(column.name);
+    }
+    return names;
+  };
+  using ::testing::ElementsAre;
+  EXPECT_THAT(equal(200, std::nullopt), ElementsAre("copy", "flag"));
+  EXPECT_THAT(equal(50, std::nullopt), ElementsAre()) << "perhaps by chance";
+  EXPECT_THAT(equal(200, LabelRule{.column = "rating", .at_least = 4}),
+              ElementsAre("copy", "flag"));
+  EXPECT_THAT(equal(200, LabelRule{.column = "rating", .at_least = 9}), ElementsAre());
+}
+
 TEST_F(DataLookTest, FindsRowsThatTrainingHas) {
   const std::string train = write("train.csv", "label,x,y\n0,1,a\n1,2,b\n0,3,c\n");
   // Columns in another order; a row, one that differs in a cell, and one twice.

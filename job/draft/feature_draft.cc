@@ -133,6 +133,7 @@ std::string reason_to_leave_out(const ColumnLook& column) {
   if (column.kind == ValueKind::kUnreadable) {
     return absl::StrCat("nested or of a type that is not read: ", column.type_name);
   }
+  if (column.equals_label) return "equals the label in every row of the sample";
   if (column.name.empty()) return "a column without a name, such as the index that pandas writes";
   if (is_time_partition(column)) {
     return "a partition by time: its values do not come again";

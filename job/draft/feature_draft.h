@@ -43,10 +43,10 @@ std::optional<TransformConfig> draft_missing_values(const ColumnLook& column, bo
 // deviation 1. Times are cut into SPARSE periods that hold equal shares of the rows. Not-a-number
 // is missing, and so are texts such as "NA" among numbers, those of the evaluation data included. A
 // column named as a group, such as "session_id" or "qid", is GROUP_ID. A column is left out if it
-// is unreadable, without values, constant, unique per row, a list of numbers, infinite somewhere, a
-// partition by time, or has a name that a configuration cannot have. Whole numbers that are
-// integers in some files count as integers. A feature is named as its column, or similarly if that
-// name has characters that the name of a table cannot have.
+// is unreadable, equal to the label, without values, constant, unique per row, a list of numbers,
+// infinite somewhere, a partition by time, or has a name that a configuration cannot have. Whole
+// numbers that are integers in some files count as integers. A feature is named as its column, or
+// similarly if that name has characters that the name of a table cannot have.
 std::vector<FeatureDraft> draft_features(const DataLook& look);
 
 }  // namespace millrace

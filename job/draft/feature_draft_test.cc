@@ -306,6 +306,9 @@ TEST(FeatureDraft, LeavesOutWhatCannotBeLearnt) {
   ColumnLook infinite = numbers("f", ValueKind::kNumber, 900, quantiles(0, 1, 2));
   infinite.not_finite = 10;
   EXPECT_THAT(reason(infinite), HasSubstr("1 % of its values are infinite"));
+  ColumnLook copy = column("copy", ValueKind::kInteger, 2);
+  copy.equals_label = true;
+  EXPECT_THAT(reason(copy), HasSubstr("equals the label"));
   ColumnLook rare = column("k", ValueKind::kText, 1);
   rare.missing_rows = 900;
   EXPECT_TRUE(draft(rare).is_used) << "present or missing";

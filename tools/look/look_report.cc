@@ -80,6 +80,9 @@ std::string notes_text(const ColumnLook& column, const std::string& name) {
   if (column.kind == ValueKind::kUnreadable) {
     notes.push_back(absl::StrCat("not read: ", name, ": ", column.type_name));
   }
+  if (column.equals_label) {
+    notes.push_back(absl::StrCat("equals the label in every row: ", name, ": leave it out"));
+  }
   if (column.is_mixed) notes.push_back(absl::StrCat("mixed: ", name, ": ", column.type_name));
   std::vector<std::string> missing;
   for (const auto& [cell, count] : column.missing_texts) {
@@ -229,6 +232,7 @@ Json column_json(const ColumnLook& column) {
   json["max_length"] = column.max_length;
   json["mean_length"] = column.mean_length;
   if (column.is_boolean) json["boolean"] = true;
+  if (column.equals_label) json["equals_label"] = true;
   if (column.has_blanks) json["blanks"] = true;
   if (column.holds_dates) json["dates"] = true;
   if (!column.missing_texts.empty()) json["missing_texts"] = column.missing_texts;

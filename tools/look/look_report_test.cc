@@ -202,6 +202,15 @@ TEST(LookReport, NamesColumnsWithBlanks) {
   EXPECT_EQ(Json::parse(look_json(look))["data"]["columns"][0]["blanks"], true);
 }
 
+TEST(LookReport, NamesColumnsThatEqualTheLabel) {
+  DataLook look = example();
+  EXPECT_THAT(look_text(look), Not(HasSubstr("equals the label")));
+  look.train.columns[0].name = "copy";
+  look.train.columns[0].equals_label = true;
+  EXPECT_THAT(look_text(look), HasSubstr("\nequals the label in every row: copy: leave it out\n"));
+  EXPECT_EQ(Json::parse(look_json(look))["data"]["columns"][0]["equals_label"], true);
+}
+
 TEST(LookReport, ShowsBooleans) {
   DataLook look = example();
   look.train.columns[0].name = "is_new";
