@@ -316,15 +316,18 @@ void shorten_columns(DataConfig* config) {
 }
 
 std::string data_text(const DataDraft& data, const SizeDraft& size) {
-  DataConfig train = data.train, eval = data.eval;
+  DataConfig train = data.train;
   train.set_batch_size(size.batch_size);
   train.set_shuffle_rows(size.shuffle_rows);
-  eval.set_batch_size(4096);
   shorten_columns(&train);
+  const std::string text =
+      absl::StrCat(data.blanks.empty() ? "" : comment_lines(data.blanks, "  "),
+                   entry_text("train_data {", train, "}"), comment_lines(data.comment, "  "));
+  if (!data.eval) return text;
+  DataConfig eval = *data.eval;
+  eval.set_batch_size(4096);
   shorten_columns(&eval);
-  return absl::StrCat(data.blanks.empty() ? "" : comment_lines(data.blanks, "  "),
-                      entry_text("train_data {", train, "}"), comment_lines(data.comment, "  "),
-                      entry_text("eval_data { data {", eval, "} }"));
+  return absl::StrCat(text, entry_text("eval_data { data {", eval, "} }"));
 }
 
 std::string model_text(const SizeDraft& size, bool has_sparse) {
@@ -338,15 +341,14 @@ std::string model_text(const SizeDraft& size, bool has_sparse) {
                       dropout, " } }\n");
 }
 
-std::string epochs_text(const SizeDraft& size) {
+std::string epochs_text(const SizeDraft& size, bool has_eval) {
   if (size.epochs == 1) {
     if (!size.is_rare) return "  max_epochs: 1\n";
     return "  # Many ids are rare: a second epoch would overfit.\n  max_epochs: 1\n";
   }
-  return absl::StrCat(
-      "  # Few rows: several epochs. The checkpoint of the best one is kept as "
-      "OUTPUT_DIR/best.\n  max_epochs: ",
-      size.epochs, "\n");
+  return absl::StrCat("  # Few rows: several epochs.",
+                      has_eval ? " The checkpoint of the best one is kept as OUTPUT_DIR/best." : "",
+                      "\n  max_epochs: ", size.epochs, "\n");
 }
 
 absl::Status no_features(const DataLook& look, const std::vector<FeatureDraft>& drafts) {
@@ -392,9 +394,9 @@ absl::StatusOr<std::string> draft_config(const DataLook& look, absl::string_view
                     "  # The default metrics, and auc within groups.\n"
                     "  metric: [\"auc\", \"logloss\", \"ne\", \"calibration\", \"gauc\"]\n");
   }
-  absl::StrAppend(&text, epochs_text(size), "}\nrun {\n  output_dir: ", in_quotes(output_dir),
-                  "\n");
-  if (size.epochs > 1) {
+  absl::StrAppend(&text, epochs_text(size, data.eval.has_value()),
+                  "}\nrun {\n  output_dir: ", in_quotes(output_dir), "\n");
+  if (size.epochs > 1 && data.eval) {
     absl::StrAppend(&text,
                     "  evaluation { when { every_epochs: 1 } best { term { monitor: "
                     "\"eval/auc\" } } }\n");

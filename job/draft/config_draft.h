@@ -14,7 +14,7 @@ namespace millrace {
 // as far as the sample shows. `output_dir`: of the run.
 //
 // Holds out evaluation data if there is none: the last file if it has at most a quarter of the
-// rows, else a tenth of the rows by hash.
+// rows, else a tenth of the rows by hash; nothing of fewer than 100 rows.
 //
 // Errors: InvalidArgument without a label, saying which columns could be one, and for labels other
 // than 0 and 1; DataLoss for labels of one class, and if no column can be a feature.

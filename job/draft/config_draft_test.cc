@@ -74,6 +74,16 @@ TEST_F(ConfigDraftTest, OneFileIsSplitByHash) {
   EXPECT_THAT(text, HasSubstr("33.4 % of the rows are positive"));
 }
 
+TEST_F(ConfigDraftTest, FewRowsAreNotEvaluated) {
+  ASSERT_OK_AND_ASSIGN(const std::string text, draft({.paths = {clicks("a.csv", 10)}}));
+  const JobConfig config = parse(text);
+  EXPECT_FALSE(config.train().train_data().has_split());
+  EXPECT_EQ(config.train().eval_data_size(), 0);
+  EXPECT_FALSE(config.run().has_evaluation());
+  EXPECT_THAT(text, AllOf(HasSubstr("# Not evaluated: 10 rows are too few"),
+                          Not(HasSubstr("OUTPUT_DIR/best"))));
+}
+
 TEST_F(ConfigDraftTest, TheLastOfManyFilesIsHeldOut) {
   const std::string a = clicks("a.csv", 900), b = clicks("b.csv", 600), c = clicks("c.csv", 400);
   ASSERT_OK_AND_ASSIGN(const std::string text, draft({.paths = {join_path(directory_, "*.csv")}}));

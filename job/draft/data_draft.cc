@@ -16,6 +16,7 @@ namespace {
 constexpr size_t kMaxListedFiles = 50;
 constexpr size_t kListedColumns = 5;
 constexpr double kEvalShare = 0.1;
+constexpr int64_t kFewestRows = 100;  // of which a share by hash is not empty, nearly surely
 
 void set_paths(const std::vector<std::string>& paths, DataConfig* config) {
   config->clear_path();
@@ -65,7 +66,6 @@ DataDraft draft_data(const DataLook& look) {
     draft.comment = "Evaluated on the files of --eval.";
     return draft;
   }
-  draft.eval = train.config;
   // The last file, or all of the last day or load.
   const std::string last = time_directories(train, train.files.back().path);
   std::vector<std::string> paths, last_paths;
@@ -79,7 +79,7 @@ DataDraft draft_data(const DataLook& look) {
   if (!paths.empty() && train.files.size() <= kMaxListedFiles && last_rows > 0 &&
       4 * last_rows <= train.rows) {
     set_paths(paths, &draft.train);
-    set_paths(last_paths, &draft.eval);
+    set_paths(last_paths, &draft.eval.emplace(train.config));
     draft.train_rows -= static_cast<double>(last_rows);
     draft.comment = last.empty()
                         ? "The last file is held out to evaluate on: no --eval was given."
@@ -87,10 +87,15 @@ DataDraft draft_data(const DataLook& look) {
                                        " is held out to evaluate on: no --eval was given.");
     return draft;
   }
+  if (train.rows < kFewestRows) {
+    draft.comment = absl::StrCat("Not evaluated: ", train.rows,
+                                 " rows are too few to hold some out. Give others with --eval.");
+    return draft;
+  }
   SplitConfig& to = *draft.train.mutable_split();
   to.set_by(SplitConfig::HASH_OF_EXAMPLE);
   to.set_to(1 - kEvalShare);
-  SplitConfig& from = *draft.eval.mutable_split();
+  SplitConfig& from = *draft.eval.emplace(train.config).mutable_split();
   from.set_by(SplitConfig::HASH_OF_EXAMPLE);
   from.set_from(1 - kEvalShare);
   draft.train_rows *= 1 - kEvalShare;

@@ -29,8 +29,8 @@ DataLook look_of(const std::vector<std::pair<std::string, int64_t>>& files) {
 TEST(DataDraft, ATenthOfOneFileIsHeldOut) {
   const DataDraft draft = draft_data(look_of({{"a.csv", 1000}}));
   EXPECT_EQ(draft.train.split().to(), 0.9);
-  EXPECT_EQ(draft.eval.split().from(), 0.9);
-  EXPECT_THAT(draft.eval.path(), ElementsAre("a.csv"));
+  EXPECT_EQ(draft.eval->split().from(), 0.9);
+  EXPECT_THAT(draft.eval->path(), ElementsAre("a.csv"));
   EXPECT_DOUBLE_EQ(draft.train_rows, 900);
   EXPECT_THAT(draft.comment, HasSubstr("A tenth of the rows"));
 }
@@ -38,10 +38,21 @@ TEST(DataDraft, ATenthOfOneFileIsHeldOut) {
 TEST(DataDraft, TheLastFileIsHeldOutIfItIsSmall) {
   const DataDraft draft = draft_data(look_of({{"a.csv", 900}, {"b.csv", 600}, {"c.csv", 400}}));
   EXPECT_THAT(draft.train.path(), ElementsAre("a.csv", "b.csv"));
-  EXPECT_THAT(draft.eval.path(), ElementsAre("c.csv"));
+  EXPECT_THAT(draft.eval->path(), ElementsAre("c.csv"));
   EXPECT_FALSE(draft.train.has_split());
   EXPECT_DOUBLE_EQ(draft.train_rows, 1500);
   EXPECT_TRUE(draft_data(look_of({{"a.csv", 900}, {"b.csv", 600}})).train.has_split());
+}
+
+// A tenth by hash may be empty, with which no job can run.
+TEST(DataDraft, NothingIsHeldOutOfFewRows) {
+  const DataDraft draft = draft_data(look_of({{"a.csv", 99}}));
+  EXPECT_FALSE(draft.eval.has_value());
+  EXPECT_FALSE(draft.train.has_split());
+  EXPECT_DOUBLE_EQ(draft.train_rows, 99);
+  EXPECT_THAT(draft.comment, AllOf(HasSubstr("99 rows are too few"), HasSubstr("--eval")));
+  EXPECT_TRUE(draft_data(look_of({{"a.csv", 100}})).eval.has_value());
+  EXPECT_TRUE(draft_data(look_of({{"a.csv", 50}, {"b.csv", 5}})).eval.has_value()) << "a file";
 }
 
 TEST(DataDraft, NamesColumnsWithBlanks) {
