@@ -10,6 +10,7 @@
 #include "base/parts/part_registry.h"
 #include "base/path/rereadable.h"
 #include "base/status_macros.h"
+#include "io/compression.h"
 #include "io/partition_columns.h"
 
 namespace millrace {
@@ -73,11 +74,28 @@ absl::Status ambiguous(const std::string& path, absl::Span<const KnownFormat* co
                    "; link one of them, or set custom_format if their names differ"));
 }
 
-absl::Status unknown_format(const std::string& path, DataConfig::Format format) {
+// Returns what compressed the file, as compression_of() does; "" if it cannot be read.
+absl::string_view compression_of_file(FileSystem& files, const std::string& path) {
+  const absl::StatusOr<std::unique_ptr<ReadableFile>> file = files.open(path);
+  char head[kCompressionBytes];
+  if (!file.ok()) return "";
+  const int64_t wanted = std::min(kCompressionBytes, (*file)->size_bytes());
+  return compression_of({head, static_cast<size_t>((*file)->read_at(0, wanted, head).value_or(0))});
+}
+
+absl::Status unknown_format(FileSystem& files, const std::string& path, DataConfig::Format format) {
   if (format != DataConfig::AUTO) {
     return absl::InvalidArgumentError(
         absl::StrCat("cannot read ", path, ": no reader for ", DataConfig::Format_Name(format),
                      " is linked in; add //io:file_formats to the dependencies of this program"));
+  }
+  if (const absl::string_view compression = compression_of_file(files, path);
+      !compression.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " is compressed with ", compression, "; unpack it",
+                     compression == "gzip" ? ", or set `format: TFRECORD` if it holds records, "
+                                             "which are read compressed"
+                                           : ""));
   }
   std::vector<std::string> extensions;
   for (const auto& [name, place, known] : formats()) {
@@ -152,7 +170,7 @@ absl::StatusOr<std::unique_ptr<FileReader>> open_by_format(
     return registry().create(config.custom_format().name(), files, path, config, std::move(layout));
   }
   const std::vector<const KnownFormat*> found = find_formats(path, config);
-  if (found.empty()) return unknown_format(path, config.format());
+  if (found.empty()) return unknown_format(files, path, config.format());
   if (found.size() > 1) return ambiguous(path, found);
   const auto& [name, place, format] = *found.front();
   if (format.format == DataConfig::AUTO) {

@@ -116,8 +116,9 @@ std::optional<DataConfig::Format> format_of_extension(const std::string& path);
 // reader has a column more, behind those of the file, for each partition_columns() of its path; all
 // rows are bad where such a column is requested as a number and its value is none.
 // Errors: NotFound; InvalidArgument for a directory, an unknown
-// extension or a format that is not linked in, saying what is, and for two formats of one name or
-// extension, naming the places; those of the opener and of PartRegistry::create.
+// extension, also of a compressed file, or a format that is not linked in, saying what is, and for
+// two formats of one name or extension, naming the places; those of the opener and of
+// PartRegistry::create.
 absl::StatusOr<std::unique_ptr<FileReader>> open_file(
     FileSystem& files, const std::string& path, const DataConfig& config,
     std::shared_ptr<const FileLayout> layout = nullptr);

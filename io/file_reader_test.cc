@@ -206,5 +206,20 @@ TEST(OpenFileTest, FormatByExtensionOrByName) {
   EXPECT_OK(open_file(FileSystem::local(), path, config));
 }
 
+TEST(OpenFileTest, CompressedFilesAreNamedAsSuch) {
+  const std::string path = fresh_test_dir() + "/data.csv.gz";
+  ASSERT_OK(write_file_atomically(FileSystem::local(), path, "\x1f\x8b\x08 and more"));
+  DataConfig config;
+  EXPECT_THAT(open_file(FileSystem::local(), path, config),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("data.csv.gz is compressed with gzip; unpack it")));
+  for (const auto format : {DataConfig::CSV, DataConfig::LIBSVM}) {
+    config.set_format(format);
+    EXPECT_THAT(open_file(FileSystem::local(), path, config),
+                StatusIs(absl::StatusCode::kDataLoss,
+                         HasSubstr("the file is compressed with gzip; unpack it")));
+  }
+}
+
 }  // namespace
 }  // namespace millrace

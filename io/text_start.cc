@@ -3,6 +3,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
+#include "base/status_macros.h"
+#include "io/compression.h"
 
 namespace millrace {
 namespace {
@@ -42,6 +44,7 @@ bool is_utf16(absl::string_view head) {
 }
 
 absl::StatusOr<TextStart> find_text_start(absl::string_view head, bool separator_line) {
+  RETURN_IF_ERROR(check_not_compressed(head));
   if (is_utf16(head)) {
     return absl::DataLossError(
         "the text is UTF-16, as its byte order mark says; convert it to UTF-8, such as by `iconv "

@@ -43,6 +43,11 @@ TEST(TextStartTest, IsBehindALineThatNamesTheSeparator) {
   }
 }
 
+TEST(TextStartTest, RefusesCompressedFiles) {
+  EXPECT_THAT(find_text_start("\x1f\x8b\x08\x01", true),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("compressed with gzip; unpack it")));
+}
+
 TEST(TextStartTest, RefusesUtf16) {
   for (const std::string text : {std::string("\xff\xfe"
                                              "a\0\n\0",

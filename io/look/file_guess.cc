@@ -15,6 +15,7 @@
 #include "base/path/rereadable.h"
 #include "base/status_macros.h"
 #include "io/boolean_text.h"
+#include "io/compression.h"
 #include "io/date_text.h"
 #include "io/file_reader.h"
 #include "io/format/cell_index.h"
@@ -263,8 +264,10 @@ absl::StatusOr<DataConfig> guess_file(FileSystem& files, const std::string& path
   if (!format) {
     format = format_of_content(head);
     if (format == DataConfig::AUTO) {
-      // Other bytes may begin as UTF-16 text does, or have carriage returns alone.
-      if (is_text(head) || is_utf16(head)) RETURN_IF_ERROR(start.status(), path);
+      // Other bytes may have carriage returns alone.
+      if (is_text(head) || is_utf16(head) || !compression_of(head).empty()) {
+        RETURN_IF_ERROR(start.status(), path);
+      }
       return absl::InvalidArgumentError(
           absl::StrCat("cannot tell the format of ", path,
                        ", neither by its extension nor by its content; known: .orc .parquet .csv "

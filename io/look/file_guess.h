@@ -24,7 +24,7 @@ namespace millrace {
 // 1 MiB, more is read to find its end.
 // Errors: those of the file system and, for delimited text, of find_text_start(); InvalidArgument
 // for a directory, a pipe and a format that neither the extension nor the content tells; DataLoss
-// for an empty file. All name the file.
+// for an empty file and for a compressed one of such a format. All name the file.
 absl::StatusOr<DataConfig> guess_file(FileSystem& files, const std::string& path);
 
 // The name of the format that is read: "Parquet", "ORC", "delimited text", "TFRecord", "libsvm".

@@ -177,7 +177,12 @@ TEST_F(FileGuessTest, LibffmHasFields) {
 }
 
 TEST_F(FileGuessTest, RefusesWhatItDoesNotKnow) {
-  EXPECT_THAT(guess("a.bin", std::string("\x1f\x8b\x08\0\1", 5)),
+  EXPECT_THAT(guess("a.csv.gz", std::string("\x1f\x8b\x08\0\1", 5)),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       AllOf(HasSubstr("a.csv.gz"), HasSubstr("compressed with gzip; unpack it"))));
+  EXPECT_THAT(guess("a.csv", "PK\x03\x04"),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("compressed with zip")));
+  EXPECT_THAT(guess("a.bin", std::string("\x1f\x8b\x01\0\1", 5)),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("a.bin"), HasSubstr("cannot tell the format"))));
   EXPECT_THAT(guess("b.bin", std::string("\x1f\x8b\0\rx", 5)),
