@@ -64,7 +64,7 @@ struct ColumnLook {
   // A cell such as "1,5" if the column is text for its decimal commas alone, else empty.
   std::string decimal_comma;
   // A cell such as "9223372036854775808" if the column is text because its cells are whole numbers
-  // of which some do not fit 64 bits, as ids may be; else empty.
+  // of which some do not fit int64, as ids may be; else empty.
   std::string long_integer;
   // Number of cells that are no numbers if the column is text for them and nine in ten cells are
   // numbers, at least; else 0. Columns with codes such as "007" have none.
@@ -125,7 +125,7 @@ class ColumnSampler {
   void add_to_moments(double value);
   // Decides whether the column has decimal commas, from a cell that is not missing.
   void find_decimal_comma(absl::string_view text);
-  // Decides whether the column has whole numbers beyond 64 bits, from such a cell. REQUIRES: the
+  // Decides whether the column has whole numbers beyond int64, from such a cell. REQUIRES: the
   // cells before were whole numbers.
   void find_long_integer(absl::string_view text);
   // Decides what cells of delimited text hold.

@@ -261,7 +261,7 @@ TEST(ColumnLook, NumbersMayHaveBlanksAroundThem) {
 }
 
 // A number would round them, so that ids near one another become one.
-TEST(ColumnLook, WholeNumbersBeyond64BitsAreText) {
+TEST(ColumnLook, WholeNumbersBeyondInt64AreText) {
   const ColumnLook look = look_at(
       texts({"7", "-1", "9223372036854775808", "9223372036854775809", "NA"}), ValueType::kText);
   EXPECT_EQ(look.kind, ValueKind::kText);

@@ -183,7 +183,7 @@ void draft_sparse(const ColumnLook& column, FeatureDraft& draft) {
     draft.note = note.empty() ? "text, hashed" : note;
     if (column.kind != ValueKind::kText) draft.note = "ids or categories, hashed as text";
     if (!column.long_integer.empty()) {
-      draft.note = absl::StrCat("whole numbers beyond 64 bits, such as ", column.long_integer,
+      draft.note = absl::StrCat("whole numbers beyond int64, such as ", column.long_integer,
                                 ", hashed as text");
     }
   } else if (column.is_mixed) {

@@ -37,7 +37,7 @@ std::optional<TransformConfig> draft_missing_values(const ColumnLook& column, bo
 
 // Returns a draft for each column of the look but the label's, in their order.
 //
-// Text and integers that are ids or have few values are SPARSE; text, whole numbers beyond 64 bits
+// Text and integers that are ids or have few values are SPARSE; text, whole numbers beyond int64
 // included, and cells of delimited text are hashed. Numbers and counts are DENSE, with log1p where
 // they are heavy-tailed, else standardized where they are large, or far from mean 0 and
 // deviation 1. Times are cut into SPARSE periods that hold equal shares of the rows. Not-a-number

@@ -233,13 +233,13 @@ TEST(FeatureDraft, SaysWhyNumbersAreText) {
   EXPECT_THAT(draft(share).note, HasSubstr("percent signs or commas, such as 12.3%"));
 }
 
-TEST(FeatureDraft, WholeNumbersBeyond64BitsAreHashed) {
+TEST(FeatureDraft, WholeNumbersBeyondInt64AreHashed) {
   ColumnLook ids = column("user_id", ValueKind::kText, 400);
   ids.is_delimited_text = true;
   ids.long_integer = "14427431683600209446";
   EXPECT_EQ(transforms_of(draft(ids)), "hash { };");
   EXPECT_EQ(draft(ids).note,
-            "whole numbers beyond 64 bits, such as 14427431683600209446, hashed as text");
+            "whole numbers beyond int64, such as 14427431683600209446, hashed as text");
   ids.missing_texts = {{"NA", 3}};
   EXPECT_THAT(transforms_of(draft(ids)), AllOf(HasSubstr("text: \"NA\""), HasSubstr(";hash { };")));
 }

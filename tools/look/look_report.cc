@@ -111,7 +111,7 @@ std::string notes_text(const ColumnLook& column, const std::string& name) {
   }
   if (!column.long_integer.empty()) {
     notes.push_back(
-        absl::StrCat("text, being beyond 64 bits: ", name, ": such as ", column.long_integer));
+        absl::StrCat("text, being beyond int64: ", name, ": such as ", column.long_integer));
   }
   if (column.holds_dates && !column.quantiles.empty()) {
     notes.push_back(absl::StrFormat("dates: %s: %.0f to %.0f", name, column.min, column.max));

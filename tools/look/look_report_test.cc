@@ -177,12 +177,12 @@ TEST(LookReport, SaysWhyNumbersAreText) {
   EXPECT_EQ(columns[1]["near_number"], "12.3%");
 }
 
-TEST(LookReport, NamesWholeNumbersBeyond64Bits) {
+TEST(LookReport, NamesWholeNumbersBeyondInt64) {
   DataLook look = example();
   ColumnLook ids{.name = "user_id", .type_name = "text", .kind = ValueKind::kText};
   ids.long_integer = "14427431683600209446";
   look.train.columns.push_back(ids);
-  EXPECT_THAT(look_text(look), HasSubstr("\ntext, being beyond 64 bits: user_id: such as 1442743"));
+  EXPECT_THAT(look_text(look), HasSubstr("\ntext, being beyond int64: user_id: such as 1442743"));
   EXPECT_EQ(Json::parse(look_json(look))["data"]["columns"][2]["long_integer"],
             "14427431683600209446");
 }
