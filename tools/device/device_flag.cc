@@ -28,11 +28,15 @@ absl::StatusOr<std::optional<int>> device_of_rank(absl::string_view device,
   const auto refused = [&](const auto&... why) {
     return absl::InvalidArgumentError(absl::StrCat("--device ", device, ": ", why...));
   };
-  const std::optional<int> count = devices();
-  if (!count) return refused("this program is built for the CPU; use cpu or auto");
   const bool by_rank = device == "cuda";
   const std::optional<int32_t> number = by_rank ? ranks.local_rank : number_of(device);
   if (!number) return refused("no such device; use cpu, auto, cuda or cuda:N");
+  const std::optional<int> count = devices();
+  if (!count) {
+    return refused(
+        "this program is built for the CPU; use cpu or auto, or a program that is built with "
+        "--config=cuda (docs/cuda.md)");
+  }
   if (*count == 0) return refused("this machine shows no CUDA device; use cpu or auto");
   if (!by_rank && ranks.world_size > 1) {
     return refused("one device for ", ranks.world_size,

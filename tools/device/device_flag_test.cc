@@ -41,15 +41,18 @@ TEST(DeviceFlagTest, AutoIsTheCpuWhereThereIsADevice) {
 
 TEST(DeviceFlagTest, ProgramForTheCpu) {
   EXPECT_EQ(device_of("cuda:0", std::nullopt).status(),
-            refused("--device cuda:0: this program is built for the CPU; use cpu or auto"));
+            refused("--device cuda:0: this program is built for the CPU; use cpu or auto, or a "
+                    "program that is built with --config=cuda (docs/cuda.md)"));
 }
 
 TEST(DeviceFlagTest, NamesThatAreNone) {
   for (const char* const name : {"gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:+1", "cuda: 1",
-                                 "CUDA:0", "cuda:99999999999", "cuda:1,2", ""}) {
-    EXPECT_EQ(device_of(name, 4).status(),
-              refused(std::string("--device ") + name +
-                      ": no such device; use cpu, auto, cuda or cuda:N"));
+                                 "cuda:0x1", "CPU", "CUDA:0", "cuda:99999999999", "cuda:1,2", ""}) {
+    for (const std::optional<int> devices : {std::optional<int>(), std::optional<int>(4)}) {
+      EXPECT_EQ(device_of(name, devices).status(),
+                refused(std::string("--device ") + name +
+                        ": no such device; use cpu, auto, cuda or cuda:N"));
+    }
   }
 }
 
