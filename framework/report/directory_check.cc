@@ -4,8 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/file_system.h"
-#include "base/status_macros.h"
 #include "proto/field_check.h"
 
 namespace millrace {
@@ -16,7 +14,7 @@ constexpr const char* kOwn[] = {"checkpoints",  "best",          "logs",
                                 "events.jsonl", "summary.json",  "config.textproto",
                                 "lock",         "windows.jsonl", "mllog.txt"};
 
-// Names of files that Millrace writes into directories of the configuration, or into metrics.
+// Names of files that Millrace writes into metrics or into directories of the configuration.
 constexpr const char* kOwnNames[] = {"train.jsonl", "eval.jsonl", "train.csv", "eval.csv"};
 
 constexpr char kMllog[] = "mllog.txt";
@@ -31,10 +29,17 @@ absl::Status check_path(absl::string_view where, const char* field, const std::s
                                      "\"; it must be a path below output_dir, such as \"", example,
                                      "\", without \".\", \"..\" and double slashes"));
   }
-  for (const char* own : kOwn) {
-    if (parts[0] != own) continue;
+  const auto taken = [&](absl::string_view own) {
     return wrong(where, absl::StrCat(field, " is \"", path, "\", but ", own,
                                      " is Millrace's own; give another ", field));
+  };
+  for (const char* own : kOwn) {
+    if (parts[0] == own) return taken(own);
+  }
+  for (const std::string& part : parts) {
+    for (const char* own : kOwnNames) {
+      if (part == own) return taken(own);
+    }
   }
   return absl::OkStatus();
 }
@@ -47,13 +52,7 @@ absl::Status check_directory(absl::string_view where, const std::string& directo
 
 absl::Status check_file(absl::string_view where, const std::string& file) {
   if (file == kMllog) return absl::OkStatus();
-  RETURN_IF_ERROR(check_path(where, "file", file, kMllog));
-  for (const char* own : kOwnNames) {
-    if (base_name(file) != own) continue;
-    return wrong(where, absl::StrCat("file is \"", file, "\", but ", own,
-                                     " is Millrace's own; give another file"));
-  }
-  return absl::OkStatus();
+  return check_path(where, "file", file, kMllog);
 }
 
 }  // namespace millrace

@@ -10,7 +10,7 @@ using ::testing::HasSubstr;
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
 TEST(DirectoryCheckTest, PathsBelowTheOutputDirectory) {
-  for (const char* directory : {"metrics", "my/csv", "checkpoints2", "a.b", "..c"}) {
+  for (const char* directory : {"metrics", "my/csv", "checkpoints2", "a.b", "..c", "train"}) {
     EXPECT_OK(check_directory("sink", directory));
   }
 }
@@ -25,7 +25,8 @@ TEST(DirectoryCheckTest, OtherPathsAreRefused) {
 
 TEST(DirectoryCheckTest, OwnFilesAreRefused) {
   for (const char* directory : {"checkpoints", "checkpoints/x", "best", "logs", "summary.json",
-                                "events.jsonl", "config.textproto", "lock"}) {
+                                "events.jsonl", "config.textproto", "lock", "metrics/train.jsonl",
+                                "metrics/eval.jsonl/x", "my/csv/train.csv"}) {
     EXPECT_THAT(check_directory("sink", directory),
                 StatusIs(kInvalid, HasSubstr("Millrace's own; give another directory")))
         << directory;
