@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
 #include "base/catch_exceptions.h"
 #include "base/log.h"
 #include "base/status_macros.h"
@@ -48,6 +50,7 @@
 #include "plugin/configured_plugins.h"
 #include "proto/config_reader.h"
 #include "proto/data_windows.h"
+#include "proto/field_check.h"
 #include "proto/optimizer_list.h"
 #include "sinks/configured_sinks.h"
 
@@ -458,25 +461,34 @@ class JobBuilder {
       if (made == nullptr) continue;
       RETURN_IF_ERROR(trainer.add_hook(std::move(made), hook.on_error(config_)));
     }
-    RETURN_IF_ERROR(add_configured(config_.train().hooks(), trainer), "train.hooks");
-    return annotate(add_configured(config_.run().hooks(), trainer), "run.hooks");
+    RETURN_IF_ERROR(add_configured("train.hooks", config_.train().hooks(), trainer));
+    return add_configured("run.hooks", config_.run().hooks(), trainer);
   }
 
   template <typename Configs>
-  absl::Status add_configured(const Configs& configs, Trainer& trainer) {
-    const HookResources resources{resources_.files, resources_.clock, config_.run().output_dir(),
-                                  trainer.collections()};
-    for (const HookConfig& config : configs) {
-      if (config.has_plugin()) {
-        ASSIGN_OR_RETURN(ConfiguredPluginHook made,
-                         create_configured_plugin_hook(config, config_.run().plugins(), resources));
-        RETURN_IF_ERROR(trainer.add_hook(std::move(made.hook), made.on_error));
-        continue;
-      }
-      ASSIGN_OR_RETURN(std::unique_ptr<Hook> hook, create_hook(config, resources));
-      RETURN_IF_ERROR(trainer.add_hook(std::move(hook), on_error_of(config)));
+  absl::Status add_configured(absl::string_view list, const Configs& configs, Trainer& trainer) {
+    for (int i = 0; i < configs.size(); ++i) {
+      const absl::Status status = add_configured(configs[i], trainer);
+      if (status.ok()) continue;
+      const std::string where = entry(list, i);
+      if (!absl::IsInvalidArgument(status)) return annotate(status, where);
+      // A mistake on each line.
+      return wrong(
+          where, absl::StrReplaceAll(status.message(), {{"\n", absl::StrCat("\n", where, ": ")}}));
     }
     return absl::OkStatus();
+  }
+
+  absl::Status add_configured(const HookConfig& config, Trainer& trainer) {
+    const HookResources resources{resources_.files, resources_.clock, config_.run().output_dir(),
+                                  trainer.collections()};
+    if (config.has_plugin()) {
+      ASSIGN_OR_RETURN(ConfiguredPluginHook made,
+                       create_configured_plugin_hook(config, config_.run().plugins(), resources));
+      return trainer.add_hook(std::move(made.hook), made.on_error);
+    }
+    ASSIGN_OR_RETURN(std::unique_ptr<Hook> hook, create_hook(config, resources));
+    return trainer.add_hook(std::move(hook), on_error_of(config));
   }
 
   const JobConfig& config_;

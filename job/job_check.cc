@@ -53,8 +53,10 @@ absl::Status check_messages(const HookConfig& hook) {
 }
 
 template <typename Configs>
-void check_hooks(absl::string_view where, const Configs& hooks, FieldErrors* errors) {
-  for (const HookConfig& hook : hooks) {
+void check_hooks(absl::string_view list, const Configs& hooks, FieldErrors* errors) {
+  for (int i = 0; i < hooks.size(); ++i) {
+    const HookConfig& hook = hooks[i];
+    const std::string where = entry(list, i);
     if (hook.has_plugin()) {
       errors->add(annotate(check_not_linked(instance_name(hook)), where));
       continue;

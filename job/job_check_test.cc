@@ -51,7 +51,7 @@ TEST(JobCheckTest, AMessageOfAnotherHookIsRefused) {
   EXPECT_OK(check(kKnown, "hooks { name: \"profiler\" [millrace.profiler] { wait: 1 } }"));
   EXPECT_THAT(check(kKnown, "hooks { name: \"known_hook\" [millrace.profiler] { wait: 1 } }"),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("run.hooks: [millrace.profiler] is the message of hook "
+                       HasSubstr("run.hooks[0]: [millrace.profiler] is the message of hook "
                                  "\"profiler\", not of \"known_hook\"")));
 }
 
@@ -72,9 +72,9 @@ TEST(JobCheckTest, OtherNamesAreRefusedWithTheField) {
                        AllOf(HasSubstr("train.model: no model \"knwon_model\""),
                              HasSubstr("did you mean \"known_model\""))));
   EXPECT_THAT(std::string(check(absl::StrCat(kKnown, "hooks { name: \"a\" }"), "").message()),
-              HasSubstr("train.hooks: no hook \"a\""));
+              HasSubstr("train.hooks[0]: no hook \"a\""));
   EXPECT_THAT(std::string(check(kKnown, "hooks { name: \"a\" }").message()),
-              HasSubstr("run.hooks: no hook \"a\""));
+              HasSubstr("run.hooks[0]: no hook \"a\""));
 }
 
 TEST(JobCheckTest, MistakesOfAllPartsAreFoundTogether) {
@@ -85,7 +85,7 @@ TEST(JobCheckTest, MistakesOfAllPartsAreFoundTogether) {
                                "checkpoint { keep_best { metric: \"evla/auc\" } }")
                              .message());
   for (const char* part :
-       {"train.model: no model", "train.hooks: no hook \"a\"", "run.hooks: no hook \"b\"",
+       {"train.model: no model", "train.hooks[0]: no hook \"a\"", "run.hooks[0]: no hook \"b\"",
         "train: max_micro_batch_size is 512", "run.evaluation.best.term[0] \"eval/acu\"",
         "run.checkpoint.keep_best \"evla/auc\""}) {
     EXPECT_THAT(text, HasSubstr(part));

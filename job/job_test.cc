@@ -41,6 +41,11 @@ class FailingHook : public Hook {
 };
 MILLRACE_REGISTER_HOOK(failing, "fails after each step", &FailingHook::create);
 
+absl::StatusOr<std::unique_ptr<Hook>> refuse_config(const HookConfig&, const HookResources&) {
+  return absl::InvalidArgumentError("a is 0\nb is 0");
+}
+MILLRACE_REGISTER_HOOK(misconfigured, "refuses its configuration", &refuse_config);
+
 class JobTest : public testing::Test {
  protected:
   JobTest() {
@@ -201,6 +206,14 @@ TEST_F(JobTest, AStepTrainerNamesTheDataThatWasRefused) {
   EXPECT_THAT(
       build_step_trainer(config_, resources_, refuse),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("train.train_data: too small")));
+}
+
+TEST_F(JobTest, EachMistakeOfAHookNamesItsPlace) {
+  config_.mutable_run()->add_hooks()->set_name("failing");
+  config_.mutable_run()->add_hooks()->set_name("misconfigured");
+  EXPECT_EQ(build_trainer(config_, resources_).status(),
+            absl::InvalidArgumentError("run.hooks[1]: hook \"misconfigured\": a is 0\n"
+                                       "run.hooks[1]: b is 0"));
 }
 
 TEST_F(JobTest, OtherRanksLearnWhyATrainerCannotBeMade) {

@@ -3,14 +3,19 @@
 #include <unistd.h>
 
 #include <iostream>
+#include <string>
 
+#include "absl/strings/str_replace.h"
 #include "tools/exit_code.h"
 
 namespace millrace {
 
 int report_outcome(const absl::StatusOr<int>& outcome) {
   if (outcome.ok()) return *outcome;
-  std::cerr << "millrace: " << outcome.status().message() << std::endl;
+  // Lines after the first are indented, those of a list of errors too that has no indentation.
+  const std::string text =
+      absl::StrReplaceAll(outcome.status().message(), {{"\n", "\n  "}, {"\n  ", "\n  "}});
+  std::cerr << "millrace: " << text << std::endl;
   return exit_code(outcome.status());
 }
 

@@ -7,8 +7,9 @@
 
 namespace millrace {
 
-// Prints the error of a command, if there is one, as one line on stderr. Returns: the exit code,
-// which is the value of `outcome` or follows from its error (tools/exit_code.h).
+// Prints the error of a command, if there is one, on stderr: one line, and an indented one for each
+// further line of the message. Returns: the exit code, which is the value of `outcome` or follows
+// from its error (tools/exit_code.h).
 int report_outcome(const absl::StatusOr<int>& outcome);
 
 // Reports the outcome of a command and ends the process at once: threads that hang are not waited

@@ -52,6 +52,12 @@ TEST(CommandEndTest, AnErrorIsOneLine) {
   EXPECT_EQ(GetCapturedStderr(), "millrace: no such file\n");
 }
 
+TEST(CommandEndTest, FurtherLinesAreIndented) {
+  CaptureStderr();
+  report_outcome(absl::InvalidArgumentError("hook \"a\": x is 0\ny is 0\n  z is 0"));
+  EXPECT_EQ(GetCapturedStderr(), "millrace: hook \"a\": x is 0\n  y is 0\n  z is 0\n");
+}
+
 TEST(CommandEndTest, GoesOnWhereNoDataHangs) {
   end_if_data_hangs(nullptr, 0);
   const std::unique_ptr<Trainer> trainer =

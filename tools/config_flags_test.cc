@@ -241,7 +241,7 @@ TEST_F(ConfigFlagsTest, AJobShowsAllMistakesWithTheFileOnEachLine) {
   const std::string text(status.message());
   for (const char* part :
        {"train.table[0] \"c1\": dim is 0", "train.table[1] \"c2\": dim is 0",
-        "train.metric[0]: ", "run: threads is -1", "train.hooks: no hook \"no_such_hook\"",
+        "train.metric[0]: ", "run: threads is -1", "train.hooks[0]: no hook \"no_such_hook\"",
         "which 3 ranks do not divide", "did you mean \"eval/loss\"?"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -114,7 +115,10 @@ class TrainCommand {
     resources.columns = [] { return terminal_columns(STDERR_FILENO); };
     resources.data = &data_;
     Collectives& others = *collectives;  // the trainer's from here on
-    ASSIGN_OR_RETURN(trainer_, build_trainer(config_, resources, std::move(collectives)));
+    absl::StatusOr<std::unique_ptr<Trainer>> built =
+        build_trainer(config_, resources, std::move(collectives));
+    RETURN_IF_ERROR(name_file_of_hooks(built.status()));
+    trainer_ = *std::move(built);
     Trainer* const trainer = trainer_.get();
     if (is_first()) {
       log_model(*trainer);
@@ -154,6 +158,14 @@ class TrainCommand {
     }
     if (started_ && is_first()) print_outcome();
     return absl::OkStatus();
+  }
+
+  // Adds the file to mistakes in the configuration of hooks, as load_job() does to those it finds.
+  absl::Status name_file_of_hooks(const absl::Status& status) const {
+    const bool is_of_hook = absl::StartsWith(status.message(), "train.hooks[") ||
+                            absl::StartsWith(status.message(), "run.hooks[");
+    return is_of_hook && absl::IsInvalidArgument(status) ? name_file(status, flags_.config)
+                                                         : status;
   }
 
   void log_model(Trainer& trainer) const {
