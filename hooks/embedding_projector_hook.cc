@@ -90,10 +90,12 @@ absl::StatusOr<std::unique_ptr<Hook>> EmbeddingProjectorHook::create(
     const HookConfig& config, const HookResources& resources) {
   const EmbeddingProjectorConfig& own = config.GetExtension(embedding_projector);
   RETURN_IF_ERROR(check(own));
-  return std::make_unique<EmbeddingProjectorHook>(
+  auto hook = std::make_unique<EmbeddingProjectorHook>(
       resources.files, resources.output_dir,
       std::vector<EmbeddingCollection*>(resources.collections.begin(), resources.collections.end()),
       own);
+  RETURN_IF_ERROR(hook->check_tables());
+  return hook;
 }
 
 absl::StatusOr<const EmbeddingTable*> EmbeddingProjectorHook::find(const std::string& table) const {
@@ -104,16 +106,20 @@ absl::StatusOr<const EmbeddingTable*> EmbeddingProjectorHook::find(const std::st
       names.push_back(one->name());
     }
   }
-  return absl::NotFoundError(
-      absl::StrCat(kWhere, ": the model has no table \"", table, "\"", did_you_mean(table, names)));
+  return wrong(kWhere,
+               absl::StrCat("the model has no table \"", table, "\"", did_you_mean(table, names)));
+}
+
+absl::Status EmbeddingProjectorHook::check_tables() const {
+  FieldErrors errors;
+  for (const EmbeddingProjectorConfig::Table& table : config_.table()) {
+    errors.add(find(table.table()).status());
+  }
+  return errors.status();
 }
 
 absl::Status EmbeddingProjectorHook::start(HookContext& context) {
-  if (context.phase() != Phase::kTrain) return absl::OkStatus();
-  for (const EmbeddingProjectorConfig::Table& table : config_.table()) {
-    RETURN_IF_ERROR(find(table.table()).status());
-  }
-  return absl::OkStatus();
+  return context.phase() == Phase::kTrain ? check_tables() : absl::OkStatus();
 }
 
 absl::Status EmbeddingProjectorHook::write(const EmbeddingTable& table, int64_t rows) {

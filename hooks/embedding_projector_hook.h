@@ -35,8 +35,8 @@ class EmbeddingProjectorHook : public Hook {
                          const EmbeddingProjectorConfig& config);
   // Errors: InvalidArgument with a line for each wrong field.
   static absl::Status check(const EmbeddingProjectorConfig& config);
-  // Configured by EmbeddingProjectorConfig. Errors: those of check(); NotFound for a table that the
-  // model does not have.
+  // Configured by EmbeddingProjectorConfig. Errors: those of check(); InvalidArgument with a line
+  // for each table that the model does not have.
   static absl::StatusOr<std::unique_ptr<Hook>> create(const HookConfig& config,
                                                       const HookResources& resources);
 
@@ -45,6 +45,7 @@ class EmbeddingProjectorHook : public Hook {
   absl::Status end(HookContext& context, const absl::Status& outcome) override;
 
  private:
+  absl::Status check_tables() const;
   absl::StatusOr<const EmbeddingTable*> find(const std::string& table) const;
   absl::Status write(const EmbeddingTable& table, int64_t rows);
 

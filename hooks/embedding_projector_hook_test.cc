@@ -9,8 +9,10 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "base/clock.h"
 #include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
+#include "framework/hook_registry.h"
 #include "tests/conformance/hook_conformance.h"
 #include "tests/fakes/tiny_trainer.h"
 
@@ -108,8 +110,28 @@ TEST_F(EmbeddingProjectorHookTest, NoOtherRowIsLookedUpMoreOften) {
 
 TEST_F(EmbeddingProjectorHookTest, ATableThatIsNotThereIsNamed) {
   EXPECT_THAT(train("table { table: 'itmes' }"),
-              StatusIs(absl::StatusCode::kNotFound,
+              StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("no table \"itmes\""), HasSubstr("items"))));
+}
+
+// Before the first step, although the hook's errors are warnings by default.
+TEST_F(EmbeddingProjectorHookTest, TheHookOfATableThatIsNotThereIsNotMade) {
+  TinyTrainerOptions options;
+  options.train.sparse = 1;
+  const TrainerParts parts = tiny_parts(options);
+  const std::vector<EmbeddingCollection*> collections = collections_of(*parts.model);
+  const auto made = [&](const std::string& tables) {
+    HookConfig config;
+    config.set_name("embedding_projector");
+    *config.MutableExtension(embedding_projector) = config_of(tables);
+    return create_hook(config, {files_, Clock::real(), "out", collections}).status();
+  };
+  EXPECT_OK(made("table { table: 'items' }"));
+  EXPECT_THAT(made("table { table: 'itmes' } table { table: 'users' }"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("the model has no table \"itmes\""),
+                             HasSubstr("\n[millrace.embedding_projector]: the model has no table "
+                                       "\"users\""))));
 }
 
 TEST_F(EmbeddingProjectorHookTest, EachMistakeHasALine) {
