@@ -4,6 +4,7 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -296,6 +297,21 @@ TEST_F(ProfilerHookTest, WrongConfigurations) {
   EXPECT_THAT(create("active: 0 wait: -1"),
               StatusIs(kInvalid, AllOf(HasSubstr("active"), HasSubstr("wait"))))
       << "all mistakes at once";
+}
+
+// In a process of its own, since LibTorch reads the level once.
+using ProfilerHookDeathTest = ProfilerHookTest;
+TEST_F(ProfilerHookDeathTest, LibTorchsRecorderSaysNothing) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        const bool traced =
+            create("").ok() &&
+            trainer({.wait = 0, .warmup = 0, .active = 1}, steps(1))->train().ok() &&
+            names().size() == 1;
+        std::exit(traced ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), Not(HasSubstr("profiler_st")));
 }
 
 TEST_F(ProfilerHookTest, ErrorsAreSurvivedUnlessTheConfigurationSaysOtherwise) {
