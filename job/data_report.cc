@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
 #include "proto/config_reader.h"
@@ -36,6 +38,28 @@ std::string count(int64_t number, absl::string_view what) {
   return absl::StrCat(number, " ", what, number == 1 ? "" : "s");
 }
 
+// Returns `split { from: 0.5 } sample { rate: 0.25 }` or one of them.
+std::string choices_text(const DataConfig& data) {
+  std::string text;
+  const auto add = [&](absl::string_view field, const google::protobuf::Message& value) {
+    const std::string fields = absl::StrReplaceAll(to_text(value), {{"\n", " "}});
+    absl::StrAppend(&text, text.empty() ? "" : " ", field, " { ", fields, "}");
+  };
+  if (data.has_split()) add("split", data.split());
+  if (data.has_sample()) add("sample", data.sample());
+  return text;
+}
+
+// Returns the share of the rows that split and sample leave; nothing where it depends on values.
+std::optional<double> share_of(const DataConfig& data) {
+  const SplitConfig& split = data.split();
+  if (split.by() == SplitConfig::ORDER_OF_COLUMN || data.sample().negative_rate() < 1) {
+    return std::nullopt;
+  }
+  const double to = split.has_to() ? split.to() : 1;
+  return (to - split.from()) * data.sample().rate();
+}
+
 }  // namespace
 
 DataSetReport& DataReport::add(absl::string_view name, absl::string_view place) {
@@ -56,20 +80,25 @@ absl::Status check_hashed_columns(const HashedColumns& trained, const DataReport
   return absl::OkStatus();
 }
 
+std::string part_text(const DataConfig& data) {
+  if (!data.has_split() && !data.has_sample()) return "";
+  const std::optional<double> share = share_of(data);
+  return absl::StrCat(share ? absl::StrFormat("about %.3g %%", 100 * *share) : "a part", ": ",
+                      choices_text(data));
+}
+
 absl::Status no_examples_error(const DataSetReport& set, const DataConfig& data, int index) {
-  std::string part, flags;
-  const auto add = [&](absl::string_view field, const google::protobuf::Message& value) {
-    const std::string fields = absl::StrReplaceAll(to_text(value), {{"\n", " "}});
-    absl::StrAppend(&part, part.empty() ? "" : " ", field, " { ", fields, "}");
+  std::string flags;
+  const auto add = [&](absl::string_view field) {
     absl::StrAppend(&flags, flags.empty() ? "" : " ", "--set 'train.eval_data[", index, "].data.",
                     field, "={}'");
   };
-  if (data.has_split()) add("split", data.split());
-  if (data.has_sample()) add("sample", data.sample());
+  if (data.has_split()) add("split");
+  if (data.has_sample()) add("sample");
   return absl::InvalidArgumentError(
       absl::StrCat(set.place, ": no example of its ", set.rows,
-                   " rows is in the set, of which the configuration takes the part ", part,
-                   "; take all of it with ", flags));
+                   " rows is in the set, of which the configuration takes the part ",
+                   choices_text(data), "; take all of it with ", flags));
 }
 
 std::vector<std::string> shared_file_warnings(const DataReport& report, const TrainConfig& config) {
@@ -102,6 +131,7 @@ std::string to_string(const DataSetReport& set) {
   std::string what = absl::StrCat(count(set.files, "file"), ", ", count(set.rows, "row"));
   if (set.in_windows) what = "comes in windows";
   if (set.is_registered) what = "comes from a registered dataset";
+  if (!set.part.empty()) absl::StrAppend(&what, ", of which the job reads ", set.part);
   const std::string bad = set.bad_files.to_string(kNamedBadFiles);
   return absl::StrCat(set.name, ": ", what, bad.empty() ? "" : "; ", bad);
 }

@@ -23,6 +23,7 @@ struct DataSetReport {
   bool is_registered = false;  // neither is it of a registered dataset
   int64_t files = 0;           // those that were left out included
   int64_t rows = 0;            // of all ranks, before split and sample
+  std::string part;            // part_text() of its data; "" if it comes in windows
   BadFiles bad_files;
   std::vector<std::string> missing_labels =
       {};                               // for which the files of a plain set have no column
@@ -55,6 +56,10 @@ class DataReport {
 // check_hashed_columns(HashedColumns, HashedColumns), beginning with the place of the set.
 absl::Status check_hashed_columns(const HashedColumns& trained, const DataReport& report);
 
+// Returns the split and the sample of `data`, and before them the share of the rows that they
+// leave, where it is known: `about 10 %: split { by: HASH_OF_EXAMPLE from: 0.9 }`. "" without both.
+std::string part_text(const DataConfig& data);
+
 // Returns the error of an evaluation set of which its split and its sample leave nothing:
 // InvalidArgument with both and with the flags that take all of `set`. `index`: of the set in
 // train.eval_data.
@@ -65,7 +70,8 @@ absl::Status no_examples_error(const DataSetReport& set, const DataConfig& data,
 // data.
 std::vector<std::string> shared_file_warnings(const DataReport& report, const TrainConfig& config);
 
-// Returns `train_data: 3 files, 12000 rows; 1 file left out as bad data: b.csv`.
+// Returns `train_data: 3 files, 12000 rows; 1 file left out as bad data: b.csv`, with the part of
+// the rows that is read, if it is not all.
 std::string to_string(const DataSetReport& set);
 
 }  // namespace millrace

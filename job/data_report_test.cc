@@ -27,6 +27,27 @@ TEST(DataReportTest, SaysFilesRowsAndWhatWasLeftOut) {
   EXPECT_EQ(&report.sets().front(), &train);
 }
 
+TEST(DataReportTest, SaysWhichPartIsRead) {
+  DataReport report;
+  DataSetReport& eval = report.add("eval_data \"eval\"");
+  eval.files = 1;
+  eval.rows = 12000;
+  DataConfig data;
+  EXPECT_EQ(part_text(data), "");
+  data.mutable_split()->set_from(0.9);
+  eval.part = part_text(data);
+  EXPECT_EQ(to_string(eval),
+            "eval_data \"eval\": 1 file, 12000 rows, of which the job reads about 10 %: split { "
+            "from: 0.9 }");
+  data.mutable_sample()->set_rate(0.5);
+  EXPECT_EQ(part_text(data), "about 5 %: split { from: 0.9 } sample { rate: 0.5 }");
+  data.mutable_sample()->set_negative_rate(0.1);
+  EXPECT_THAT(part_text(data), testing::StartsWith("a part: split { from: 0.9 } sample { "));
+  data.clear_sample();
+  data.mutable_split()->set_by(SplitConfig::ORDER_OF_COLUMN);
+  EXPECT_THAT(part_text(data), testing::StartsWith("a part: split { by: ORDER_OF_COLUMN"));
+}
+
 TEST(DataReportTest, WindowsAreNotCounted) {
   DataReport report;
   DataSetReport& train = report.add("train_data");

@@ -209,6 +209,7 @@ class JobBuilder {
   }
 
   absl::StatusOr<std::unique_ptr<Dataset>> open(const DataConfig& data, DataSetReport& report) {
+    report.part = part_text(data);
     if (data.has_custom_dataset()) {
       report.is_registered = true;
       return dataset_registry().create(data.custom_dataset(), dataset_options(data, &report));
