@@ -146,8 +146,10 @@ void add_config_flags(CLI::App& command, ConfigFlags& flags) {
   add_paths_flag(command, "--eval_data", flags.eval_data,
                  "comma-separated globs to evaluate on; repeatable");
   command.add_option("--output_dir", flags.output_dir, "where to write");
-  command.add_option("--max_steps", flags.max_steps, "updates at most, over all resumes");
-  command.add_option("--max_epochs", flags.max_epochs, "epochs at most, over all resumes");
+  command.add_option("--max_steps", flags.max_steps,
+                     "updates at most, over all resumes; 0: no limit");
+  command.add_option("--max_epochs", flags.max_epochs,
+                     "epochs at most, over all resumes; 0: no limit");
   command.add_option("--seed", flags.seed, "seed of everything random")->check(check_not_negative);
   command.add_option("--threads", flags.threads, "threads of a step; 0: one per core");
   command.add_option("--instruction_set", flags.instruction_set,

@@ -83,6 +83,15 @@ TEST_F(ConfigFlagsTest, EveryFlagReplacesItsField) {
   EXPECT_EQ(config.run().instruction_set(), RunConfig::AVX2);
 }
 
+TEST_F(ConfigFlagsTest, HelpSaysWhatLiftsALimit) {
+  CLI::App app("test");
+  ConfigFlags flags;
+  add_config_flags(app, flags);
+  for (const char* limit : {"--max_steps", "--max_epochs"}) {
+    EXPECT_THAT(app.get_option(limit)->get_description(), HasSubstr("0: no limit")) << limit;
+  }
+}
+
 TEST_F(ConfigFlagsTest, SetAppliesInOrderAndNamedFlagsAfterIt) {
   ASSERT_OK_AND_ASSIGN(
       const JobConfig config,
