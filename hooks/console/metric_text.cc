@@ -13,6 +13,41 @@ namespace {
 
 constexpr absl::string_view kExamples = "examples";  // of a slice: their number
 
+// Returns the slice of "FEATURE=ID/METRIC"; "" for other metrics.
+absl::string_view slice_of(absl::string_view name) {
+  const size_t end = name.find('/');
+  const absl::string_view slice = name.substr(0, end);
+  return end == name.npos || slice.find('=') == slice.npos ? "" : slice;
+}
+
+// Lines of a title and items, each item after two spaces.
+class Lines {
+ public:
+  explicit Lines(int64_t columns) : columns_(columns) {}
+
+  // Begins a line.
+  void begin(absl::string_view title) {
+    absl::StrAppend(&text_, text_.empty() ? "" : "\n", title);
+    length_ = count_characters(title);
+  }
+  // Adds to the line, or to a new one that it does not fit.
+  void add(absl::string_view item) {
+    const size_t length = 2 + count_characters(item);
+    if (static_cast<int64_t>(length_ + length) > columns_ && length_ > 0) {
+      text_ += '\n';
+      length_ = 0;
+    }
+    absl::StrAppend(&text_, "  ", item);
+    length_ += length;
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  const int64_t columns_;
+  std::string text_;
+  size_t length_ = 0;  // characters of the last line
+};
+
 }  // namespace
 
 bool logloss_repeats_loss(const std::map<std::string, double>& metrics, int decimals) {
@@ -33,24 +68,24 @@ std::string metric_text(absl::string_view name, double value, int most_decimals)
 
 std::string metrics_text(absl::string_view title, const std::map<std::string, double>& metrics,
                          absl::string_view ending, int64_t columns) {
+  constexpr int kAllDecimals = std::numeric_limits<int>::max();
   const bool omits = logloss_repeats_loss(metrics, MetricTraits().decimals);
-  std::string text(title);
-  size_t line = count_characters(title);  // characters of the last line
-  const auto add = [&](absl::string_view item) {
-    const size_t length = 2 + count_characters(item);
-    if (static_cast<int64_t>(line + length) > columns && line > 0) {
-      text += '\n';
-      line = 0;
-    }
-    absl::StrAppend(&text, "  ", item);
-    line += length;
-  };
+  Lines lines(columns);
+  lines.begin(title);
   for (const auto& [name, value] : metrics) {
-    if (omits && name == "logloss") continue;
-    add(metric_text(name, value, std::numeric_limits<int>::max()));
+    if (!slice_of(name).empty() || (omits && name == "logloss")) continue;
+    lines.add(metric_text(name, value, kAllDecimals));
   }
-  if (!ending.empty()) add(ending);
-  return text;
+  if (!ending.empty()) lines.add(ending);
+  absl::string_view last;
+  for (const auto& [name, value] : metrics) {
+    const absl::string_view slice = slice_of(name);
+    if (slice.empty()) continue;
+    if (slice != last) lines.begin(absl::StrCat("  ", slice, ":"));
+    last = slice;
+    lines.add(metric_text(absl::string_view(name).substr(slice.size() + 1), value, kAllDecimals));
+  }
+  return lines.text();
 }
 
 }  // namespace millrace

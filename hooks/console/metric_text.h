@@ -20,9 +20,9 @@ bool logloss_repeats_loss(const std::map<std::string, double>& metrics, int deci
 std::string metric_text(absl::string_view name, double value, int most_decimals);
 
 // Returns `title`, the metric_text() of each metric, and `ending` where it is not empty, each after
-// two spaces: "eval:  auc 0.76700  loss 0.47220  examples 500". Omits a logloss
-// that repeats the loss. Where a line would have more than `columns` characters, breaks it and
-// begins the next one with two spaces.
+// two spaces: "eval:  auc 0.76700  loss 0.47220  examples 500". Omits a logloss that repeats the
+// loss. Each slice has a line below: "  country=7:  auc 0.74100  examples 60". Where a line would
+// have more than `columns` characters, breaks it and begins the next one with two spaces.
 std::string metrics_text(absl::string_view title, const std::map<std::string, double>& metrics,
                          absl::string_view ending,
                          int64_t columns = std::numeric_limits<int64_t>::max());

@@ -37,6 +37,16 @@ TEST(MetricTextTest, UnitAndDecimalsOfTheMetric) {
   EXPECT_EQ(metric_text("c=7/examples", 1200, 4), "c=7/examples 1200");
 }
 
+TEST(MetricTextTest, ASliceHasALineOfItsOwn) {
+  const std::map<std::string, double> metrics = {{"auc", 0.5},         {"c=7/auc", 0.25},
+                                                 {"c=7/examples", 12}, {"c=other/click/auc", 0.75},
+                                                 {"click/auc", 0.125}, {"loss", 1}};
+  EXPECT_EQ(metrics_text("eval:", metrics, "examples 70"),
+            "eval:  auc 0.50000  click/auc 0.12500  loss 1.00000  examples 70\n"
+            "  c=7:  auc 0.25000  examples 12\n"
+            "  c=other:  click/auc 0.75000");
+}
+
 TEST(MetricTextTest, ALineFitsItsColumns) {
   const std::map<std::string, double> metrics = {{"auc", 0.5}, {"loss", 0.5}, {"ne", 1}};
   EXPECT_EQ(metrics_text("eval:", metrics, "examples 7", 31),
