@@ -25,6 +25,7 @@
 #include "tools/checkpoint/checkpoint_values.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
+#include "tools/output/output_file.h"
 #include "tools/text_table.h"
 
 namespace millrace {
@@ -123,6 +124,11 @@ absl::StatusOr<ExportFormat> export_format(const CheckpointFlags& flags) {
   return parquet && !flags.table.empty() ? ExportFormat::kParquet : ExportFormat::kSafetensors;
 }
 
+absl::Status check_export_extension(const std::string& path, ExportFormat format) {
+  return format == ExportFormat::kParquet ? check_extension(path, "Parquet", {".parquet", ".pq"})
+                                          : check_extension(path, "safetensors", {".safetensors"});
+}
+
 absl::StatusOr<int> run_export(const CheckpointFlags& flags) {
   ExportOptions options;
   options.output = flags.output;
@@ -131,6 +137,9 @@ absl::StatusOr<int> run_export(const CheckpointFlags& flags) {
   options.referred_files = !flags.no_referred_files;
   options.sources = &UriFileSystem::process();
   ASSIGN_OR_RETURN(options.format, export_format(flags), "--format");
+  if (!flags.table.empty()) {
+    RETURN_IF_ERROR(check_export_extension(flags.output, options.format), "--output");
+  }
   // All of it is read: of a folder one that turns out to be damaged is passed over.
   ASSIGN_OR_RETURN(const auto content, open_content(flags.path, Check::kFull));
   ASSIGN_OR_RETURN(const std::vector<ExportedFile> written,

@@ -40,6 +40,7 @@ struct PlotFlags : ConfigFlags {
 
 absl::StatusOr<int> plot(const PlotFlags& flags) {
   FileSystem& files = FileSystem::local();
+  RETURN_IF_ERROR(check_extension(flags.output, "SVG", {".svg"}), "--output");
   ASSIGN_OR_RETURN(const JobConfig config, load_config(files, flags));
   RETURN_IF_ERROR(name_file(check_monitors(config), flags.config));
   RETURN_IF_ERROR(check_output(files, flags.output, chart_kind(),

@@ -158,6 +158,8 @@ TEST_F(CheckpointCommandTest, Exports) {
   refused({"export", "out", "--output", "m", "--format", "csv"}, kUsage, "\"csv\"");
   refused({"export", "out", "--output", "m", "--table", "item"}, kNoInput,
           "did you mean \"items\"");
+  refused({"export", "out", "--output", "m.csv", "--table", "items"}, kUsage,
+          "--output: m.csv: the extension is .csv, but safetensors is written");
   refused({"export", "out", "--output", "m", "--delta"}, kUsage, "is no delta");
   refused({"export", "out", "--output", absl::StrCat(kFirst, "/m")}, kCannotWrite, "and damage it");
   damage(absl::StrCat(kSecond, "/table-items-00001-of-00002.safetensors"));

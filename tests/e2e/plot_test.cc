@@ -47,6 +47,8 @@ TEST_F(PlotTest, RefusesWhatItCannotDraw) {
   EXPECT_EQ(read("notes.svg"), "<svg>mine</svg>");
   EXPECT_THAT(millrace({"config", "plot", "job.textproto", "--output", "job.textproto"}).exit_code,
               64);
+  EXPECT_THAT(millrace({"config", "plot", "job.textproto", "--output", "r.png"}).err,
+              HasSubstr("--output: r.png: the extension is .png, but SVG is written; use .svg"));
   EXPECT_THAT(millrace({"config", "plot", "job.textproto", "--output", "r.svg", "--set",
                         "train.max_steps=0"})
                   .err,

@@ -5,9 +5,12 @@
 #include <filesystem>
 #include <memory>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
@@ -51,6 +54,13 @@ absl::StatusOr<std::unique_ptr<FileLock>> lock_output(FileSystem& files, const s
                                                   "; wait for its end, or choose another name"));
 }
 
+// Of files that programs open by their extension.
+constexpr absl::string_view kWellKnown[] = {
+    ".csv",         ".tsv",  ".txt",  ".json", ".jsonl", ".parquet", ".pq",  ".orc",
+    ".safetensors", ".pt",   ".pth",  ".npy",  ".npz",   ".onnx",    ".svg", ".png",
+    ".jpg",         ".jpeg", ".html", ".gif",  ".pdf",   ".gz",      ".zip",
+};
+
 }  // namespace
 
 bool is_same_file(const std::string& a, const std::string& b) {
@@ -80,6 +90,19 @@ absl::Status check_replaceable(FileSystem& files, const std::string& path, const
   return absl::PermissionDeniedError(
       absl::StrCat("cannot write ", path, ": it is there already and not ", kind.name,
                    " of Millrace; choose another name, or replace it with --overwrite"));
+}
+
+absl::Status check_extension(absl::string_view path, absl::string_view what,
+                             absl::Span<const absl::string_view> extensions) {
+  const std::string extension =
+      absl::AsciiStrToLower(std::filesystem::path(std::string(path)).extension().string());
+  if (!absl::c_linear_search(kWellKnown, extension) ||
+      absl::c_linear_search(extensions, extension)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(path, ": the extension is ", extension, ", but ",
+                                                 what, " is written; use ",
+                                                 absl::StrJoin(extensions, " or ")));
 }
 
 absl::Status check_output(FileSystem& files, const std::string& path, const OutputKind& kind,

@@ -40,6 +40,12 @@ absl::Status check_not_input(FileSystem& files, const std::string& path,
 absl::Status check_replaceable(FileSystem& files, const std::string& path, const OutputKind& kind,
                                bool overwrite);
 
+// Refuses a path whose extension is that of well-known files of another kind, such as .png for a
+// chart as SVG. `what`: what is written, "SVG"; `extensions`: those of it, in lower case. Upper and
+// lower case of `path` are equal. Errors: InvalidArgument naming the path and `extensions`.
+absl::Status check_extension(absl::string_view path, absl::string_view what,
+                             absl::Span<const absl::string_view> extensions);
+
 // Checks all that can be checked of an output file before the work begins: check_output_file,
 // check_not_input and check_replaceable.
 absl::Status check_output(FileSystem& files, const std::string& path, const OutputKind& kind,

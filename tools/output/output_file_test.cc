@@ -191,6 +191,18 @@ TEST_F(OutputFileTest, TheWriterHoldsTheLock) {
   EXPECT_THAT(read_file(files_, path("p.csv")), IsOkAndHolds("whole"));
 }
 
+TEST_F(OutputFileTest, ExtensionsOfOtherFilesAreRefused) {
+  for (const char* good : {"r.svg", "r.SVG", "out/r", "r.chart", "out.png/r", ".png"}) {
+    EXPECT_OK(check_extension(good, "SVG", {".svg"})) << good;
+  }
+  EXPECT_EQ(
+      check_extension("out/r.PNG", "SVG", {".svg"}),
+      absl::InvalidArgumentError("out/r.PNG: the extension is .png, but SVG is written; use .svg"));
+  EXPECT_EQ(check_extension("r.csv", "Parquet", {".parquet", ".pq"}),
+            absl::InvalidArgumentError(
+                "r.csv: the extension is .csv, but Parquet is written; use .parquet or .pq"));
+}
+
 TEST_F(OutputFileTest, AFailureLeavesTheOldFile) {
   write("p.csv", "old");
   EXPECT_THAT(write_output_file(files_, path("p.csv"),
