@@ -268,7 +268,8 @@ TEST(TrainerStateTest, OtherDataIsRefusedWithinAnEpoch) {
       EXPECT_OK(status);
       EXPECT_THAT(notes, ElementsAre(HasSubstr("file 1 is b.csv, not a.csv")));
     } else {
-      EXPECT_THAT(status, StatusIs(kInvalid, HasSubstr("file 1 is b.csv, not a.csv")));
+      EXPECT_THAT(status, StatusIs(kInvalid, AllOf(HasSubstr("file 1 is b.csv, not a.csv"),
+                                                   HasSubstr("put the files back"))));
       EXPECT_EQ(other->progress().step, 0);
     }
   }

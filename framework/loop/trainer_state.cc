@@ -89,8 +89,10 @@ absl::Status TrainerState::check_data(const LoadedState& loaded, std::vector<std
   const std::string message =
       absl::StrCat("the training data is not what it was: ", absl::StrJoin(lines, "; "));
   if (!loaded.ranks.empty() && loaded.ranks[0].cursor_size() > 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(message, " (the state is one within an epoch of it)"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        message,
+        " (the state is one within an epoch of it); put the files back, or train in another "
+        "output_dir: anew, or from a checkpoint between two epochs"));
   }
   notes->push_back(message);
   return absl::OkStatus();
