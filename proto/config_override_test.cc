@@ -135,6 +135,9 @@ TEST_F(ApplyOverrideTest, WrongValues) {
   expect_error("train.max_epochs=", "Expected integer");
   expect_error("train.max_epochs=1.5", "Expected integer");
   expect_error("train.train_data.drop_remainder=maybe", "maybe");
+  expect_error("run.report.span=[\"EPOCH\"]",
+               "run.report.span: value [\"EPOCH\"]: value \"EPOCH\" of field \"span\" is in "
+               "quotes; write it without them; known: WINDOW, EPOCH, TOTAL, MOVING");
   expect_error("run.output_dir=\"open", "value \"open");
   expect_error("train.optimizer=3", "Expected \"{\"");
   expect_error("train.max_epochs=1 seed: 2", "not a single value");

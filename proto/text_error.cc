@@ -5,6 +5,8 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/text_format.h>
 
+#include <algorithm>
+#include <memory>
 #include <set>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/text.h"
 
 namespace millrace {
@@ -93,10 +96,7 @@ class FirstError : public google::protobuf::io::ErrorCollector {
   std::optional<TextError> error_;
 };
 
-}  // namespace
-
-std::optional<TextError> parse_text_strictly(absl::string_view text,
-                                             google::protobuf::Message* message) {
+std::optional<TextError> parse_text(absl::string_view text, google::protobuf::Message* message) {
   FirstError collector(*message->GetDescriptor());
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&collector);
@@ -104,6 +104,53 @@ std::optional<TextError> parse_text_strictly(absl::string_view text,
   const bool parsed = parser.Parse(&input, message);
   if (!parsed && !collector.error()) return TextError{0, 0, "not text format"};
   return collector.error();
+}
+
+// Returns the offset of a place as protobuf counts: a tab ends at a multiple of eight columns.
+size_t offset_of(absl::string_view text, const TextError& place) {
+  size_t offset = 0;
+  for (int line = 1; line < place.line; ++line) offset = text.find('\n', offset) + 1;
+  for (int column = 0; column + 1 < place.column && offset < text.size(); ++offset) {
+    column = text[offset] == '\t' ? (column / 8 + 1) * 8 : column + 1;
+  }
+  return offset;
+}
+
+// Returns the message for a value of an enumeration in quotes, with its field and the values, which
+// protobuf's lacks; nothing for another error.
+std::optional<std::string> quoted_value(const google::protobuf::Message& message,
+                                        absl::string_view text, const TextError& error) {
+  absl::string_view value = error.what;
+  if (!absl::ConsumePrefix(&value, "Expected integer or identifier, got: ") ||
+      value.find_first_of("\"'") != 0) {
+    return std::nullopt;
+  }
+  const size_t begin = offset_of(text, error);
+  if (!absl::StartsWith(text.substr(std::min(begin, text.size())), value)) return std::nullopt;
+  // Protobuf names the field of an unknown value.
+  constexpr absl::string_view kUnknown = "NEITHER_OF_THE_VALUES";
+  const std::unique_ptr<google::protobuf::Message> scratch(message.New());
+  const std::optional<TextError> unknown =
+      parse_text(absl::StrCat(text.substr(0, begin), kUnknown, text.substr(begin + value.size())),
+                 scratch.get());
+  if (!unknown.has_value()) return std::nullopt;
+  absl::string_view rest = unknown->what;
+  if (!absl::ConsumePrefix(&rest, absl::StrCat("no value \"", kUnknown, "\""))) {
+    return std::nullopt;
+  }
+  const size_t known = std::min(rest.find(';'), rest.size());
+  return absl::StrCat("value ", value, rest.substr(0, known),
+                      " is in quotes; write it without them", rest.substr(known));
+}
+
+}  // namespace
+
+std::optional<TextError> parse_text_strictly(absl::string_view text,
+                                             google::protobuf::Message* message) {
+  std::optional<TextError> error = parse_text(text, message);
+  if (!error.has_value()) return error;
+  if (const auto what = quoted_value(*message, text, *error)) error->what = *what;
+  return error;
 }
 
 std::string unknown_field(const Descriptor& message, absl::string_view name) {

@@ -52,6 +52,17 @@ TEST(TextErrorTest, UnknownEnumValueNamesTheNearest) {
             "no value \"7\" of field \"distribution\"; known: UNIFORM, NORMAL");
 }
 
+TEST(TextErrorTest, EnumValueInQuotesNamesTheValues) {
+  EXPECT_EQ(error_of("run { report { span: [\"EPOCH\"] } }").what,
+            "value \"EPOCH\" of field \"span\" is in quotes; write it without them; known: WINDOW, "
+            "EPOCH, TOTAL, MOVING");
+  EXPECT_THAT(error_of("# EPOCH\nrun {\n\treport {\tspan: [WINDOW, 'EPOCH'] } }").what,
+              HasSubstr("value 'EPOCH' of field \"span\" is in quotes"));
+  EXPECT_THAT(error_of("train { feature { name: \"SUM\" pooling: \"SUM\" } }").what,
+              HasSubstr("value \"SUM\" of field \"pooling\" is in quotes; write it without them; "
+                        "known: SUM, MEAN"));
+}
+
 TEST(TextErrorTest, UnknownExtensionSaysWhatToLink) {
   EXPECT_THAT(error_of("train { model { [millrace.depfm] { } } }").what,
               AllOf(HasSubstr("ModelConfig has no extension [millrace.depfm]; did you mean "
