@@ -136,7 +136,9 @@ LoggerHook::~LoggerHook() { release_log_sink(); }
 
 absl::Status LoggerHook::start(HookContext& context) {
   started_at_ = context.progress();
-  epoch_steps_ = 0;
+  epoch_steps_ = options_.epoch_steps;
+  epoch_ended_ = started_at_;
+  epoch_ended_.step = std::min(started_at_.step, started_at_.epoch * epoch_steps_);
   report_line_ = ConsoleLine();
   last_draw_ = -absl::InfiniteDuration();
   last_kept_ = -absl::InfiniteDuration();

@@ -33,6 +33,8 @@ struct LoggerOptions {
   int64_t max_steps = 0;  // known limits, for the time left; 0: none
   int64_t max_epochs = 0;
   absl::Duration max_elapsed = absl::ZeroDuration();
+  // Steps that an epoch will have, about, until one has ended; 0: not known.
+  int64_t epoch_steps = 0;
 };
 
 // Writes the figures of reports (step, epoch, examples/s, loss, AUC, rows, the time left if a limit
@@ -88,10 +90,12 @@ class LoggerHook : public Hook {
   bool stale_ = false;  // whether the line lacks something of latest_ or report_line_
   Progress latest_;
   Progress started_at_;
-  Progress epoch_began_;     // at the begin of the epoch that is not finished
-  Progress epoch_ended_;     // at the end of the last whole epoch of this run
-  int64_t epoch_steps_ = 0;  // its length; 0: there was none yet
-  Mutex mutex_;              // log lines come from any thread; also serialises `out_`
+  Progress epoch_began_;  // at the begin of the epoch that is not finished
+  // At the end of the last whole epoch of this run, and its length. Before there is one, as
+  // LoggerOptions::epoch_steps says, or 0.
+  Progress epoch_ended_;
+  int64_t epoch_steps_ = 0;
+  Mutex mutex_;  // log lines come from any thread; also serialises `out_`
   ConsoleLine line_ ABSL_GUARDED_BY(mutex_);   // the progress line
   std::string drawn_ ABSL_GUARDED_BY(mutex_);  // its text on the terminal
 };

@@ -100,6 +100,10 @@ TEST_F(LoggerHookTest, MoreMetricsFollow) {
               HasSubstr("  loss 1.0000  auc 0.7500  click/gauc 0.1250  gauc 0.5000\n"));
 }
 
+LoggerOptions terminal(int64_t columns) {
+  return {.progress_line = true, .columns = [columns] { return columns; }};
+}
+
 TEST_F(LoggerHookTest, LimitsAndTimeLeft) {
   LoggerHook hook({.max_steps = 400, .max_epochs = 2}, out_, clock_);
   // A resumed run: the speed is that of this run alone.
@@ -151,6 +155,36 @@ TEST_F(LoggerHookTest, TimeLeftOfEpochsIsKnownAfterTheFirst) {
               HasSubstr("  2:30 left  "));
 }
 
+TEST_F(LoggerHookTest, TimeLeftOfTheFirstEpochFollowsFromTheSizeOfTheData) {
+  LoggerOptions options = terminal(80);
+  options.max_epochs = 2;
+  options.epoch_steps = 90;
+  LoggerHook hook(options, out_, clock_);
+  ASSERT_OK(hook.start(context_));
+  ASSERT_OK(hook.before_epoch(context_));
+  clock_.advance(absl::Seconds(45));
+  context_.at = {.step = 45, .elapsed = absl::Seconds(45)};
+  EXPECT_EQ(written([&] { return hook.after_step(context_, {}); }),
+            "step 45  epoch 1/2  2:15 left  [==>       ]");
+  // It was about right.
+  context_.at = {.step = 100, .epoch = 1, .elapsed = absl::Seconds(100)};
+  ASSERT_OK(hook.after_epoch(context_));
+  clock_.advance(absl::Seconds(55));
+  EXPECT_THAT(written([&] { return hook.after_step(context_, {}); }),
+              HasSubstr("step 100  epoch 2/2  1:40 left  [=====>    ]"));
+  ASSERT_OK(hook.end(context_, absl::OkStatus()));
+}
+
+TEST_F(LoggerHookTest, TimeLeftOfAResumedEpochFollowsFromTheSizeOfTheData) {
+  LoggerHook hook({.max_epochs = 3, .epoch_steps = 100}, out_, clock_);
+  context_.at = {.step = 150, .epoch = 1, .elapsed = absl::Seconds(7)};
+  ASSERT_OK(hook.start(context_));
+  Report report;
+  report.progress = {.step = 160, .epoch = 1, .elapsed = absl::Seconds(17)};
+  EXPECT_THAT(written([&] { return hook.after_report(context_, report); }),
+              HasSubstr("step 160  epoch 2/3  2:20 left  "));
+}
+
 TEST_F(LoggerHookTest, TheRestOfAnEpochDoesNotSayHowLongOneIs) {
   LoggerHook hook({.max_epochs = 3}, out_, clock_);
   context_.at = {.step = 90, .elapsed = absl::Seconds(90)};
@@ -195,10 +229,6 @@ TEST_F(LoggerHookTest, LoglossThatEqualsTheLossIsOmitted) {
   report.metrics["logloss"] = report.metrics["loss"] + 1e-6;
   EXPECT_THAT(written([&] { return hook.after_report(context_, report); }),
               AllOf(HasSubstr("loss 0.1300"), Not(HasSubstr("logloss"))));
-}
-
-LoggerOptions terminal(int64_t columns) {
-  return {.progress_line = true, .columns = [columns] { return columns; }};
 }
 
 TEST_F(LoggerHookTest, LinesOfFiguresFitATerminal) {

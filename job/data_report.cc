@@ -3,6 +3,7 @@
 #include <google/protobuf/message.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <optional>
 
@@ -85,6 +86,17 @@ std::string part_text(const DataConfig& data) {
   const std::optional<double> share = share_of(data);
   return absl::StrCat(share ? absl::StrFormat("about %.3g %%", 100 * *share) : "a part", ": ",
                       choices_text(data));
+}
+
+int64_t steps_of_epoch(const DataSetReport& set, const TrainConfig& train, int64_t step_examples) {
+  const DataConfig& data = train.train_data();
+  const std::optional<double> share = share_of(data);
+  if (set.in_windows || set.is_registered || data.has_mix() || !share.has_value()) return 0;
+  const double steps = static_cast<double>(set.rows) * *share / static_cast<double>(step_examples);
+  const auto whole =
+      static_cast<int64_t>(data.drop_remainder() ? std::floor(steps) : std::ceil(steps));
+  const int64_t most = train.max_steps_per_epoch();
+  return most > 0 ? std::min(whole, most) : whole;
 }
 
 absl::Status no_examples_error(const DataSetReport& set, const DataConfig& data, int index) {

@@ -60,6 +60,12 @@ absl::Status check_hashed_columns(const HashedColumns& trained, const DataReport
 // leave, where it is known: `about 10 %: split { by: HASH_OF_EXAMPLE from: 0.9 }`. "" without both.
 std::string part_text(const DataConfig& data);
 
+// Returns the number of steps that an epoch of training will have, about, since splits, samples and
+// ranks deal rows unevenly and bad data is left out; 0 where it is not known: data that comes in
+// windows, from a registered dataset or as a mix, and choices by values. `set`: of the training
+// data; `step_examples`: examples of a step, of all ranks.
+int64_t steps_of_epoch(const DataSetReport& set, const TrainConfig& train, int64_t step_examples);
+
 // Returns the error of an evaluation set of which its split and its sample leave nothing:
 // InvalidArgument with both and with the flags that take all of `set`. `index`: of the set in
 // train.eval_data.

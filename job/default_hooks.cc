@@ -41,6 +41,7 @@ HookPointer make_logger(const DefaultHookParts& parts) {
   options.max_steps = train.max_steps();
   options.max_epochs = train.max_epochs();
   options.max_elapsed = absl::Seconds(train.max_seconds());
+  options.epoch_steps = parts.epoch_steps;
   return std::make_unique<LoggerHook>(options, *parts.log, parts.clock);
 }
 

@@ -2,6 +2,7 @@
 #ifndef MILLRACE_JOB_DEFAULT_HOOKS_H_
 #define MILLRACE_JOB_DEFAULT_HOOKS_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <ostream>
@@ -37,6 +38,7 @@ struct DefaultHookParts {
   bool has_dynamic_sources = false;            // of the model bank
   WindowedDataset* train_windows = nullptr;    // null: the training data does not come in windows
   std::vector<NamedSink>* sinks = nullptr;     // of run.sink; the hook takes them. Null: none
+  int64_t epoch_steps = 0;                     // of training, about; 0: not known
 };
 
 // One default hook. A new one is one entry in default_hooks.cc.

@@ -454,6 +454,9 @@ class JobBuilder {
     parts.has_evaluation_sets = has_evaluation_sets_;
     parts.has_dynamic_sources = reloads_;
     parts.train_windows = windows_;
+    parts.epoch_steps = steps_of_epoch(
+        report_.sets().front(), config_.train(),
+        step_size_.batch_size * step_size_.micro_batches * collectives_->world_size());
     ASSIGN_OR_RETURN(auto sinks, make_sinks(config_, resources_.files, collectives_->rank(),
                                             collectives_->world_size()));
     parts.sinks = &sinks;
