@@ -160,9 +160,9 @@ TEST(SinkConformanceTest, EachFaultFailsItsProperty) {
   const std::vector<std::string> reports = {
       "HoldsWhatWasFlushed", "ReplacesStepsOfAnInterruptedRun", "ReplacesAReportAfterItsCheckpoint",
       "KeepsAReportBeforeItsCheckpoint"};
-  const std::vector<std::string> evaluations = {"HoldsEvaluations",
-                                                "ReplacesEvaluationsOfAnInterruptedRun",
-                                                "ReplacesEvaluationsAfterTheirCheckpoint"};
+  const std::vector<std::string> evaluations = {
+      "HoldsEvaluations", "ReplacesEvaluationsOfAnInterruptedRun",
+      "ReplacesEvaluationsAfterTheirCheckpoint", "ReplacesEvaluationsOfANewRun"};
   std::vector<std::string> all = reports;
   all.insert(all.end(), evaluations.begin(), evaluations.end());
   EXPECT_EQ(failing(Fault::kFlushesNothing), all);
@@ -170,12 +170,14 @@ TEST(SinkConformanceTest, EachFaultFailsItsProperty) {
               ElementsAre("ReplacesStepsOfAnInterruptedRun", "ReplacesAReportAfterItsCheckpoint",
                           "KeepsAReportBeforeItsCheckpoint"));
   EXPECT_EQ(failing(Fault::kDiscardsEvaluations), evaluations);
-  EXPECT_THAT(failing(Fault::kKeepsAllEvaluations),
-              ElementsAre("ReplacesEvaluationsOfAnInterruptedRun",
-                          "ReplacesEvaluationsAfterTheirCheckpoint"));
+  EXPECT_THAT(
+      failing(Fault::kKeepsAllEvaluations),
+      ElementsAre("ReplacesEvaluationsOfAnInterruptedRun",
+                  "ReplacesEvaluationsAfterTheirCheckpoint", "ReplacesEvaluationsOfANewRun"));
   EXPECT_THAT(
       failing(Fault::kKeepsFirstStep),
-      ElementsAre("ReplacesAReportAfterItsCheckpoint", "ReplacesEvaluationsAfterTheirCheckpoint"));
+      ElementsAre("ReplacesAReportAfterItsCheckpoint", "ReplacesEvaluationsAfterTheirCheckpoint",
+                  "ReplacesEvaluationsOfANewRun"));
   EXPECT_THAT(
       failing(Fault::kDropsFirstStep),
       ElementsAre("KeepsAReportBeforeItsCheckpoint", "ReplacesEvaluationsAfterTheirCheckpoint"));
