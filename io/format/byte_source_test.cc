@@ -35,7 +35,7 @@ class ByteSourceTest : public testing::Test {
 
 std::string long_text() {
   std::string text;
-  for (int i = 0; i < 100000; ++i) text += std::to_string(i * i % 7919);
+  for (int64_t i = 0; i < 100000; ++i) text += std::to_string(i * i % 7919);
   return text;
 }
 
