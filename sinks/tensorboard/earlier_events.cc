@@ -12,7 +12,6 @@
 namespace millrace {
 namespace {
 
-constexpr char kFilePrefix[] = "events.out.tfevents.";
 constexpr char kHyperParameters[] = "_hparams_";
 
 // Returns the evaluation set whose values an event has, or SinkStart::kTrain; "" for other events.
@@ -60,7 +59,7 @@ absl::StatusOr<EarlierEvents> read_earlier_events(FileSystem& files, const std::
   if (!start.written.has_value()) return earlier;
   ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, files.list(directory));
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
-    if (!absl::StartsWith(entry->name, kFilePrefix)) continue;
+    if (!absl::StartsWith(entry->name, kEventFilePrefix)) continue;
     ASSIGN_OR_RETURN(FileEvents events,
                      read_file_events(files, join_path(directory, entry->name), start.first_step));
     std::vector<tensorboard::Event> kept;

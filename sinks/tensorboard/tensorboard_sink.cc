@@ -11,11 +11,6 @@
 #include "sinks/valid_utf8.h"
 
 namespace millrace {
-namespace {
-
-constexpr char kTrain[] = "train/";
-
-}  // namespace
 
 TensorBoardSink::TensorBoardSink(FileSystem& files, Clock& clock, TensorBoardSinkOptions options)
     : files_(files), clock_(clock), options_(std::move(options)) {}
@@ -36,9 +31,9 @@ absl::Status TensorBoardSink::open() {
   RETURN_IF_ERROR(files_.create_directories(options_.directory));
   ASSIGN_OR_RETURN(const EarlierEvents earlier,
                    read_earlier_events(files_, options_.directory, start_));
-  const std::string name = absl::StrCat(
-      "events.out.tfevents.", absl::Dec(absl::ToUnixMillis(clock_.now()), absl::kZeroPad14),
-      ".rank-", options_.rank);
+  const std::string name =
+      absl::StrCat(kEventFilePrefix, absl::Dec(absl::ToUnixMillis(clock_.now()), absl::kZeroPad14),
+                   ".rank-", options_.rank);
   std::string path = join_path(options_.directory, name);
   // Runs within one millisecond.
   for (int i = 1; files_.info(path).ok(); ++i) {
@@ -95,7 +90,8 @@ absl::Status TensorBoardSink::write(const tensorboard::Event& event) {
 }
 
 absl::Status TensorBoardSink::write_report(const Report& report) {
-  tensorboard::Event event = event_of(report.progress.step, kTrain, values_of(report));
+  const std::string prefix = absl::StrCat(SinkStart::kTrain, "/");
+  tensorboard::Event event = event_of(report.progress.step, prefix, values_of(report));
   for (const auto& [name, distribution] : report.distributions) {
     if (distribution.count == 0) continue;
     *event.mutable_summary()->add_value() = histogram_value(name, distribution);
