@@ -89,6 +89,17 @@ class MlflowSinkTest : public testing::Test {
     report.metrics["loss"] = loss;
     EXPECT_OK(sink.write_report(report));
   }
+  // Leaves a report of step 10 in the queue, as a run does whose server is busy.
+  void leave_a_report() {
+    server_.intercept([](const TestRequest&) { return http_response(503, "busy"); });
+    {
+      const auto sink = make();
+      EXPECT_OK(sink->start({}));
+      report(*sink, 10, 1);
+      EXPECT_OK(sink->flush());
+    }
+    server_.intercept(nullptr);
+  }
   FakeMlflow server_;
   MemoryFileSystem files_;
   FakeClock clock_{absl::FromUnixMillis(1000)};
@@ -200,14 +211,7 @@ TEST_F(MlflowSinkTest, ARunWithoutReportsLeavesNothing) {
 }
 
 TEST_F(MlflowSinkTest, AResumedRunSendsWhatIsLeftAtItsStart) {
-  server_.intercept([](const TestRequest&) { return http_response(503, "busy"); });
-  {
-    const auto sink = make();
-    EXPECT_OK(sink->start({}));
-    report(*sink, 10, 1);
-    EXPECT_OK(sink->flush());
-  }
-  server_.intercept(nullptr);
+  leave_a_report();
   const auto sink = make();
   EXPECT_OK(sink->start({.first_step = 10}));
   EXPECT_OK(sink->flush());
@@ -222,14 +226,7 @@ TEST_F(MlflowSinkTest, NothingIsWrittenBeforeTheStart) {
 }
 
 TEST_F(MlflowSinkTest, AReportBeforeTheStartRemovesNothing) {
-  server_.intercept([](const TestRequest&) { return http_response(503, "busy"); });
-  {
-    const auto sink = make();
-    EXPECT_OK(sink->start({}));
-    report(*sink, 10, 1);
-    EXPECT_OK(sink->flush());
-  }
-  server_.intercept(nullptr);
+  leave_a_report();
   const auto sink = make();
   EXPECT_THAT(sink->write_report(Report()),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("before start()")));
@@ -241,14 +238,7 @@ TEST_F(MlflowSinkTest, AReportBeforeTheStartRemovesNothing) {
 }
 
 TEST_F(MlflowSinkTest, ARunThatHasNothingToTrainSendsWhatIsLeft) {
-  server_.intercept([](const TestRequest&) { return http_response(503, "busy"); });
-  {
-    const auto sink = make();
-    EXPECT_OK(sink->start({}));
-    report(*sink, 10, 1);
-    EXPECT_OK(sink->flush());
-  }
-  server_.intercept(nullptr);
+  leave_a_report();
   make().reset();
   EXPECT_THAT(server_.values("train/loss"), ElementsAre("1"));
   EXPECT_EQ(server_.run().status, "FINISHED");
