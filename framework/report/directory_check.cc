@@ -9,15 +9,15 @@
 namespace millrace {
 namespace {
 
+constexpr char kMllog[] = "mllog.txt";
+
 // Entries of an output directory that Millrace removes, replaces or appends to.
 constexpr const char* kOwn[] = {"checkpoints",  "best",          "logs",
                                 "events.jsonl", "summary.json",  "config.textproto",
-                                "lock",         "windows.jsonl", "mllog.txt"};
+                                "lock",         "windows.jsonl", kMllog};
 
 // Names of files that Millrace writes into metrics or into directories of the configuration.
 constexpr const char* kOwnNames[] = {"train.jsonl", "eval.jsonl", "train.csv", "eval.csv"};
-
-constexpr char kMllog[] = "mllog.txt";
 
 // `field`: "directory" or "file"; `example`: a good value of the field.
 absl::Status check_path(absl::string_view where, const char* field, const std::string& path,
