@@ -18,7 +18,6 @@ namespace millrace {
 namespace {
 
 constexpr int64_t kNamedBadFiles = 10;
-constexpr char kTrainData[] = "train_data";  // the set's name
 
 // Returns true if no example of files that both read is in both parts.
 bool are_separate(const DataConfig& a, const DataConfig& b) {
@@ -115,7 +114,8 @@ absl::Status no_examples_error(const DataSetReport& set, const DataConfig& data,
 
 std::vector<std::string> shared_file_warnings(const DataReport& report, const TrainConfig& config) {
   std::vector<std::string> warnings;
-  if (report.sets().empty() || report.sets().front().name != kTrainData) return warnings;
+  if (report.sets().empty() || report.sets().front().name != DataReport::kTrainData)
+    return warnings;
   absl::flat_hash_set<std::string> trained;
   for (const std::string& path : report.sets().front().paths) trained.insert(normal_path(path));
   for (const EvaluationSetConfig& set : config.eval_data()) {
@@ -131,7 +131,7 @@ std::vector<std::string> shared_file_warnings(const DataReport& report, const Tr
       const int64_t shared = std::count_if(first, other.paths.end(), is_trained);
       const std::string more = shared > 1 ? absl::StrCat(" and ", shared - 1, " more") : "";
       warnings.push_back(absl::StrCat(
-          kTrainData, " and ", name, " both read ", *first, more,
+          DataReport::kTrainData, " and ", name, " both read ", *first, more,
           ", so that the evaluation is of examples that were trained on; give other files, or a "
           "split to both"));
     }

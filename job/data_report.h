@@ -35,6 +35,8 @@ struct DataSetReport {
 // outlive the trainer.
 class DataReport {
  public:
+  static constexpr char kTrainData[] = "train_data";  // DataSetReport::name of the training data
+
   // Sets name and place; without one, the place is that of the field. The reference stays valid as
   // long as the report.
   DataSetReport& add(absl::string_view name, absl::string_view place = "");

@@ -252,8 +252,9 @@ class JobBuilder {
   absl::StatusOr<std::unique_ptr<Dataset>> open_train_data() {
     DataConfig data = config_.train().train_data();
     data.set_batch_size(step_size_.batch_size);
-    if (!comes_in_windows(data)) return open(data, report_.add("train_data"));
-    ASSIGN_OR_RETURN(std::unique_ptr<WindowedDataset> windows, open_windows(data, "train_data"));
+    if (!comes_in_windows(data)) return open(data, report_.add(DataReport::kTrainData));
+    ASSIGN_OR_RETURN(std::unique_ptr<WindowedDataset> windows,
+                     open_windows(data, DataReport::kTrainData));
     windows_ = windows.get();
     return windows;
   }
