@@ -181,7 +181,7 @@ uint64_t ColumnSampler::add_text(absl::string_view text, absl::string_view cell)
   if (all_integers_ && parse_integer(cell, &integer)) return add_integer(integer);
   all_integers_ = false;
   if (all_digits_) find_long_integer(cell);
-  const bool is_number = parse_number(cell, &number);
+  const bool is_number = (all_numbers_ || look_.is_delimited_text) && parse_number(cell, &number);
   if (!is_number && look_.is_delimited_text) odd_.add(cell);
   if (all_numbers_ && is_number) {
     add_to_moments(number);
