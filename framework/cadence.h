@@ -1,4 +1,4 @@
-// When something is done: a value that is compared with Progress, so that it survives a resume.
+// Times of a recurring action. Computed from Progress, so that a resume preserves them.
 #ifndef MILLRACE_FRAMEWORK_CADENCE_H_
 #define MILLRACE_FRAMEWORK_CADENCE_H_
 
@@ -11,7 +11,8 @@
 
 namespace millrace {
 
-// Triggers add up; 0 or false: never. Hooks ask HookContext::due(cadence) instead of counting.
+// Intervals and moments, combined: the cadence triggers at each of them. 0 or false: never. Hooks
+// call HookContext::due(cadence) instead of counting.
 //
 //   const Cadence cadence = {.every_steps = 100, .at_end = true};
 struct Cadence {
@@ -28,14 +29,14 @@ struct Cadence {
     return given ? from_config(config) : otherwise;
   }
 
-  // Whether a multiple of one of its intervals was reached after `last` and not after `now`:
-  // step 100, 200, … for every_steps = 100. Neither start nor end.
+  // Returns true if a multiple of an interval lies after `last` and not after `now`: step 100, 200,
+  // … for every_steps = 100. Does not cover start and end.
   bool crossed(const Progress& last, const Progress& now) const;
 
-  // Whether it ever triggers.
+  // Returns true if the cadence can trigger at all.
   bool enabled() const;
 
-  // "every 100 steps, at end".
+  // Returns a text such as "every 100 steps, at end".
   std::string to_string() const;
 };
 

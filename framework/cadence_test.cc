@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// The steps from 1 to 10, one every 0.1 s, at which the cadence comes due.
+// Returns the steps from 1 to 10, one every 0.1 s, at which the cadence triggers.
 std::vector<int64_t> due_steps(const Cadence& cadence) {
   std::vector<int64_t> due;
   Progress last;
@@ -59,8 +59,8 @@ TEST(CadenceTest, AMultipleThatWasJumpedOverCounts) {
   EXPECT_FALSE(cadence.crossed({.step = 100}, {.step = 100}));
 }
 
-// Nothing but Progress decides, so a run that goes on at step 150 comes due where the one before
-// would have.
+// Only Progress decides, so a run that continues at step 150 triggers where the earlier run would
+// have.
 TEST(CadenceTest, SurvivesAResume) {
   const Cadence cadence = {.every_steps = 100, .every = absl::Hours(1)};
   const Progress resumed = {.step = 150, .elapsed = absl::Minutes(90)};

@@ -22,8 +22,8 @@
 namespace millrace {
 namespace {
 
-// Puts back the training mode of every module and the state of the generators when it goes out of
-// scope.
+// Sets evaluation mode; restores the training mode of every module and the state of the generators
+// on destruction.
 class Undisturbed {
  public:
   explicit Undisturbed(Model& model) {
@@ -35,7 +35,7 @@ class Undisturbed {
     model.eval();
   }
   ~Undisturbed() {
-    // A module comes before those inside it, which train() reaches too.
+    // A module precedes its submodules, which its train() also sets.
     for (const auto& [module, training] : training_) module->train(training);
     for (auto& [generator, state] : generators_) generator.set_state(state);
   }
@@ -47,7 +47,7 @@ class Undisturbed {
     generators_.emplace_back(generator, generator.get_state());
   }
 
-  // Shared as LibTorch gives them out.
+  // Shared pointers, because LibTorch returns them.
   std::vector<std::pair<std::shared_ptr<torch::nn::Module>, bool>> training_;
   std::vector<std::pair<at::Generator, at::Tensor>> generators_;  // with their states
 };
@@ -81,7 +81,7 @@ absl::StatusOr<StepResult> evaluate_batch(Model& model, const Batch& batch,
   return result;
 }
 
-// One evaluation and what it collects.
+// One evaluation with its results.
 class Evaluation {
  public:
   Evaluation(Model& model, Dataset& data, const EvaluationOptions& options,
@@ -97,7 +97,7 @@ class Evaluation {
         values_(values),
         metrics_(std::move(metrics)) {}
 
-  // Returns: none if a rank asked to stop.
+  // Returns none if a rank asked to stop.
   absl::StatusOr<std::optional<EvaluationResult>> run() {
     RETURN_IF_ERROR(run_batches());
     if (ranks_.stopped()) return std::nullopt;
@@ -166,7 +166,7 @@ class Evaluation {
     return hooks_.after_step(context_, step);
   }
 
-  // Everything up to the evaluation of the batch.
+  // Does everything that precedes the evaluation of the batch.
   absl::Status begin_batch(const Batch& batch) {
     return catch_exceptions("the evaluation of a batch", [&] {
       model_.set_report_due(true);

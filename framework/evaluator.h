@@ -1,4 +1,4 @@
-// Metrics over a data set, with nothing changed.
+// Metrics over a data set, without any change to the model.
 #ifndef MILLRACE_FRAMEWORK_EVALUATOR_H_
 #define MILLRACE_FRAMEWORK_EVALUATOR_H_
 
@@ -20,11 +20,11 @@ namespace millrace {
 
 class Model;
 
-// Data that is evaluated under a name.
+// A named data set to evaluate.
 struct EvaluationSet {
   std::string name;
   std::unique_ptr<Dataset> data;
-  std::vector<std::string> metrics = {};  // names; none: those of the trainer
+  std::vector<std::string> metrics = {};  // names; empty: the trainer's metrics
   std::string no_examples = "";           // see EvaluationOptions
 };
 
@@ -32,45 +32,46 @@ struct EvaluationOptions {
   std::string name = "eval";
   std::vector<std::string> tasks;    // names of the labels
   std::vector<std::string> metrics;  // names of metrics
-  // The error of data without examples; "": one that only says so.
+  // Error message for data without examples; "": a generic one.
   std::string no_examples;
   std::vector<CustomConfig> metric_configs;  // messages of metrics
-  std::vector<SliceOptions> slices;          // without `metrics`: those above
-  int64_t max_steps = 0;                     // batches (of each rank) at most; 0: all
+  std::vector<SliceOptions> slices;          // slices without `metrics` use the metrics above
+  int64_t max_steps = 0;                     // limit on the batches of each rank; 0: none
   PrecisionConfig::Compute compute = PrecisionConfig::FLOAT32;  // of forward passes
 };
 
-// How the ranks of an evaluation stay in step; the trainer's. Every call is collective, and an
-// error ends the evaluation on all ranks.
+// Keeps the ranks of an evaluation in step; implemented by the trainer. Every function that returns
+// a status is collective, and an error ends the evaluation on all ranks.
 class EvaluationRanks {
  public:
   virtual ~EvaluationRanks() = default;
-  // The next batch of the data, or none at its end.
+  // Returns the next batch of the data; none at its end.
   virtual absl::StatusOr<std::optional<Batch>> next(Dataset& data) = 0;
-  // Begins to agree on what follows the batch in hand; `next`: this rank's next batch, null: none.
+  // Begins an exchange about the continuation after the current batch. `next`: this rank's next
+  // batch; null: none.
   virtual void start(const Batch* next) = 0;
-  // Whether any rank has a next batch and none wants to stop.
+  // Completes the exchange. Returns true if any rank has a next batch and no rank asked to stop.
   virtual absl::StatusOr<bool> finish() = 0;
-  // Returns true if finish() is to be called before the batch in hand is evaluated, and not after:
-  // where fetch() waits for other ranks. Default: false.
+  // Returns true if finish() must be called before, not after, the evaluation of the current batch,
+  // because fetch() waits for other ranks. Default: false.
   virtual bool agrees_first() const { return false; }
-  // Fetches what evaluating the batch needs from other ranks. `begun`: what this rank's hooks said
-  // of the batch; a rank that failed takes part as failed. Returns: `begun`, or an error. Default:
-  // does nothing.
+  // Fetches from other ranks everything that the evaluation of the batch needs. `begun`: the status
+  // of this rank's hooks for the batch; a rank that failed takes part as failed. Returns `begun`,
+  // or an error. Default: returns `begun`.
   virtual absl::Status fetch(const Batch& batch, absl::Status begun) { return begun; }
-  // Whether a rank wanted to stop.
+  // Returns true if a rank asked to stop.
   virtual bool stopped() const = 0;
-  // After the last batch: makes the figures of all ranks one.
+  // Merges the figures of all ranks. Called after the last batch.
   virtual absl::Status merge(MetricSet& metrics, ReportedValues& values) = 0;
 };
 
-// Calls the model's begin_evaluation, runs it over one epoch of `data` in evaluation mode, without
-// gradients, and fires before_step, after_data and after_step for each batch; the caller fires what
-// is around. Ranks whose data ends before that of others go on with empty batches. Leaves
-// parameters, tables, the model's training mode and random generators as they were. `values` are
-// those that hooks reported meanwhile, taken into the result. Returns: none if a rank asked to
-// stop. Errors: those of the data, the model and hooks, annotated with the set's name;
-// InvalidArgument if there is no example on any rank.
+// Calls the model's begin_evaluation and evaluates one epoch of `data` in evaluation mode, without
+// gradients. Calls before_step, after_data and after_step for each batch; the caller is responsible
+// for the surrounding events. If a rank's data ends early, the rank continues with empty batches.
+// Parameters, tables, the model's training mode and random generators are unchanged afterwards.
+// `values` collects the values of hooks during the evaluation and is moved into the result. Returns
+// none if a rank asked to stop. Errors: of the data, the model and hooks, annotated with the set's
+// name; InvalidArgument if no rank has an example.
 absl::StatusOr<std::optional<EvaluationResult>> run_evaluation(
     Model& model, Dataset& data, const EvaluationOptions& options, const Progress& progress,
     HookContext& context, HookList& hooks, EvaluationRanks& ranks, ReportedValues& values,

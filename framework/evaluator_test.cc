@@ -28,7 +28,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// One rank among none, or beside one that has `others` batches more than this one.
+// A single rank, or one of several ranks with `others` batches more than this one.
 class FakeRanks : public EvaluationRanks {
  public:
   absl::StatusOr<std::optional<Batch>> next(Dataset& data) override { return data.next(); }
@@ -46,7 +46,7 @@ class FakeRanks : public EvaluationRanks {
   }
 
   int64_t others = 0;
-  StepResult others_step;   // what they add to the metrics
+  StepResult others_step;   // contribution of the other ranks to the metrics
   int64_t stop_after = -1;  // batches
 
  private:
@@ -88,7 +88,7 @@ class EvaluatorTest : public testing::Test {
   FakeClock clock_;
 };
 
-// Writes down in which order it is called, and how.
+// Records its calls and their conditions.
 class CalledModel : public TinyModel {
  public:
   CalledModel() : TinyModel(2) {}
@@ -211,7 +211,7 @@ TEST_F(EvaluatorTest, EventsOfEachBatch) {
 }
 
 TEST_F(EvaluatorTest, LeavesEverythingAsItWas) {
-  // A part that its owner froze.
+  // A submodule that its owner froze.
   const std::shared_ptr<torch::nn::Module> tables = model().named_children()["tables"];
   tables->eval();
   at::Generator generator = at::detail::getDefaultCPUGenerator();
@@ -274,7 +274,7 @@ TEST_F(EvaluatorTest, AHooksErrorEndsIt) {
   EXPECT_THAT(events, ElementsAre("eval:before_step", "eval:after_data(0)"));
 }
 
-// Also of batches in which no example has the second label.
+// Covers batches in which no example has the second label.
 TEST_F(EvaluatorTest, LossesOfTasksAreOverTheirTargetsInAllBatches) {
   model().counts_targets = true;
   options_.tasks = {"click", "buy"};

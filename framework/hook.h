@@ -1,4 +1,5 @@
-// The open loop: everything that happens in training beside the steps themselves is a Hook.
+// Interface of hooks, which extend training: everything in the loop except the steps is done by
+// hooks.
 #ifndef MILLRACE_FRAMEWORK_HOOK_H_
 #define MILLRACE_FRAMEWORK_HOOK_H_
 
@@ -22,7 +23,8 @@ namespace millrace {
 
 class RequestQueue;
 
-// What a hook sees and may ask. Made by the trainer; valid during the event only.
+// Access of a hook to the loop: facts, reports and requests. The trainer owns the context, which is
+// valid only during the event.
 class HookContext {
  public:
   virtual ~HookContext() = default;
@@ -31,32 +33,35 @@ class HookContext {
   virtual bool windowed() const = 0;
   virtual int rank() const = 0;
   virtual int world_size() const = 0;
-  // Whether the cadence came due since the last serving point. at_start is due in `start`,
-  // at_end in `end`. It costs nothing and remembers nothing: all who ask get the same answer.
+  // Returns true if the cadence has triggered since the trainer last served requests. `at_start`
+  // triggers in the event `start`, `at_end` in the event `end`. The call is cheap and changes no
+  // state, so all hooks get the same answer.
   virtual bool due(const Cadence& cadence) const = 0;
+  // Returns the object that takes requests to the trainer.
   Requests& requests();
-  // Adds a value to the next report, or to the result of the evaluation that runs.
+  // Adds a value to the next report or, during an evaluation, to the result of the evaluation.
   virtual void report(absl::string_view name, double value,
                       Reduction reduction = Reduction::kMean) = 0;
-  // Adds a histogram to the next report; a later one of the same name replaces it. Ignored in
-  // evaluation.
+  // Adds a histogram to the next report. A later histogram of the same name replaces an earlier
+  // one. Ignored in evaluation.
   virtual void report_distribution(absl::string_view name, Distribution distribution) = 0;
-  // Returns whether a report follows this step, for values that are expensive to compute. Before
-  // after_step it knows reports that are due every so many steps, and not those that are due by
-  // time, at the end of an epoch or window, or of the run. True in evaluation.
+  // Returns true if a report follows this step, so that a hook can skip values that are expensive
+  // to compute. Before after_step, the answer covers only reports that follow from the step count,
+  // not reports at an interval of time or at the end of an epoch, a window or the run. Always true
+  // in evaluation.
   virtual bool report_due() const = 0;
 
  private:
   friend class HookList;  // which sets whose event runs
-  // Where requests() adds.
+  // Returns the queue behind requests().
   virtual RequestQueue& request_queue() = 0;
 };
 
-// State of one hook in a checkpoint; an empty one is not kept.
+// State of one hook in a checkpoint. Checkpoints omit an empty state.
 using HookState = ObjectState;
 
-// Watches the loop and asks for things; the trainer acts. Every event does nothing by default.
-// All calls come from the trainer's thread, in this nesting:
+// Observes the loop and makes requests, on which the trainer acts. The default of every event does
+// nothing. All calls come from the trainer's thread, in this nesting:
 //
 //   start                               once per train() or evaluate()
 //     before_epoch
@@ -74,21 +79,23 @@ using HookState = ObjectState;
 //     after_checkpoint                  whenever a checkpoint is durable
 //   end                                 once per hook whose start succeeded, also after a failure
 //
-// Events that open a scope (start, before_*) run from the first hook to the last and stop at the
-// first error; those that close one (after_*, out_of_data, end) run from the last to the first,
-// reach every hook and keep the first error. An error ends the run, prefixed by the hook's name.
+// Events that open a scope (start, before_*) call the hooks from first to last and stop at the
+// first error. Events that close a scope (after_*, out_of_data, end) call the hooks from last to
+// first, reach every hook and keep the first error. An error, prefixed by the hook's name, ends the
+// run.
 //
-// out_of_data, after_window and after_epoch fire only for scopes that completed: after a stop, a
-// limit or a failure none of them follows. An epoch that max_steps_per_epoch cut short completes
-// without out_of_data. A refused (non-finite) step has no after_backward, and after_step with
-// applied = false. An evaluation inside training fires before_step, after_data, after_step with
-// phase() == kEvaluate, then after_evaluate; one called on its own also start, before_epoch,
+// out_of_data, after_window and after_epoch are called only for scopes that completed, so none of
+// them follows a stop, a limit or a failure. An epoch that max_steps_per_epoch cuts short completes
+// without out_of_data. A refused (non-finite) step has no after_backward, and its after_step has
+// applied = false. An evaluation inside training calls before_step, after_data and after_step with
+// phase() == kEvaluate, then after_evaluate. A separate evaluation also calls start, before_epoch,
 // out_of_data(epoch), after_epoch and end.
 class Hook {
  public:
   virtual ~Hook() = default;
 
-  // Unique in a trainer; keys this hook's state in checkpoints and prefixes its errors.
+  // Returns the name, which is unique in a trainer, identifies the hook's state in checkpoints and
+  // prefixes the hook's errors.
   virtual absl::string_view name() const = 0;
 
   virtual absl::Status start(HookContext& context);
@@ -104,14 +111,15 @@ class Hook {
   virtual absl::Status after_report(HookContext& context, const Report& report);
   virtual absl::Status after_evaluate(HookContext& context, const EvaluationResult& result);
   virtual absl::Status after_checkpoint(HookContext& context, const CheckpointInfo& checkpoint);
-  // `outcome` is what train() or evaluate() will return: OK after a completed or stopped run.
-  // Requests made here are ignored.
+  // Called at the end of the run. `outcome` is the status that train() or evaluate() will return:
+  // OK after a completed or stopped run. Requests made in this event are ignored.
   virtual absl::Status end(HookContext& context, const absl::Status& outcome);
 
-  // State that the hook's later behaviour depends on; stateless by default.
+  // Writes the state on which the hook's later behaviour depends. The default writes nothing.
   virtual absl::Status save_state(HookState& state) const;
-  // Between runs: one state for each rank that wrote one, in the order of ranks. What the hook gave
-  // with save_state it must take back, also to undo a load. After an error it must be as before.
+  // Replaces the hook's state, between runs. `per_rank` holds the states that ranks wrote, in the
+  // order of ranks. The hook must accept every state from save_state(), also to undo a load. After
+  // an error the state must be unchanged. The default does nothing.
   virtual absl::Status load_state(absl::Span<const HookState> per_rank);
 };
 

@@ -1,4 +1,4 @@
-// The hooks of one trainer, called as one.
+// The hooks of one trainer.
 #ifndef MILLRACE_FRAMEWORK_HOOK_LIST_H_
 #define MILLRACE_FRAMEWORK_HOOK_LIST_H_
 
@@ -21,38 +21,39 @@ namespace millrace {
 
 class PhaseTimer;
 
-// Owns hooks and fires their events in the order that class Hook promises. An exception thrown
-// by a hook becomes an Internal error. Used on the trainer's thread.
+// Owns hooks and calls their events in the order that class Hook defines. An exception thrown by a
+// hook becomes an Internal error. Used on the trainer's thread.
 //
-// What an error of a hook leads to is chosen for each with add(). Where it does not end the run:
-//  * the first error of a run is logged, all are counted, and a line at `end` says how many more
-//    there were;
+// add() sets the effect of errors for each hook. If an error of a hook does not end the run:
+//  * the first error of a run is logged, all errors are counted, and a line at `end` gives the
+//    count;
 //  * a hook whose `start` failed is disabled and gets no `end`;
-//  * what the hook asked for before it failed stands. A hook whose common requests (see Scope)
-//    should survive errors must fail on all ranks or on none: if it is silent on one of them, the
-//    ranks disagree, and the next step exchange ends the run.
+//  * requests that the hook made before the error remain valid. A hook whose common requests (see
+//    Scope) should survive errors must fail on all ranks or on none: if only some ranks make the
+//    request, the ranks disagree, and the next step exchange ends the run.
 class HookList {
  public:
   // Borrows the clock, which times the hooks.
   explicit HookList(Clock& clock = Clock::real()) : clock_(clock) {}
 
-  // Errors: AlreadyExists if a hook of this name is there, InvalidArgument for an empty name or no
-  // hook.
+  // Adds a hook. Errors: AlreadyExists if the list has a hook of this name, InvalidArgument for an
+  // empty name or a null hook.
   absl::Status add(std::unique_ptr<Hook> hook, OnError on_error = OnError::kFail);
 
-  // Where errors that do not end the run are recorded too; borrowed, null: nowhere.
+  // Sets the event log, which also records errors that do not end the run. Borrowed; null: none.
   void set_event_log(EventLog* events) { event_log_ = events; }
 
-  // Borrows the timer that gets the time of all events; null: none.
+  // Sets the timer that gets the time of all events. Borrowed; null: none.
   void set_timer(PhaseTimer* timer) { timer_ = timer; }
 
   std::vector<std::string> names() const;  // in calling order
-  // Each hook's save_state and load_state, in calling order; borrowed from the list.
+  // Returns access to each hook's save_state and load_state, in calling order. Borrowed from the
+  // list.
   std::vector<StateHolder> state_holders();
-  // Of the run that goes on or was the last, by hook.
+  // Returns the statistics of the current run, or else of the last one, by hook.
   std::map<std::string, HookStatistics> statistics() const;
 
-  // Begins a run: disabled hooks are enabled again, and statistics start from nothing.
+  // Begins a run: enables disabled hooks and clears statistics.
   absl::Status start(HookContext& context);
   absl::Status before_epoch(HookContext& context);
   absl::Status before_window(HookContext& context, const Window& window);
@@ -66,7 +67,7 @@ class HookList {
   absl::Status after_report(HookContext& context, const Report& report);
   absl::Status after_evaluate(HookContext& context, const EvaluationResult& result);
   absl::Status after_checkpoint(HookContext& context, const CheckpointInfo& checkpoint);
-  // Reaches the hooks whose start succeeded since the last end.
+  // Calls `end` of the hooks whose start succeeded since the last end.
   absl::Status end(HookContext& context, const absl::Status& outcome);
 
  private:
@@ -98,7 +99,7 @@ class HookList {
   };
   static const char* event_name(Event event);
 
-  // Calls one hook and adds the time since *since, which becomes the time after the call.
+  // Calls one hook and adds the time since *since, then sets *since to the time after the call.
   template <typename Call>
   absl::Status call(HookContext& context, Entry& entry, Event event, absl::Duration* since,
                     const Call& call);
@@ -106,7 +107,7 @@ class HookList {
   absl::Status open(HookContext& context, Event event, const Call& call);
   template <typename Call>
   absl::Status close(HookContext& context, Event event, const Call& call);
-  // Counts an error. Returns: what is left of it for the run.
+  // Counts an error and applies the hook's OnError. Returns the error if it ends the run, else OK.
   absl::Status judge(HookContext& context, Entry& entry, Event event, absl::Status error);
 
   Clock& clock_;

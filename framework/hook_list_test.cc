@@ -37,7 +37,7 @@ struct Event {
   std::function<absl::Status(HookList&, HookContext&)> fire;
 };
 
-// In the order of the picture.
+// Returns the events in the order of the diagram.
 std::vector<Event> all_events() {
   using L = HookList;
   using C = HookContext;
@@ -80,7 +80,8 @@ std::string header(const char* name) {
   return text.ok() ? *text : "";
 }
 
-// The events of the picture in the comment of class Hook, each once, in order of appearance.
+// Returns the events of the diagram in the comment of class Hook, each once, in order of
+// appearance.
 Names picture() {
   Names names;
   bool inside = false;
@@ -104,7 +105,7 @@ TEST(HookPictureTest, ThePictureTheVirtualsAndTheListAreOne) {
 
   const std::string hook = header("hook.h");
   EXPECT_EQ(matches(hook, "virtual absl::Status (\\w+)\\(HookContext&"), events);
-  // Nothing else is virtual but the destructors, the name and the state.
+  // No other functions are virtual except the destructors, the name and the state.
   Names others = matches(hook.substr(hook.find("\nclass Hook {")), "virtual [^~\n]*?(\\w+)\\(");
   others.erase(std::remove_if(others.begin(), others.end(),
                               [&](const std::string& name) {
@@ -267,7 +268,7 @@ TEST(HookListTest, RequestsCarryTheHooksName) {
       << "which is called first";
 }
 
-// What the log would say while it lives.
+// Captures the lines of the log during its lifetime.
 class CapturedLog {
  public:
   CapturedLog() {
@@ -286,7 +287,7 @@ class RecordingLog : public EventLog {
   std::vector<LoopEvent> events;
 };
 
-// A list of the hooks "a", "b" and "c", of which "b" fails in each event named in `failing`.
+// A list of the hooks "a", "b" and "c", where "b" fails in each event named in `failing`.
 class OnErrorTest : public testing::Test {
  protected:
   void make(OnError on_error, Names failing) {

@@ -15,7 +15,7 @@ PartRegistry<HookFactory>& registry() {
   return *registry;
 }
 
-// What errors of each hook lead to, unless the configuration says otherwise.
+// Returns the OnError of each hook that applies unless the configuration sets one.
 std::map<std::string, OnError, std::less<>>& preferences() {
   static auto* const preferences = new std::map<std::string, OnError, std::less<>>;
   return *preferences;
@@ -26,7 +26,7 @@ OnError preference_of(absl::string_view name) {
   return found == preferences().end() ? OnError::kFail : found->second;
 }
 
-// Lists hooks also in a program that has none.
+// Registers the family of hooks also in a program without any.
 [[maybe_unused]] const PartFamily& kFamily = registry();
 
 }  // namespace

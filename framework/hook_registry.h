@@ -21,33 +21,33 @@ namespace millrace {
 
 class EmbeddingCollection;
 
-// What a hook may be given; all borrowed, and alive as long as the hook. A hook that changes
-// something (evicts rows, say) takes that one object from here, never the trainer.
+// Objects that a hook may use. All are borrowed and outlive the hook. A hook that changes something
+// (evicts rows, say) takes that object from here, never the trainer.
 struct HookResources {
   FileSystem& files;
   Clock& clock;
-  std::string output_dir;  // made just before the first step
+  std::string output_dir;  // created just before the first step
   absl::Span<EmbeddingCollection* const> collections;
 };
 
 using HookFactory =
     std::function<absl::StatusOr<std::unique_ptr<Hook>>(const HookConfig&, const HookResources&)>;
 
-// Makes a hook known by name, with one line saying what it does and what its errors lead to unless
-// the configuration says otherwise; called during static initialization by MILLRACE_REGISTER_HOOK.
-// The registry never changes afterwards. A name that is registered twice makes no hook.
+// Registers a hook under a name, with a description of one line and the effect of its errors unless
+// the configuration sets one. Called during static initialization by MILLRACE_REGISTER_HOOK; the
+// registry does not change afterwards. A name that is registered twice creates no hook.
 bool register_hook(absl::string_view name, absl::string_view description, HookFactory factory,
                    OnError preference = OnError::kFail,
                    std::source_location place = std::source_location::current());
 
-// Returns the hook of that name. Errors: those of PartRegistry::create.
+// Creates the hook that `config` names. Errors: as PartRegistry::create().
 absl::StatusOr<std::unique_ptr<Hook>> create_hook(const HookConfig& config,
                                                   const HookResources& resources);
 
-// What errors of a configured hook lead to: what the configuration says, else what the hook
-// prefers. A hook that is not registered prefers kFail.
+// Returns the effect of a hook's errors: the value in the configuration, else the hook's
+// preference. A hook that is not registered prefers kFail.
 OnError on_error_of(const HookConfig& config);
-// The same for a hook with a message of its own in RunConfig.
+// Returns the effect of errors for a hook with its own message in RunConfig.
 OnError on_error_or(HookConfig::OnError configured, OnError preference);
 
 struct RegisteredHook {
@@ -59,9 +59,10 @@ std::vector<RegisteredHook> registered_hooks();  // sorted by name
 
 }  // namespace millrace
 
-// At namespace scope in the .cc of a hook, whose cc_library says `alwayslink = True`:
+// Registers a hook. Used at namespace scope in the hook's .cc, whose cc_library sets
+// `alwayslink = True`:
 //   MILLRACE_REGISTER_HOOK(my_hook, "counts clicks", &MyHook::create);
-// and, for a hook whose errors are better survived (one that only writes reports):
+// A hook whose errors should not end a run, such as a writer of reports, adds:
 //   MILLRACE_REGISTER_HOOK(my_sink, "sends reports", &MySink::create, ::millrace::OnError::kWarn);
 #define MILLRACE_REGISTER_HOOK(name, description, ...)         \
   [[maybe_unused]] static const bool millrace_hook_##name##_ = \

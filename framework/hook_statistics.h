@@ -1,4 +1,4 @@
-// What the hooks of a run cost, and how often they failed.
+// Cost and failures of the hooks of a run.
 #ifndef MILLRACE_FRAMEWORK_HOOK_STATISTICS_H_
 #define MILLRACE_FRAMEWORK_HOOK_STATISTICS_H_
 
@@ -10,7 +10,7 @@
 
 namespace millrace {
 
-// Of one hook, in one run, on one rank.
+// Statistics of one hook in one run on one rank.
 struct HookStatistics {
   struct Event {
     int64_t calls = 0;

@@ -11,7 +11,7 @@ namespace {
 
 bool is_number(const at::Tensor& tensor) { return tensor.defined() && tensor.numel() == 1; }
 
-// Checks that a reduced precision ends before `tensor`.
+// Checks that reduced precision ends before `tensor`.
 absl::Status check_type(absl::string_view what, const at::Tensor& tensor) {
   const at::ScalarType type = tensor.scalar_type();
   if (type != at::kHalf && type != at::kBFloat16) return absl::OkStatus();

@@ -1,4 +1,4 @@
-// What a model must return, checked once for the train step and the evaluator.
+// Checks of the results of a model, shared by the train step and the evaluator.
 #ifndef MILLRACE_FRAMEWORK_MODEL_OUTPUT_CHECK_H_
 #define MILLRACE_FRAMEWORK_MODEL_OUTPUT_CHECK_H_
 
@@ -12,19 +12,18 @@
 
 namespace millrace {
 
-// Looks at shapes alone, so it waits for no device. `counted`: the size of what
-// Model::count_targets() returned.
-// Errors: InvalidArgument unless the loss is one number, or `counted` numbers if that is above 0;
-// the targets, where given, and each metric are one number; predictions are [batch.size, tasks]
-// with a task for each label.
+// Checks the shapes of `output`, which needs no wait for a device. `counted`: the size of the
+// result of Model::count_targets(). Errors: InvalidArgument unless the loss is one number, or
+// `counted` numbers if `counted` is above 0; the targets, if given, and each metric are one number;
+// predictions are [batch.size, tasks] with a task for each label.
 absl::Status check_model_output(const ModelOutput& output, const Batch& batch, size_t counted = 0);
 
-// Calls model.count_targets(). Errors: its own, also as exceptions; InvalidArgument if the result
-// has neither no entry nor one for each label, or a negative one.
+// Calls model.count_targets(). Errors: of the model, also as exceptions; InvalidArgument if the
+// result is neither empty nor one entry for each label, or has a negative entry.
 absl::StatusOr<std::vector<int64_t>> count_targets(Model& model, const Batch& batch);
 
-// Returns the factor of the summed loss of each task, float32 [tasks]: 1 / targets, and 0 where
-// there is none.
+// Returns the factor of the summed loss of each task, float32 [tasks]: 1 / targets, or 0 for a task
+// without targets.
 at::Tensor target_factors(absl::Span<const int64_t> targets);
 
 }  // namespace millrace

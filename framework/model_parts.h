@@ -12,19 +12,20 @@
 
 namespace millrace {
 
-// Every dense parameter, by name. They share their memory with the model's.
+// Returns every dense parameter, by name. The tensors share memory with the model's.
 std::vector<NamedParameter> parameters_of(Model& model);
 
-// Both. Valid as long as the model.
+// Parameters and collections of a model. Valid as long as the model.
 struct ModelParts {
   explicit ModelParts(Model& model)
       : parameters(parameters_of(model)), collections(collections_of(model)) {}
 
-  // Number and digest of the parameters, for comparing ranks: "2 parameters of digest 0123…".
+  // Returns the number and a digest of the parameters, for comparing ranks: "2 parameters of digest
+  // 0123…".
   std::string describe_parameters() const;
-  // Number of tables in all collections.
+  // Returns the number of tables in all collections.
   int64_t tables() const;
-  // Table → rows.
+  // Returns table → rows.
   std::map<std::string, int64_t> table_rows() const;
 
   const std::vector<NamedParameter> parameters;

@@ -24,7 +24,7 @@ std::map<std::string, ModelLabels, std::less<>>& labels() {
   return *labels;
 }
 
-// Lists models also in a program that has none.
+// Registers the family of models also in a program without any.
 [[maybe_unused]] const PartFamily& kFamily = registry();
 
 }  // namespace
@@ -43,11 +43,11 @@ bool register_model(absl::string_view name, ModelFactory factory, ModelLabels ta
 absl::StatusOr<std::shared_ptr<Model>> create_model(const ModelConfig& config,
                                                     const ModelResources& resources,
                                                     uint64_t seed) {
-  // A name that is wrong must not change the generators of the process.
+  // A wrong name must not change the generators of the process.
   RETURN_IF_ERROR(registry().check(config.name()));
   // The generators belong to the process: two threads that each create a model (ranks of one
-  // process) would draw from one another's sequence. Recursive: a model may create a part of
-  // itself by name.
+  // process) would draw from one another's sequence. The mutex is recursive because a model may
+  // create a part of itself by name.
   static auto* const generators = new std::recursive_mutex;
   const std::lock_guard<std::recursive_mutex> lock(*generators);
   at::manual_seed(seed);

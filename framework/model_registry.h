@@ -18,7 +18,7 @@ namespace millrace {
 
 class Model;
 
-// What a model is built from.
+// Inputs for building a model.
 struct ModelResources {
   FeatureSchema schema;
   // For EmbeddingCollection::create: every table and sparse feature of the job.
@@ -33,42 +33,43 @@ using ModelFactory = std::function<absl::StatusOr<std::shared_ptr<Model>>(const 
 // The labels for which the loss of a model has a meaning.
 enum class ModelLabels {
   kAny,            // any number
-  kProbabilities,  // in [0, 1], as of a cross entropy; a label outside is bad data
-  // What the loss of each label takes: the model reads TrainConfig.task, which is an error of other
-  // models.
+  kProbabilities,  // in [0, 1], as for a cross entropy; other labels are bad data
+  // Each label has its own loss, which the model reads from TrainConfig.task. TrainConfig.task is
+  // an error with other models.
   kOfTasks,
 };
 
-// Makes a model known by name, with one line saying what it is; called during static
-// initialization by MILLRACE_REGISTER_MODEL. The registry never changes afterwards. A name that is
-// registered twice makes no model.
+// Registers a model under a name, with a description of one line. Called during static
+// initialization by MILLRACE_REGISTER_MODEL; the registry does not change afterwards. A name that
+// is registered twice creates no model.
 bool register_model(absl::string_view name, absl::string_view description, ModelFactory factory,
                     ModelLabels labels = ModelLabels::kAny,
                     std::source_location place = std::source_location::current());
-// The same without a description.
+// Registers a model without a description.
 bool register_model(absl::string_view name, ModelFactory factory,
                     ModelLabels labels = ModelLabels::kAny,
                     std::source_location place = std::source_location::current());
 
-// Returns the model of that name, whose parameters are initialised from `seed`. Seeds LibTorch's
-// generators, unless the name is wrong. Threads may call it at once; each gets the parameters of
-// its seed. Errors: those of PartRegistry::create.
+// Creates the model that `config` names, with parameters initialised from `seed`. Seeds LibTorch's
+// generators unless the name is wrong. Threads may call this function concurrently; each gets the
+// parameters of its seed. Errors: as PartRegistry::create().
 absl::StatusOr<std::shared_ptr<Model>> create_model(const ModelConfig& config,
                                                     const ModelResources& resources, uint64_t seed);
 
-// Returns the labels that the model of this name takes; kAny if it is not registered.
+// Returns the labels that the named model accepts; kAny if the name is not registered.
 ModelLabels labels_of_model(absl::string_view name);
 
 std::vector<std::string> registered_models();  // sorted
 
 }  // namespace millrace
 
-// At namespace scope in the .cc of a model, whose cc_library says `alwayslink = True`:
+// Registers a model. Used at namespace scope in the model's .cc, whose cc_library sets
+// `alwayslink = True`:
 //   MILLRACE_REGISTER_MODEL(my_model, "two towers", &MyModel::create);
 // A model whose loss is a cross entropy adds its ModelLabels:
 //   MILLRACE_REGISTER_MODEL(my_model, "two towers", &MyModel::create,
 //                           ModelLabels::kProbabilities);
-// The description may be left out; `millrace list model` then shows none.
+// The description may be omitted; `millrace list model` then shows none.
 #define MILLRACE_REGISTER_MODEL(name, ...)                      \
   [[maybe_unused]] static const bool millrace_model_##name##_ = \
       ::millrace::register_model(#name, __VA_ARGS__)

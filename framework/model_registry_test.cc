@@ -21,7 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// One random parameter.
+// A model with one random parameter.
 class NoiseModel : public Model {
  public:
   static absl::StatusOr<std::shared_ptr<Model>> create(const ModelConfig&, const ModelResources&) {

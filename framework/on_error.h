@@ -1,13 +1,13 @@
-// What an error of a hook leads to.
+// Effect of an error of a hook.
 #ifndef MILLRACE_FRAMEWORK_ON_ERROR_H_
 #define MILLRACE_FRAMEWORK_ON_ERROR_H_
 
 namespace millrace {
 
 enum class OnError {
-  kFail,     // the run ends with it
-  kWarn,     // it is logged and counted; the run goes on
-  kDisable,  // the same, and the hook gets no further event of the run but `end`
+  kFail,     // the error ends the run
+  kWarn,     // the error is logged and counted; the run continues
+  kDisable,  // as kWarn, and of further events the hook gets only `end`
 };
 
 }  // namespace millrace

@@ -14,7 +14,7 @@ constexpr int32_t kVersion = 1;
 
 }  // namespace
 
-// Begins where the stream stands.
+// The open window of the stream, from the stream's position.
 class PairedEvaluation::OpenWindow : public Dataset {
  public:
   explicit OpenWindow(WindowedDataset& windows) : windows_(windows) {}

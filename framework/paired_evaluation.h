@@ -15,29 +15,30 @@
 
 namespace millrace {
 
-// Windows that are evaluated beside those of training, under a name.
+// An evaluation set that comes in windows, parallel to the training windows.
 struct PairedSet {
   std::string name;
   std::unique_ptr<WindowedDataset> windows;
-  std::vector<std::string> metrics = {};  // as of EvaluationSet
+  std::vector<std::string> metrics = {};  // see EvaluationSet
 };
 
-// One window of it is evaluated after each window of training. Its position goes with checkpoints,
-// which are made while none of its windows is open.
+// Evaluates one window of a set after each training window. Checkpoints, which are made while no
+// window of the set is open, include the position.
 class PairedEvaluation : public Checkpointable {
  public:
   explicit PairedEvaluation(PairedSet set);
 
   const std::string& name() const { return name_; }
   const std::vector<std::string>& metrics() const { return metrics_; }
-  // Whether the window of this training window (Window::index) was evaluated.
+  // Returns true if the set was evaluated for this training window (Window::index).
   bool was_evaluated(int64_t training_window) const { return training_window <= last_paired_; }
 
-  // The stream at its position; next_window() gives the window to evaluate. Errors: those of seek.
+  // Returns the stream at its position; next_window() gives the window to evaluate. Errors: as
+  // seek().
   absl::StatusOr<WindowedDataset*> stream();
-  // The open window as a dataset of one epoch.
+  // Returns the open window as a dataset of one epoch.
   Dataset& open_window() { return *open_window_; }
-  // `window` was evaluated, for this window of training.
+  // Records that `window` was evaluated for this training window.
   void evaluated(const Window& window, int64_t training_window);
 
   absl::Status save_state(ObjectState& state) const override;
@@ -52,7 +53,7 @@ class PairedEvaluation : public Checkpointable {
   const std::unique_ptr<Dataset> open_window_;
   bool begun_ = false;
   int64_t last_paired_ = -1;  // window of training
-  Cursor cursor_;             // after the last window that was evaluated, if there is one
+  Cursor cursor_;             // after the last window evaluated, if any
 };
 
 }  // namespace millrace

@@ -15,7 +15,8 @@ PairedEvaluation paired() {
                                                       std::vector<FakeWindow>{{2}, {3}, {1}})});
 }
 
-// Evaluates the next window, for this one of training. Returns: its batches; -1: there is none.
+// Evaluates the next window for a training window. Returns the number of batches in the window; -1:
+// no window is ready.
 int64_t evaluate(PairedEvaluation& set, int64_t training_window) {
   const auto stream = set.stream();
   EXPECT_OK(stream.status());

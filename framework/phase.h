@@ -1,4 +1,4 @@
-// What the loop is doing.
+// Phase of the loop.
 #ifndef MILLRACE_FRAMEWORK_PHASE_H_
 #define MILLRACE_FRAMEWORK_PHASE_H_
 

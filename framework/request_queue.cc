@@ -14,7 +14,7 @@ namespace {
 
 using PendingRequests = google::protobuf::RepeatedPtrField<PendingRequest>;
 
-// Returns the requests that a run which a rank's stop ends leaves to the run that resumes.
+// Returns the requests that a run stopped by one rank leaves to the resuming run.
 RequestSet deferrable(const RequestSet& requests) {
   return requests.of_kinds({Request::kEvaluate, Request::kReload});
 }
@@ -102,8 +102,8 @@ void RequestQueue::save(const SavePoint* point, SharedState* shared, RankState* 
   if (point != nullptr) add_failed(point->evaluations, point->scope, &deferred);
   append(deferred.common, shared->mutable_pending());
   if (point != nullptr) {
-    // Evaluations of the set that is being served are done. One rank's stop is for this run alone:
-    // the resuming run must not make it again.
+    // Evaluations of the current requests are done. The stop of one rank applies only to this run:
+    // the resuming run must not repeat the stop.
     append(point->scope == Scope::kThisRank
                ? point->served.of_kinds({Request::kReload})
                : point->served.of_kinds({Request::kReload, Request::kStop}),
@@ -115,14 +115,14 @@ void RequestQueue::save(const SavePoint* point, SharedState* shared, RankState* 
       stop.add({Request::kStop, *point->stop_reason, "", rank_});
       append(stop, shared->mutable_pending());
     }
-    // After common requests, this step serves what exchanges have carried and, with more ranks,
-    // what hooks ask for now, which the exchange before the save carries.
+    // After common requests, this step serves the requests carried by exchanges. With several ranks
+    // the step also serves the current requests of hooks, carried by the exchange before the save.
     const bool served_next = point->scope == Scope::kCommon;
     const bool carried_next = served_next && world_size_ > 1;
     (served_next ? deferred.due_now : deferred.due_later).merge(point->carried);
     (carried_next ? deferred.due_now : deferred.due_later).merge(this_rank_);
   }
-  // Neither stops, which are for this run, nor checkpoints: this is one.
+  // Omits stops, which apply only to this run, and checkpoints, which this save serves.
   append(deferrable(deferred.due_now), own->mutable_due_now());
   append(deferrable(deferred.due_later), own->mutable_due_later());
 }

@@ -164,7 +164,7 @@ TEST(RequestSetTest, MergeKeepsTheFirstStop) {
   EXPECT_EQ(set.asked.size(), 6u);
 }
 
-// One request of each kind, of two ranks.
+// Returns one request of each kind from two ranks.
 RequestSet of_two_ranks() {
   RequestSet set;
   for (const int rank : {0, 1}) {
@@ -186,7 +186,7 @@ std::vector<std::string> texts(const google::protobuf::RepeatedPtrField<PendingR
   return texts;
 }
 
-// What a checkpoint says of a queue.
+// State of a queue in a checkpoint.
 struct Saved {
   explicit Saved(const RequestQueue& queue, const SavePoint* point = nullptr) {
     queue.save(point, &shared, &own);
@@ -240,7 +240,7 @@ TEST(RequestQueueTest, AFailedEvaluationDefersAllButCheckpoints) {
   EXPECT_THAT(Saved(own).now(), ElementsAre("evaluate a", "reload"));
 }
 
-// A checkpoint amid common requests: its evaluations are done, what follows it is not.
+// A checkpoint between common requests: its evaluations are done, later requests are not.
 TEST(RequestQueueTest, ASaveKeepsWhatIsStillToBeServed) {
   RequestQueue queue;
   queue.evaluate("b");
@@ -279,7 +279,7 @@ TEST(RequestQueueTest, EvaluationsThatMayFailAreSavedAsIfTheyHad) {
   EXPECT_THAT(Saved(queue, &point).now(), ElementsAre("evaluate a"));
 }
 
-// What a queue of another run asks for after it has loaded.
+// A queue of another run makes the requests that it loaded.
 TEST(RequestQueueTest, AResumedRunAsksAgain) {
   RequestQueue queue(0, 1);
   queue.defer_stopped(of_two_ranks(), Scope::kThisRank);

@@ -1,4 +1,4 @@
-// Requests as checkpoints and notes between ranks hold them.
+// Requests in checkpoints and in messages between ranks.
 #ifndef MILLRACE_FRAMEWORK_REQUEST_STATE_H_
 #define MILLRACE_FRAMEWORK_REQUEST_STATE_H_
 
@@ -8,11 +8,11 @@
 
 namespace millrace {
 
-// Returns all of a request but its rank.
+// Returns a request without its rank.
 PendingRequest to_state(const Request& request);
 
-// Returns the request of `rank` that to_state() was called with. Errors: DataLoss for a kind that
-// does not exist.
+// Returns the request of `rank` from which to_state() made `state`. Errors: DataLoss for a kind
+// that does not exist.
 absl::StatusOr<Request> from_state(const PendingRequest& state, int rank);
 
 }  // namespace millrace

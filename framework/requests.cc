@@ -42,7 +42,7 @@ std::set<std::string> RequestSet::evaluation_sets() const {
 }
 
 void Requests::add(Request::Kind kind, absl::string_view detail, RequestSet& pending) {
-  // A hook may look at a signal before every exchange: once is enough.
+  // A hook may check for a signal before every exchange; one request is enough.
   for (const Request& request : pending.asked) {
     if (request.kind == kind && request.detail == detail && request.hook == caller_) return;
   }

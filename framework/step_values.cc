@@ -12,7 +12,7 @@ at::Tensor weight_of(const StepValue& value) {
   return value.weight.defined() ? value.weight : at::ones_like(value.value);
 }
 
-// Makes the sum of values times weights of a mean.
+// Returns the weighted sum of the values behind a mean.
 at::Tensor weighted(const StepValue& value) {
   if (!value.weight.defined()) return value.value;
   return at::where(value.weight == 0, at::zeros_like(value.value), value.value * value.weight);

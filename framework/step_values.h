@@ -10,7 +10,7 @@
 namespace millrace {
 
 // Reduces the values of all micro-batches of a step, in their order, to one for each name. A name
-// keeps the reduction of its first value. Tensors are detached, and none is read.
+// keeps the reduction of its first value. Detaches the tensors and reads none.
 std::vector<StepValue> step_values(std::vector<NamedValue> reported);
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// What a run came to.
+// Summary of a run.
 #ifndef MILLRACE_FRAMEWORK_SUMMARY_H_
 #define MILLRACE_FRAMEWORK_SUMMARY_H_
 
@@ -23,15 +23,15 @@ enum class Outcome {
 struct BestSummary {
   double value = 0;
   int64_t step = 0;
-  std::string checkpoint;  // that of the step, in the folder of this run; "": none
+  std::string checkpoint;  // path of the step's checkpoint, in the folder of this run; "": none
 };
 
-// Where the wall time of one run went, on the trainer's thread of this rank.
+// Wall time of one run by phase, on the trainer's thread of this rank.
 struct RunTimes {
-  absl::Duration data_wait = absl::ZeroDuration();  // for batches, also of evaluations, and windows
+  absl::Duration data_wait = absl::ZeroDuration();  // for batches and windows, also of evaluations
   absl::Duration forward = absl::ZeroDuration();
   absl::Duration backward = absl::ZeroDuration();
-  // Rows of tables from other ranks, and the sums of gradients and the decision of all ranks.
+  // Exchange of table rows, of gradient sums, and of the decision of all ranks.
   absl::Duration exchange = absl::ZeroDuration();
   absl::Duration update = absl::ZeroDuration();
   absl::Duration hooks = absl::ZeroDuration();
@@ -48,24 +48,24 @@ struct RunTimes {
 struct Summary {
   Outcome outcome = Outcome::kFailed;
   std::string stop_reason;       // of a stop
-  bool stopped_by_rank = false;  // the stop was one rank's own (a signal): run again
+  bool stopped_by_rank = false;  // one rank alone asked (a signal): run the job again
   std::string error;             // of a failure
-  int64_t steps_begun = 0;       // in this run, failed and refused ones too
+  int64_t steps_begun = 0;       // in this run, including failed and refused steps
   Progress progress;             // totals over resumes
   int64_t examples_this_run = 0;
   absl::Duration elapsed_this_run = absl::ZeroDuration();  // training, without evaluations
   int world_size = 1;
-  std::string checkpoint;        // the newest that was saved, or else resumed from; "": none
+  std::string checkpoint;        // the newest one saved, or else resumed from; "": none
   int64_t dropped_examples = 0;  // in this run, of all ranks, where uneven data ends with the first
-  int64_t bad_examples = 0;      // in this run, of this rank, left out as bad data
-  int64_t damaged_windows = 0;   // in this run, left out as a whole
+  int64_t bad_examples = 0;      // in this run, of this rank, skipped as bad data
+  int64_t damaged_windows = 0;   // in this run, skipped as a whole
   std::map<std::string, double> train;  // metrics of the last report
   std::map<std::string, std::map<std::string, double>>
       eval;                                     // set → metrics of its last evaluation
-  std::map<std::string, int64_t> eval_step;     // set → the step of that
-  std::optional<BestSummary> best;              // none: no score is kept, or no step has had one
+  std::map<std::string, int64_t> eval_step;     // set → the step of its last evaluation
+  std::optional<BestSummary> best;              // none: no score is kept, or no step has a score
   std::map<std::string, int64_t> rows;          // table → rows
-  std::map<std::string, HookStatistics> hooks;  // hook → what it cost this run, on this rank
+  std::map<std::string, HookStatistics> hooks;  // hook → its cost in this run, on this rank
   RunTimes times;
 };
 

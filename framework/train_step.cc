@@ -34,7 +34,7 @@ class Stopwatch {
   const std::chrono::steady_clock::time_point start_;
 };
 
-// Runs one step and holds what it collects on the way.
+// Runs one step and holds its intermediate results.
 class StepRun {
  public:
   StepRun(const TrainStepParts& parts, const StepInput& input, StepObserver& observer)
@@ -54,7 +54,7 @@ class StepRun {
   }
 
  private:
-  // Everything up to the decision whether the step is applied.
+  // Does everything that precedes the decision about the step.
   absl::Status compute() {
     const int64_t count = static_cast<int64_t>(input_.micro_batches.size());
     for (int64_t i = 0; i < count; ++i) {
@@ -68,7 +68,8 @@ class StepRun {
     commit.loss_scale = input_.loss_scale;
     RETURN_IF_ERROR(collect(commit));
     if (parts_.sparse_optimizer != nullptr) {
-      // What tables refuse joins the decision: afterwards dense parameters are updated first.
+      // An error of the tables must enter the decision, because the update after the decision
+      // begins with dense parameters.
       RETURN_IF_ERROR(parts_.sparse_optimizer->check(input_.progress));
       const GradientSummary summary = parts_.sparse_optimizer->summarize(false);
       if (!summary.finite) commit.non_finite = absl::StrCat("the gradient of ", summary.not_finite);
@@ -118,7 +119,7 @@ class StepRun {
       const bool counted = !input_.targets.empty();
       loss = counted ? loss * factors_ : loss / static_cast<double>(input_.examples);
       const at::Tensor total = counted ? loss.sum() : loss;
-      // A loss that no parameter has a part in has nothing to go back through.
+      // A loss that depends on no parameter has no backward pass.
       if (total.requires_grad()) scaled(total).backward();
       loss = loss.detach();
       outputs_.back().predictions = outputs_.back().predictions.detach();
@@ -130,12 +131,12 @@ class StepRun {
     return input_.loss_scale == 1 ? loss : loss * input_.loss_scale;
   }
 
-  // Joins what the micro-batches gave.
+  // Joins the results of the micro-batches.
   absl::Status collect(CommitInput& commit) {
     result_.examples = input_.examples;
     result_.learning_rate = learning_rate();
     if (outputs_.empty()) {
-      // All micro-batches are empty: this rank's data has ended, that of others has not.
+      // All micro-batches are empty: this rank's data has ended, and other ranks have more.
       result_.predictions = at::zeros_like(input_.micro_batches[0].labels);
       result_.labels = input_.micro_batches[0].labels;
       return absl::OkStatus();
@@ -167,7 +168,8 @@ class StepRun {
     return absl::OkStatus();
   }
 
-  // After the decision, which all ranks take with the same sums: so that they get the same norm.
+  // Clips gradients. Called after the decision, when all ranks have the same sums, so that they
+  // compute the same norm.
   void clip() {
     GradientClipping::Result clipped =
         parts_.clipping->clip(parts_.parameters, parts_.sparse_optimizer, gradient_scale_);
@@ -203,10 +205,10 @@ class StepRun {
   const TrainStepParts& parts_;
   const StepInput& input_;
   StepObserver& observer_;
-  at::Tensor factors_;  // float32 [tasks]: of the loss of each task, if targets are counted
+  at::Tensor factors_;  // float32 [tasks]: factor of each task's loss, if targets are counted
   std::vector<ModelOutput> outputs_;
-  std::vector<const Batch*> computed_;  // that outputs_ are of, on the CPU
-  // Of tables: examples / targets / loss_scale, and clipping by norm.
+  std::vector<const Batch*> computed_;  // inputs of outputs_, on the CPU
+  // Factor of table gradients: examples / targets / loss_scale, and clipping by norm.
   double gradient_scale_ = 1;
   double gradient_limit_ = std::numeric_limits<double>::infinity();  // of tables
   StepResult result_;

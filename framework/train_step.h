@@ -1,4 +1,4 @@
-// One optimizer update: the part of the loop that may be replaced.
+// One optimizer update: the replaceable part of the loop.
 #ifndef MILLRACE_FRAMEWORK_TRAIN_STEP_H_
 #define MILLRACE_FRAMEWORK_TRAIN_STEP_H_
 
@@ -22,7 +22,7 @@ namespace millrace {
 
 class Model;
 
-// What a step works on; all borrowed from the trainer.
+// Objects that a step uses; all borrowed from the trainer.
 struct TrainStepParts {
   Model& model;
   absl::Span<const NamedParameter> parameters;  // dense ones, of all optimizers
@@ -34,79 +34,81 @@ struct TrainStepParts {
 };
 
 struct StepInput {
-  // Of this rank; at least one, as many on all ranks. A rank whose data ended before that of others
-  // has empty ones (size 0): nothing is computed for them.
+  // Micro-batches of this rank: at least one, and equally many on all ranks. If the data of a rank
+  // ends early, its micro-batches are empty (size 0), and nothing is computed for them.
   absl::Span<const Batch> micro_batches;
-  // Examples of the whole step: all micro-batches of all ranks. The loss is divided by it, unless
-  // targets are counted.
+  // Examples of the whole step: all micro-batches of all ranks. Divisor of the loss, unless targets
+  // are counted.
   int64_t examples = 0;
   const Progress& progress;  // before this step
   uint64_t seed = 0;
   int rank = 0;
-  // Of a model that counts targets: those of each task in the whole step, by which the task's loss
-  // is divided. Else empty.
+  // Targets of each task in the whole step, the divisors of the losses of the tasks. Empty unless
+  // the model counts targets.
   absl::Span<const int64_t> targets = {};
-  // Factor of losses before their backward passes.
+  // Factor applied to losses before their backward passes.
   double loss_scale = 1;
-  // `micro_batches` with their tensors on the device of the model, as many. Empty: the model
+  // Copies of all `micro_batches` with their tensors on the device of the model. Empty if the model
   // computes on the CPU.
   absl::Span<const Batch> on_device = {};
 
-  // Returns a micro-batch as forward() gets it.
+  // Returns a micro-batch in the form for forward().
   const Batch& model_batch(int64_t micro_batch) const {
     return on_device.empty() ? micro_batches[micro_batch] : on_device[micro_batch];
   }
 };
 
-// The trainer's part in a step: it fires the hooks. An error ends the step and is returned by run.
+// The trainer's part in a step, which calls the hooks. run() returns an error of an observer.
 class StepObserver {
  public:
   virtual ~StepObserver() = default;
-  // Before the forward pass of each micro-batch, with StepInput::micro_batches.
+  // Called before the forward pass of each micro-batch, with StepInput::micro_batches. An error
+  // ends the step.
   virtual absl::Status after_data(const Batch& batch, int64_t micro_batch) = 0;
-  // Once, when gradients are complete and found finite, before anything is updated. The step goes
-  // on whatever a hook says here, since other ranks update too: the trainer keeps the error and
-  // ends the run after the step.
+  // Called once, when gradients are complete and finite, before anything is updated. An error of a
+  // hook does not stop the step, since other ranks update too: the trainer keeps the error and ends
+  // the run after the step.
   virtual void after_backward(const Gradients& gradients) = 0;
 };
 
-// Forward, backward and update over all micro-batches. What an implementation must do, and
-// what tests/conformance/train_step_conformance.h checks:
+// Forward, backward and update over all micro-batches. Called from the trainer's thread. Every
+// implementation must meet these requirements, which tests/conformance/train_step_conformance.h
+// checks:
 //  * before each micro-batch, seed the generators by (seed, step, micro-batch, rank);
 //  * run the forward pass, and no more, in AutocastScope(parts.compute, model.device().type()),
 //    with input.model_batch();
-//  * multiply losses by input.loss_scale before the backward pass and pass it in CommitInput, so
-//    that parts.commit divides gradients by it;
-//  * sum gradients over micro-batches so that N of them equal one large batch, also where each task
-//    has targets of its own (StepInput::targets);
-//  * call parts.sparse_optimizer->check() before parts.commit.run(), so that an error which a
+//  * multiply losses by input.loss_scale before the backward pass and pass the factor in
+//    CommitInput, so that parts.commit divides gradients by it;
+//  * sum gradients over micro-batches so that N micro-batches equal one large batch, also if each
+//    task has its own targets (StepInput::targets);
+//  * call parts.sparse_optimizer->check() before parts.commit.run(), so that an error that a
 //    collection kept from a forward or backward pass fails the step before anything is updated;
-//  * call parts.commit.run() once, after the last backward pass and before any update, and do what
-//    it decides: gradients are sums over ranks from then on;
+//  * call parts.commit.run() once, after the last backward pass and before any update, and follow
+//    its decision: afterwards, gradients are sums over ranks;
 //  * clip the gradients that parts.commit.run() leaves, before after_backward, if parts.clipping is
 //    given;
-//  * tell parts.commit what it enters: forward, backward, update;
+//  * report each phase to parts.commit: forward, backward, update;
 //  * refuse a step whose loss or any gradient is not finite: then no parameter, row, count or
 //    optimizer state differs from before, and the result says what was not finite;
-//  * leave gradients cleared and no tentative row behind, whatever happens;
-//  * return an error, not throw, whatever the model does.
-// Called from the trainer's thread.
+//  * always leave gradients cleared and no tentative row behind, also after an error;
+//  * return an error instead of throwing, also if the model throws.
 class TrainStep {
  public:
   virtual ~TrainStep() = default;
-  // Returns: applied or refused. Errors: those of the model, the tables, the optimizers and
-  // the observer; nothing was updated then on any rank, unless the error is an optimizer's.
+  // Runs one step. Returns a result that is applied or refused. Errors: of the model, the tables,
+  // the optimizers and the observer. After an error nothing has been updated on any rank, unless an
+  // optimizer failed.
   virtual absl::StatusOr<StepResult> run(const TrainStepParts& parts, const StepInput& input,
                                          StepObserver& observer) = 0;
-  // Returns true if run() may be called again with the same batches and another loss_scale after
-  // it refused the step, as FLOAT16 needs. The default is false.
+  // Returns true if run() may be called again with the same batches and another loss_scale after a
+  // refused step, as FLOAT16 needs. The default is false.
   virtual bool can_repeat() const { return false; }
 };
 
 // The standard step.
 std::unique_ptr<TrainStep> create_standard_train_step();
 
-// Seeds LibTorch's generator of the CPU, and that of `device`, for one micro-batch.
+// Seeds LibTorch's generators of the CPU and of `device` for one micro-batch.
 void seed_generators(uint64_t seed, int64_t step, int64_t micro_batch, int rank,
                      at::Device device = at::kCPU);
 

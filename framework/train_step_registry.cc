@@ -5,7 +5,7 @@
 namespace millrace {
 namespace {
 
-// Lists the standard step also in a program that registers no other.
+// Registers the standard step also in a program without custom steps.
 [[maybe_unused]] const PartFamily& kFamily = train_step_registry();
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Train steps from outside, by name.
+// Registry of custom train steps.
 #ifndef MILLRACE_FRAMEWORK_TRAIN_STEP_REGISTRY_H_
 #define MILLRACE_FRAMEWORK_TRAIN_STEP_REGISTRY_H_
 
@@ -12,19 +12,20 @@
 
 namespace millrace {
 
-// Makes a train step. `config` has the extension that the part reads.
+// Creates a train step. `config` contains the step's extension.
 using TrainStepFactory =
     std::function<absl::StatusOr<std::unique_ptr<TrainStep>>(const CustomConfig& config)>;
 
-// Returns the registry of train steps, which also has the name of the standard one.
+// Returns the registry of train steps, which includes the name of the standard one.
 CustomRegistry<TrainStepFactory>& train_step_registry();
 
-// Returns the train step that `config` chooses. Errors: those of PartRegistry::create.
+// Creates the train step that `config` names. Errors: as PartRegistry::create().
 absl::StatusOr<std::unique_ptr<TrainStep>> create_train_step(const TrainStepConfig& config);
 
 }  // namespace millrace
 
-// At namespace scope in a .cc whose cc_library says `alwayslink = True`:
+// Registers a train step. Used at namespace scope in a .cc whose cc_library sets
+// `alwayslink = True`:
 //   MILLRACE_REGISTER_TRAIN_STEP(sam, "sharpness-aware minimization", &SamStep::create);
 #define MILLRACE_REGISTER_TRAIN_STEP(name, description, factory) \
   MILLRACE_REGISTER_PART(train_step, name, #name, description, factory)

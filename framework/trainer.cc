@@ -114,7 +114,7 @@ Trainer::Trainer(TrainerOptions options, TrainerParts parts, std::unique_ptr<Pha
 
 Trainer::~Trainer() { leave_job(); }
 
-// Collectives that are under way work on buffers of the other parts, so these go later.
+// Collectives under way use buffers of the other parts, so the collectives are destroyed first.
 void Trainer::leave_job() { parts_.collectives.reset(); }
 
 MovingAverage* Trainer::evaluated_average() const {
@@ -183,7 +183,7 @@ absl::Status Trainer::run(Phase phase, const Body& body) {
   return outcome;
 }
 
-// Of all ranks if the run went well on all, else of this one.
+// Counts the rows of all ranks if the run succeeded on all ranks, else the rows of this rank.
 std::map<std::string, int64_t> Trainer::count_rows(bool all_ranks) {
   std::map<std::string, int64_t> rows = model_parts_.table_rows();
   if (!tables_.active() || !all_ranks) return rows;
@@ -244,8 +244,8 @@ absl::Status Trainer::train_epochs() {
   return finish();
 }
 
-// Ranks that begin with different parameters would train different models: the first exchange finds
-// them.
+// Ranks that begin with different parameters would train different models. The first exchange
+// detects them.
 absl::Status Trainer::check_parameters() {
   if (context_.world_size() == 1) return absl::OkStatus();
   agreement_.served(model_parts_.describe_parameters());
@@ -262,7 +262,7 @@ absl::Status Trainer::train_epoch() {
   if (windowed()) {
     ASSIGN_OR_RETURN(end, train_windows());
   } else {
-    // A resumed epoch counts the steps made before.
+    // A resumed epoch also counts the steps made before.
     const int64_t cap = options_.max_steps_per_epoch;
     ASSIGN_OR_RETURN(end, train_pass({"epoch", position_.progress.epoch},
                                      cap > 0 ? position_.epoch_first_step + cap : 0,
@@ -276,7 +276,8 @@ absl::Status Trainer::open_epoch() {
   if (!position_.cursor.has_value())
     return parts_.train_data->start_epoch(position_.progress.epoch);
   if (!position_.former_ranks.empty()) return parts_.train_data->seek(position_.former_ranks);
-  // Each rank continues where it was; a dataset gets the cursors of all, as after a resume.
+  // Each rank continues at its own cursor, but seek() needs the cursors of all ranks, as after a
+  // resume.
   RETURN_IF_ERROR(agreement_.meet({"open epoch", position_.progress.epoch}));
   ASSIGN_OR_RETURN(const std::vector<Cursor> cursors,
                    gather_cursors(*position_.cursor, *parts_.collectives));
@@ -325,7 +326,7 @@ absl::StatusOr<Trainer::PassEnd> Trainer::train_windows() {
   }
 }
 
-// Returns: ready or ended; none if a stop or a limit came first.
+// Returns a window that is ready or the end of the stream; none if a stop or a limit came first.
 absl::StatusOr<std::optional<WindowState>> Trainer::wait_for_window(WindowedDataset& windows) {
   while (true) {
     const PhaseScope waiting(*parts_.collectives, position_, RankPhase::kWindowWait);
@@ -333,7 +334,7 @@ absl::StatusOr<std::optional<WindowState>> Trainer::wait_for_window(WindowedData
     update_elapsed();
     RETURN_IF_ERROR(checkpoints_.poll(agreement_.result()));
     ASSIGN_OR_RETURN(const bool agreed, server_.serve_agreed());
-    // What comes due by time while there is no window is due after the next step.
+    // A cadence in time that triggers during the wait is served after the next step.
     ASSIGN_OR_RETURN(const bool common, server_.serve_common(/*marks=*/false));
     if (server_.training_is_over()) return std::nullopt;
     if (agreed || common) continue;
@@ -343,7 +344,8 @@ absl::StatusOr<std::optional<WindowState>> Trainer::wait_for_window(WindowedData
   }
 }
 
-// Before it is trained on, so that the metrics are those of data that the model has not seen.
+// Called before training on the window, so that the metrics measure data that the model has not
+// seen.
 absl::Status Trainer::evaluate_window() {
   if (!options_.progressive_evaluation) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> data, windows()->open_window_again());
@@ -353,7 +355,7 @@ absl::Status Trainer::evaluate_window() {
   return result.has_value() ? server_.report_evaluation(*result) : absl::OkStatus();
 }
 
-// Evaluates a window of each paired set. Where one has ended, training ends with this window.
+// Evaluates a window of each paired set. If a set has ended, training ends with this window.
 absl::Status Trainer::evaluate_paired(const Window& window) {
   for (const std::unique_ptr<PairedEvaluation>& set : evaluations_.paired()) {
     if (set->was_evaluated(window.index)) continue;
@@ -388,12 +390,12 @@ absl::Status Trainer::complete_window(const Window& window, bool out_of_data) {
   });
 }
 
-// Trains on the epoch or window that the dataset has open, up to `max_steps` steps since the very
-// first run (0: no such limit).
+// Trains on the epoch or window that the dataset has open. `max_steps` limits the value of
+// steps_done(), which counts from the very first run (0: no limit).
 absl::StatusOr<Trainer::PassEnd> Trainer::train_pass(Place place, int64_t max_steps,
                                                      bool may_be_empty) {
   ASSIGN_OR_RETURN(std::unique_ptr<StepData> next, step_data_.next_step());
-  // The first exchange of a pass is synchronous: there is nothing to hide it behind.
+  // The first exchange of a pass is synchronous, because no computation can hide it.
   RETURN_IF_ERROR(agreement_.meet(place, share(next.get())));
   ExchangeResult agreed = agreement_.result();
   RETURN_IF_ERROR(server_.serve_agreed().status());
@@ -420,7 +422,7 @@ absl::StatusOr<Trainer::PassEnd> Trainer::train_pass(Place place, int64_t max_st
   return stop_.stopped ? PassEnd::kInterrupted : PassEnd::kOutOfData;
 }
 
-// An epoch without a step would be repeated for ever.
+// Refuses an epoch without a step, which would repeat for ever.
 absl::Status Trainer::check_data(const ExchangeResult& agreed, Place place) const {
   if (agreed.ranks_with_data == 0) {
     return absl::InvalidArgumentError(
@@ -440,8 +442,9 @@ bool Trainer::goes_on(const ExchangeResult& agreed) const {
                               : agreed.ranks_with_data > 0;
 }
 
-// Counts what ranks have left when the first of them has none, over all ranks, until a rank wants
-// to stop or time is up. They meet every poll interval, since one may have much to count.
+// Counts the remaining examples of all ranks after the first rank has run out of data, until a rank
+// asks to stop or time is up. The ranks meet every poll interval, since one rank may have much to
+// count.
 absl::Status Trainer::drop_rest(std::unique_ptr<StepData> next) {
   RankShare share = this->share(next.get());
   share.has_data = next != nullptr;
@@ -467,18 +470,18 @@ absl::Status Trainer::drop_rest(std::unique_ptr<StepData> next) {
   return absl::OkStatus();
 }
 
-// Returns: what the ranks said of the next step.
+// Returns what the ranks agreed on for the next step.
 absl::StatusOr<ExchangeResult> Trainer::run_step(const StepData& data,
                                                  const ExchangeResult& of_step,
                                                  const StepData* next) {
   RETURN_IF_ERROR(checkpoints_.open());
-  // All ranks are at this step, and have the same tables.
+  // Here all ranks are at this step and have the same tables.
   for (const EmbeddingCollection* collection : collections()) {
     RETURN_IF_ERROR(collection->check_step(position_.progress.step + 1));
   }
   agreement_.start({kStepPlace, position_.steps_done() + 1}, share(next));
-  // What failed since the last exchange is heard before an exchange of tables. The step waits for
-  // the rows of all ranks in any case.
+  // Failures since the last exchange must be reported before an exchange of tables. The step waits
+  // for the rows of all ranks in any case.
   if (tables_.active()) {
     RETURN_IF_ERROR(agreement_.verify());
     tables_.set_rows(agreement_.result().rows);
@@ -495,10 +498,10 @@ absl::StatusOr<ExchangeResult> Trainer::run_step(const StepData& data,
     for (const Batch& batch : data.micro_batches) {
       recorder_.summary().bad_examples += batch.bad_examples;
     }
-    // Before anything is served: a checkpoint holds the position after this step.
+    // Precedes serving, because a checkpoint holds the position after this step.
     position_.after_step(data.micro_batches.back().cursor, !goes_on(agreed));
     RETURN_IF_ERROR(steps_.after_backward_status());
-    // Still part of the update, also for ranks that have to name this one.
+    // Part of the update phase, also in messages of other ranks about this rank.
     if (result.applied) {
       RETURN_IF_ERROR(tables_.enforce_limits({"eviction", position_.steps_done()}));
     }
@@ -528,7 +531,8 @@ void Trainer::advance(const StepResult& result) {
   recorder_.refused_step(result.refused);
 }
 
-// The same on all ranks: rank 0's, as of the last exchange. One rank needs no exchange for it.
+// Uses rank 0's time from the last exchange, so that all ranks agree. A single rank needs no
+// exchange.
 void Trainer::update_elapsed() {
   const absl::Duration elapsed = context_.world_size() == 1 ? training_.total()
                                                             : std::max(position_.progress.elapsed,
@@ -537,7 +541,7 @@ void Trainer::update_elapsed() {
 }
 
 RankShare Trainer::share(const StepData* next) const {
-  // An interrupted rank has more data, but does not know it.
+  // An interrupted rank may have more data without knowing it.
   RankShare share;
   share.has_data = next != nullptr || feed_.interrupted();
   if (next != nullptr) {
@@ -571,7 +575,7 @@ absl::Status Trainer::finish() {
   update_elapsed();
   RETURN_IF_ERROR(server_.serve_agreed(/*ending=*/true).status());
   return consistency_.suspend([&]() -> absl::Status {
-    // A report that a resumed run continues is whole when it is due.
+    // If a resumed run will continue the report, that run writes the complete report.
     const bool continues = stop_.by_rank && parts_.saver != nullptr && options_.save_at_end;
     if (options_.report.at_end && reporter_.steps() > 0 && !continues) RETURN_IF_ERROR(report());
     RETURN_IF_ERROR(server_.serve_common().status());

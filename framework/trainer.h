@@ -1,4 +1,4 @@
-// The trainer: owns the parts and runs the loop.
+// The trainer, which owns the parts and runs the loop.
 #ifndef MILLRACE_FRAMEWORK_TRAINER_H_
 #define MILLRACE_FRAMEWORK_TRAINER_H_
 
@@ -45,142 +45,149 @@ namespace millrace {
 class EmbeddingCollection;
 class PhaseTimer;
 
-// Trains and evaluates. Used by one thread, which also calls every hook. It starts one of its own,
-// which cancels a dataset that gives no batch for data_timeout.
+// Trains and evaluates a model. Used by one thread, which also calls every hook. The trainer starts
+// one more thread, which cancels a dataset that gives no batch for data_timeout.
 //
 //   ASSIGN_OR_RETURN(auto trainer, Trainer::create(options, std::move(parts)));
 //   RETURN_IF_ERROR(trainer->add_hook(std::make_unique<MyHook>()));
 //   ASSIGN_OR_RETURN(Summary summary, trainer->train());
 //
-// Over several ranks each has a Trainer of its own, made from the same options and hooks (those
-// with metrics alike, whether they write or not), and its share of the data; all of them start,
-// step, evaluate and end together. docs/distributed.md says what each rank hears of the others.
+// Each rank of a job has its own Trainer, made from the same options and hooks, and its share of
+// the data. A hook with metrics is on every rank, whether it writes there or not. All ranks start,
+// step, evaluate and end together. docs/distributed.md describes the exchanges of the ranks.
 //
-// One step: all micro-batches of step k are in hand, and those of step k + 1 are fetched (or it is
-// known that there are none); the step exchange begins; before_step; the train step with after_data
-// and, in its commit exchange, the step exchange is waited for, gradients are summed and the ranks
-// decide; after_backward, update; Progress advances; after_step; reports; common requests are
-// served; then what single ranks asked for in the exchange. With one rank both exchanges say what
-// this rank said, at the same places.
+// Each step has these parts:
+//  * the micro-batches of step k have been read; the trainer reads the batches of step k + 1, if
+//    any;
+//  * the step exchange begins; before_step;
+//  * the train step with after_data; its commit exchange waits for the step exchange, sums
+//    gradients and makes the decision of the ranks; after_backward; the update;
+//  * Progress advances; after_step; reports;
+//  * common requests are served, then the requests of single ranks from the step exchange.
+//
+// With one rank, both exchanges return this rank's own values, at the same places.
 class Trainer {
  public:
-  // Errors: InvalidArgument for missing parts, numbers out of range, two evaluation sets of one
-  // name, tables with more than one rank; NotFound for an unknown metric.
+  // Creates a trainer. Errors: InvalidArgument for missing parts, numbers out of range, two
+  // evaluation sets or two tables of one name, FLOAT16 with a train step that cannot repeat, or
+  // more ranks than a table has parts; NotFound for an unknown metric.
   static absl::StatusOr<std::unique_ptr<Trainer>> create(TrainerOptions options,
                                                          TrainerParts parts);
   ~Trainer();
 
-  // Hooks are called in the order they were added. Not during a run.
+  // Adds a hook. Hooks are called in the order of their addition. Not during a run.
   absl::Status add_hook(std::unique_ptr<Hook> hook, OnError on_error = OnError::kFail) {
     return hooks_.add(std::move(hook), on_error);
   }
-  // Adds several, all with the same OnError. Errors: of the first that cannot be added; those
-  // before it stay.
+  // Adds several hooks with the same OnError. Errors: the error of the first hook that cannot be
+  // added; hooks before it stay.
   absl::Status add_hooks(std::vector<std::unique_ptr<Hook>> hooks,
                          OnError on_error = OnError::kFail);
   std::vector<std::string> hook_names() const { return hooks_.names(); }
 
-  // Trains until the data or a limit ends it or a hook stops it. Called again, it goes on where
-  // it stood. Errors: the first of a hook, the data, the model or an optimizer, after every hook
-  // got `end`; summary() then tells how far it came.
+  // Trains until the data or a limit ends training or a hook stops it. A further call continues
+  // from the current position. Errors: the first error of a hook, the data, the model or an
+  // optimizer, returned after every hook got `end`. summary() then describes the progress of the
+  // failed run.
   absl::StatusOr<Summary> train() { return train("train", /*evaluate_at_end=*/false); }
 
-  // The same, and evaluates every set at the end unless the run was stopped from outside.
+  // Trains as train() does, then evaluates every set at the end unless one rank stopped the run.
   absl::StatusOr<Summary> train_and_evaluate() {
     return train("train_and_evaluate", /*evaluate_at_end=*/true);
   }
 
-  // Evaluates one of the evaluation sets. Errors: NotFound naming the nearest; those of
-  // run_evaluation.
+  // Evaluates one of the evaluation sets. Errors: NotFound naming the nearest set; otherwise as
+  // run_evaluation().
   absl::StatusOr<EvaluationResult> evaluate(absl::string_view set_name);
-  // Evaluates any data. options.tasks and options.metrics default to the trainer's if empty;
-  // options.compute is the trainer's.
+  // Evaluates any data. Empty options.tasks and options.metrics default to the trainer's;
+  // options.compute is always the trainer's.
   absl::StatusOr<EvaluationResult> evaluate(Dataset& data, EvaluationOptions options);
 
-  // Registers something of the job's own that goes with checkpoints; borrowed. Not during a run.
-  // Errors: AlreadyExists for a name that is taken, InvalidArgument for an empty one.
+  // Registers an object of the job whose state checkpoints include. Borrowed. Not during a run.
+  // Errors: AlreadyExists for a name that is taken, InvalidArgument for an empty name.
   absl::Status add_state(absl::string_view name, Checkpointable& object, StatePlacement placement) {
     if (running_) return absl::FailedPreconditionError("add_state() during a run");
     return state_.add_object(name, object, placement);
   }
 
-  // Returns everything the next step depends on, between two runs. Reads the tensors of steps that
-  // are not reported yet; changes nothing. Errors: FailedPrecondition during a run; those of hooks
-  // and registered objects, with their names.
+  // Returns everything on which the next step depends, between two runs. Reads the tensors of steps
+  // that are not reported yet; changes nothing. Errors: FailedPrecondition during a run; errors of
+  // hooks and registered objects, with their names.
   absl::StatusOr<TrainState> capture() {
     if (running_) return absl::FailedPreconditionError("capture() during a run");
     return state_.capture(nullptr);
   }
-  // Makes this trainer one that stands where the state was captured: train() goes on from there as
-  // if nothing had been. Between runs, and before data is read. `notes` gets a line for each hook
-  // or registered object that is new or gone, other data, and for a report that begins anew.
-  // Errors: InvalidArgument listing all names, types and shapes of tensors and tables that differ,
-  // or, where an epoch is open, the files of the training data that do (between epochs a note);
-  // DataLoss for damaged parts; those of hooks and registered objects, with their names. Nothing
-  // has changed then.
+  // Restores a captured state, so that train() continues as if never interrupted. Called between
+  // runs, before data is read. `notes` gets a line for each hook or registered object that is new
+  // or missing, for different data, and for a report that restarts. Errors: InvalidArgument listing
+  // all names, types and shapes of tensors and tables that differ or, if an epoch is open, the
+  // training files that differ (between epochs only a note); DataLoss for damaged parts; errors of
+  // hooks and registered objects, with their names. After an error, nothing has changed.
   absl::Status restore(LoadedState loaded, std::vector<std::string>* notes) {
     if (running_) return absl::FailedPreconditionError("restore() during a run");
     return state_.restore(std::move(loaded), notes);
   }
 
-  // Goes on from the newest checkpoint of the saver; none: there is none. On all ranks, between
-  // runs. `notes`: as of restore, of damaged checkpoints that were passed over, and of what was not
-  // saved and begins anew.
-  // Errors: FailedPrecondition without a saver; those of StateSaver and restore.
+  // Resumes from the newest checkpoint of the saver. Returns none if no checkpoint exists. Called
+  // on all ranks, between runs. `notes` gets the lines of restore(), and lines about damaged
+  // checkpoints that were skipped and about state that was not saved and restarts. Errors:
+  // FailedPrecondition without a saver; otherwise as StateSaver and restore().
   absl::StatusOr<std::optional<CheckpointInfo>> resume(std::vector<std::string>* notes) {
     if (running_) return absl::FailedPreconditionError("resume() during a run");
     return checkpoints_.resume(notes);
   }
-  // The same from one at `path`. Errors: NotFound too.
+  // Resumes from the checkpoint at `path`. Errors: as resume(), and NotFound.
   absl::StatusOr<CheckpointInfo> resume_from(const std::string& path,
                                              std::vector<std::string>* notes) {
     if (running_) return absl::FailedPreconditionError("resume_from() during a run");
     return checkpoints_.resume_from(path, notes);
   }
-  // Begins with what the model bank gives, where nothing is resumed; without one, as the model is.
-  // On all ranks, between runs. `notes`: as of restore. Errors: those of StateLoader and restore.
+  // Initializes the model from the model bank, if no checkpoint is resumed; without a bank, the
+  // model stays as created. Called on all ranks, between runs. `notes`: see restore(). Errors: as
+  // StateLoader and restore().
   absl::Status load_model_bank(std::vector<std::string>* notes) {
     if (running_) return absl::FailedPreconditionError("load_model_bank() during a run");
     return checkpoints_.load_model_bank(notes);
   }
-  // Loads dense tensors and tables that a checkpoint was saved without from the model bank, as
-  // resume() does where there is something left to do. `began_with`: files that training began
-  // with, as the checkpoint says; others are refused. Returns: those that no source gives, which
-  // stay as they are. Errors: those of StateLoader::fill.
+  // Loads, from the model bank, dense tensors and tables that a checkpoint omits, as resume() does
+  // if necessary. `began_with`: the files with which training began, according to the checkpoint;
+  // other files are refused. Returns the names that no source provides; their tensors and tables
+  // stay unchanged. Errors: as StateLoader::fill().
   using ReferredFiles = TrainerState::ReferredFiles;
   absl::StatusOr<std::vector<std::string>> load_left_out(const std::vector<std::string>& names,
                                                          const ReferredFiles& began_with) {
     return checkpoints_.load_left_out(names, began_with);
   }
-  // Saves a checkpoint between runs, durable when this returns. Hooks are not notified. On all
-  // ranks. Errors: FailedPrecondition without a saver, during a run, or after a run
-  // that failed amid a step; those of capture() and StateSaver.
+  // Saves a checkpoint between runs, durable on return. Hooks are not notified. Called on all
+  // ranks. Errors: FailedPrecondition without a saver, during a run, or after a run that failed
+  // within a step; otherwise as capture() and StateSaver.
   absl::StatusOr<CheckpointInfo> save_checkpoint() {
     if (running_) return absl::FailedPreconditionError("save_checkpoint() during a run");
     return checkpoints_.save_between_runs();
   }
-  // Whether training has come to its end, by its data, a limit or a decision of all ranks, and was
-  // saved then: train() would have nothing to do. Why: "stopped: ...", "completed".
+  // Returns the reason if training is finished: "stopped: ..." or "completed". The data, a limit or
+  // a decision of all ranks has then ended training, and the state was saved, so train() would have
+  // nothing to do. None: training is not finished.
   std::optional<std::string> finished() const { return checkpoints_.finished(); }
 
   const Progress& progress() const { return position_.progress; }
-  // Returns the best score so far, over resumes; none: no score is kept, or no step has had one.
+  // Returns the best score so far, over resumes. None: no score is kept, or no step has a score.
   std::optional<BestSummary> best() const;
   const Summary& summary() const { return recorder_.summary(); }  // of the last run
-  // Returns true once a source of data was given up: its threads may hang, and so would whoever
-  // destroys the trainer. After a stop that came while data was waited for, no further run reads.
+  // Returns true if a data source was given up: its threads may hang, and destroying the trainer
+  // may hang with them. After a stop during a wait for data, no further run reads.
   bool data_hangs() const { return feed_.gave_up(); }
-  // Leaves the job, as destroying the trainer does: ranks that still wait for this one get an
-  // error. For a process that ends without destroying the trainer, because its data hangs. Takes
-  // some seconds at most. Only the destructor may follow.
+  // Leaves the job, as the destructor does: ranks that still wait for this rank get an error. Meant
+  // for a process that ends without destroying the trainer because its data hangs. Takes at most
+  // some seconds. Only the destructor may follow.
   void leave_job();
   Model& model() { return *parts_.model; }
   const std::vector<EmbeddingCollection*>& collections() const { return model_parts_.collections; }
-  // Every dense parameter, by name.
+  // Returns every dense parameter, by name.
   const std::vector<NamedParameter>& parameters() const { return model_parts_.parameters; }
 
  private:
-  // How a pass over an epoch or a window ended.
+  // Reason why a pass over an epoch or a window ended.
   enum class PassEnd { kOutOfData, kCap, kInterrupted };
 
   Trainer(TrainerOptions options, TrainerParts parts, std::unique_ptr<PhaseTimer> timer,
@@ -193,7 +200,7 @@ class Trainer {
 
   std::map<std::string, int64_t> count_rows(bool all_ranks);
 
-  // A run: start, `body`, end. Returns: the outcome.
+  // Executes a run: start, `body`, end. Returns the outcome.
   template <typename Body>
   absl::Status run(Phase phase, const Body& body);
 

@@ -1,4 +1,4 @@
-// The trainer with a moving average of the parameters.
+// Tests of the trainer with a moving average of the parameters.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/types.h>
@@ -26,7 +26,7 @@ constexpr double kDecay = 0.5;
 
 class TrainerAverageTest : public testing::Test {
  protected:
-  // Ten steps, and an average whose decay is constant.
+  // Ten steps, and an average with constant decay.
   TinyTrainerOptions options(bool evaluate = true) {
     TinyTrainerOptions options;
     options.train.batches = 10;
@@ -52,7 +52,7 @@ class TrainerAverageTest : public testing::Test {
         })));
   }
 
-  // All parameters, one after the other.
+  // Returns all parameters, concatenated.
   at::Tensor parameters() const {
     std::vector<at::Tensor> flat;
     for (const NamedParameter& parameter : trainer_->parameters()) {
@@ -60,7 +60,7 @@ class TrainerAverageTest : public testing::Test {
     }
     return at::cat(flat);
   }
-  // The averages as checkpoints have them.
+  // Returns the averages in checkpoints.
   at::Tensor saved_average() const {
     std::vector<at::Tensor> flat;
     const absl::StatusOr<TrainState> state = trainer_->capture();
@@ -76,13 +76,13 @@ class TrainerAverageTest : public testing::Test {
   std::vector<std::string> events_;
   RecordingHook::OnEvent on_event_;
   std::function<absl::Status()> in_evaluation_;
-  at::Tensor average_;                 // by the formula, as training goes
+  at::Tensor average_;                 // computed by the formula during training
   std::vector<at::Tensor> evaluated_;  // parameters in each forward pass of an evaluation
 };
 
 TEST_F(TrainerAverageTest, EvaluationsTakeTheAverage) {
   make(options());
-  // Before the first step the average is what there is.
+  // Before the first step the average equals the parameters.
   std::vector<at::Tensor> due;
   on_event_ = [&](HookContext& context, absl::string_view event) {
     if (event == "after_evaluate") due.push_back(average_.clone());

@@ -1,5 +1,5 @@
-// What a trainer does with a model bank. What the sources of one give is shown in
-// tests/resume/model_bank_test.
+// Tests of the trainer with a model bank. tests/resume/model_bank_test covers the sources of a
+// bank.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -27,12 +27,12 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
 
-// Gives `content`; adds `amount` to all dense tensors whenever it is asked again.
+// A source that provides `content`, and adds `amount` to all dense tensors at each reload().
 class FakeBank : public StateLoader {
  public:
   struct Behavior {
     bool dynamic = true;
-    const MemoryCheckpoint* content = nullptr;  // null: as the trainer is
+    const MemoryCheckpoint* content = nullptr;  // null: the trainer's current state
     float amount = 1;                           // 0: nothing has changed
     absl::Status status;
     std::string lacks = {};
@@ -54,7 +54,7 @@ class FakeBank : public StateLoader {
     ++loads_;
     return behavior_.amount != 0;
   }
-  // Has something of all names but `behavior_.lacks`.
+  // Provides all names except `behavior_.lacks`.
   absl::StatusOr<std::vector<std::string>> fill(const TrainState& target,
                                                 const std::vector<std::string>& names,
                                                 Collectives&) override {
@@ -119,7 +119,7 @@ class TrainerBankTest : public testing::Test {
   std::vector<std::unique_ptr<MemoryCheckpoint>> saved_;
 };
 
-// Asks for `what` after one step.
+// Returns a callback that makes a request after one step.
 template <typename What>
 RecordingHook::OnEvent after_step(int64_t step, What what) {
   return [step, what](HookContext& context, absl::string_view event) {
@@ -176,7 +176,7 @@ TEST_F(TrainerBankTest, AfterTheCheckpointOfTheSamePoint) {
   ASSERT_OK(trainer->train());
   const std::string end = text_of(*trainer);
   EXPECT_THAT(log_, ElementsAre("save with 0 metrics", "reload at 2"));
-  // The checkpoint knows that it was to be reloaded.
+  // The checkpoint includes the pending reload.
   log_.clear();
   std::unique_ptr<Trainer> resumed = make();
   ASSERT_OK_AND_ASSIGN(const TrainState target, resumed->capture());

@@ -21,7 +21,7 @@
 namespace millrace {
 namespace {
 
-// Returns the numbers of `options` that check_limits() checks. An infinite limit is none.
+// Returns the numbers of `options` that check_limits() checks. An infinite limit is omitted.
 TrainConfig numbers_of(const TrainerOptions& options) {
   TrainConfig numbers;
   numbers.set_max_steps(options.max_steps);

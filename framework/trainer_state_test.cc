@@ -1,5 +1,5 @@
-// What of a trainer goes into checkpoints, and what restore refuses. That a resume is exact is
-// shown in tests/resume.
+// Tests of the trainer's state in checkpoints, and of the errors of restore(). tests/resume shows
+// that a resume is exact.
 #include <torch/nn/module.h>
 
 #include "absl/strings/str_cat.h"
@@ -49,7 +49,7 @@ std::unique_ptr<Trainer> trained(const TinyTrainerOptions& options) {
   return trainer;
 }
 
-// A hook with a number for a state; refuses numbers of more than one digit.
+// A hook whose state is a number. Refuses numbers of more than one digit.
 class NumberHook : public Hook {
  public:
   NumberHook(std::string name, std::string number) : name_(std::move(name)), number_(number) {}
@@ -118,7 +118,7 @@ TEST(TrainerStateTest, AllDifferencesAreListedAndNothingChanges) {
   EXPECT_THAT(notes, IsEmpty());
 }
 
-// A hook that fails, and one that was loaded before it.
+// One hook fails after another hook has loaded its state.
 TEST(TrainerStateTest, AnErrorOfAHookNamesItAndUndoesAll) {
   std::unique_ptr<Trainer> from = trained(adam_with_table());
   ASSERT_OK(from->add_hook(std::make_unique<NumberHook>("first", "1")));
@@ -160,7 +160,7 @@ TEST(TrainerStateTest, AReportOfOtherMetricsBeginsAnew) {
   EXPECT_THAT(notes, ElementsAre(HasSubstr("the report begins anew")));
   ASSERT_OK_AND_ASSIGN(const TrainState state, trainer->capture());
   EXPECT_EQ(state.rank.report().steps(), 0);
-  // Tables count over all resumes; the report has what they counted since.
+  // Tables count over all resumes; the report holds the counts since its beginning.
   ASSERT_EQ(state.rank.report().table_size(), 1);
   const auto& before = state.rank.report().table(0);
   EXPECT_GT(before.occurrences(), 0);
@@ -200,7 +200,8 @@ TEST(TrainerStateTest, DamageIsNamedAndChangesNothing) {
   });
 }
 
-// Rows note the last step that saw them in 32 bits: the largest is the last one of a job.
+// Rows record the step of their last use in 32 bits: the largest such step is the last one of a
+// job.
 TEST(TrainerStateTest, AStepThatRowsCannotNoteEndsTheRunBeforeAnythingChanges) {
   constexpr int64_t kLast = 4294967295;
   TinyTrainerOptions options = adam_with_table();
@@ -220,7 +221,7 @@ TEST(TrainerStateTest, AStepThatRowsCannotNoteEndsTheRunBeforeAnythingChanges) {
   EXPECT_EQ(end.rank.table(0).applied_steps(), 4) << "one step, and nothing of the next";
   EXPECT_EQ(end.rank.table(0).last_step(), kLast);
 
-  // Nor is such a state loaded.
+  // Such a state cannot be loaded either.
   const std::string before = captured(*trainer).to_string();
   state = loaded(checkpoint, *trainer);
   state.ranks[0].mutable_table(0)->set_last_step(kLast + 1);
@@ -230,7 +231,7 @@ TEST(TrainerStateTest, AStepThatRowsCannotNoteEndsTheRunBeforeAnythingChanges) {
   EXPECT_EQ(captured(*trainer).to_string(), before);
 }
 
-// Fake data that says which files it is.
+// Fake data with the name of a file.
 class NamedData : public FakeDataset {
  public:
   NamedData(FakeDatasetOptions options, std::string file)
@@ -371,7 +372,7 @@ TEST(TrainerStateTest, ObjectsHaveNamesOfTheirOwn) {
   EXPECT_THAT(trainer->add_state("", object, StatePlacement::kOnce), StatusIs(kInvalid));
 }
 
-// A dataset that says where it was sent.
+// A dataset that records the cursors of seek().
 class SoughtDataset : public Dataset {
  public:
   explicit SoughtDataset(std::vector<Cursor>* sought) : sought_(sought) {}
@@ -387,7 +388,8 @@ class SoughtDataset : public Dataset {
   std::vector<Cursor>* sought_;
 };
 
-// Two ranks wrote, one reads: it gets both positions, also when nothing was read in between.
+// Two ranks wrote the state, and one rank reads it: the rank gets both positions, even if no data
+// was read between restore and save.
 TEST(TrainerStateTest, AnotherNumberOfRanksGetsAllPositions) {
   TinyTrainerOptions options;
   options.optimizer = "adam";

@@ -30,7 +30,7 @@ using ::testing::Not;
 
 class TrainerTest : public testing::Test {
  protected:
-  // A trainer with one recording hook.
+  // Returns a trainer with one recording hook.
   std::unique_ptr<Trainer> trainer(TinyTrainerOptions options,
                                    RecordingHook::OnEvent on_event = nullptr) {
     std::unique_ptr<Trainer> trainer = tiny_trainer(options);
@@ -366,12 +366,12 @@ TEST_F(TrainerTest, DamagedDataEndsTheRun) {
   options.train.fail_at = 1;
   auto trainer = this->trainer(options);
   EXPECT_THAT(trainer->train(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("damaged")));
-  // The data of the next step is fetched before a step begins.
+  // The data of the next step is read before a step begins.
   EXPECT_THAT(events_, ElementsAre("start", "before_epoch", "end"));
 }
 
-// A hook that fails at each event in turn: the run ends with its error, named, and `end` follows
-// unless `start` itself failed.
+// A hook fails at each event in turn: the run ends with the named error, and `end` follows unless
+// `start` itself failed.
 TEST_F(TrainerTest, FailingHookAtEachEvent) {
   const Events all = join({{"start", "before_epoch"},
                            kStep,
@@ -445,7 +445,7 @@ TEST_F(TrainerTest, EvaluationLeavesEverythingAsItWas) {
   const Progress progress = trainer->progress();
   at::Generator generator = at::detail::getDefaultCPUGenerator();
   const at::Tensor state = generator.get_state();
-  // Ids that training has not seen are among them.
+  // The data includes ids that training has not used.
   FakeDataset data({.batches = 3, .sparse = 2, .ids = 1000000});
   ASSERT_OK(trainer->evaluate(data, {}));
   EXPECT_EQ(fingerprint(trainer->model()), before);
@@ -488,7 +488,7 @@ TEST_F(TrainerTest, MicroBatchesEqualOneLargeBatch) {
 }
 
 TEST_F(TrainerTest, TargetsDivideTheLoss) {
-  // Targets of half the examples double the gradients: under SGD the same as twice the rate.
+  // Targets of half the examples double the gradients, which under SGD equals doubling the rate.
   const auto run = [](bool targets, double learning_rate) {
     TinyTrainerOptions options;
     options.train = {.batches = 1, .sparse = 1};

@@ -1,4 +1,4 @@
-// The trainer where data comes in windows.
+// Tests of the trainer on data in windows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::Key;
 
-// A stream of these windows, and the events of training on it.
+// A stream of these windows, and the events of training on the stream.
 class TrainerWindowsTest : public testing::Test {
  protected:
   std::unique_ptr<Trainer> windowed(std::vector<FakeWindow> windows, TrainerOptions options = {},

@@ -1,4 +1,4 @@
-// What hooks have in common that do something at a cadence of training.
+// Base of hooks that act at a cadence of training.
 #ifndef MILLRACE_HOOKS_CADENCE_HOOK_H_
 #define MILLRACE_HOOKS_CADENCE_HOOK_H_
 
@@ -6,8 +6,8 @@
 
 namespace millrace {
 
-// Calls when_due in start and after steps, windows and epochs of training, whenever the cadence is
-// due there.
+// Calls when_due in start and after steps, windows and epochs of training, each time the cadence is
+// due.
 class CadenceHook : public Hook {
  public:
   explicit CadenceHook(Cadence cadence) : cadence_(cadence) {}
@@ -18,9 +18,9 @@ class CadenceHook : public Hook {
 
  protected:
   // Called in start and after each step, window and epoch of training. Default: calls when_due if
-  // the cadence is due. For hooks with several cadences.
+  // the cadence triggers. Overridden by hooks with several cadences.
   virtual void look(HookContext& context);
-  // Called when the cadence is due. Default: does nothing.
+  // Called when the cadence triggers. Default: does nothing.
   virtual void when_due(HookContext& context) {}
 
  private:

@@ -1,4 +1,4 @@
-// Asks for dynamic sources of the model bank to be loaded again.
+// Requests reloads of dynamic sources of the model bank.
 #ifndef MILLRACE_HOOKS_CHECKPOINT_LOAD_HOOK_H_
 #define MILLRACE_HOOKS_CHECKPOINT_LOAD_HOOK_H_
 
@@ -6,8 +6,8 @@
 
 namespace millrace {
 
-// Whenever its cadence is due in training. Sources that have not changed cost a look, so asking too
-// often does no harm.
+// Requests a reload each time the cadence triggers in training. A source without changes costs only
+// a check, so frequent requests are harmless.
 class CheckpointLoadHook : public CadenceHook {
  public:
   static constexpr Cadence kDefaultCadence = {.every_epochs = 1, .every_windows = 1};

@@ -11,7 +11,7 @@
 namespace millrace {
 namespace {
 
-// Whether a reload was asked for since the last call; serves what was asked.
+// Returns true if a reload was requested since the last call; serves the requests.
 bool asked(FakeHookContext& context) {
   const bool reload = context.asked.take_common().has(Request::kReload);
   context.served = context.at;

@@ -1,4 +1,4 @@
-// Asks for checkpoints at a cadence.
+// Requests checkpoints at a cadence.
 #ifndef MILLRACE_HOOKS_CHECKPOINT_SAVE_HOOK_H_
 #define MILLRACE_HOOKS_CHECKPOINT_SAVE_HOOK_H_
 
@@ -6,9 +6,9 @@
 
 namespace millrace {
 
-// After steps, windows and epochs. What falls on one point is saved once. The checkpoint at the end
-// of a run is the trainer's own (TrainerOptions::save_at_end), so the cadence's at_end asks for
-// nothing here.
+// Requests checkpoints after steps, windows and epochs. Coinciding triggers save once. The trainer
+// itself saves at the end of a run (TrainerOptions::save_at_end), so at_end of the cadence requests
+// nothing.
 class CheckpointSaveHook : public CadenceHook {
  public:
   explicit CheckpointSaveHook(Cadence cadence) : CadenceHook(cadence) {}

@@ -17,7 +17,8 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// Where checkpoints were made in two epochs of three steps, one step of 10 s: "step/epoch/window".
+// Returns the positions of checkpoints in two epochs of three steps, one step of 10 s:
+// "step/epoch/window".
 std::vector<std::string> saved_at(Cadence cadence, bool windowed = false) {
   FakeClock clock;
   TinyTrainerOptions options;
@@ -67,7 +68,7 @@ TEST(CheckpointSaveHookTest, SavesAtItsCadence) {
 TEST(CheckpointSaveHookTest, OncePerPoint) {
   EXPECT_THAT(saved_at({.every_steps = 2, .every = absl::Seconds(20)}),
               ElementsAre("2/0/0", "4/1/0", "6/1/0"));
-  // After the last step of an epoch, and when the epoch is closed: two points.
+  // Two points: after the last step of an epoch, and after the epoch is closed.
   EXPECT_THAT(saved_at({.every_steps = 3, .every_epochs = 2}),
               ElementsAre("3/0/0", "6/1/0", "6/2/0"));
 }

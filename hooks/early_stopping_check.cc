@@ -11,7 +11,7 @@
 namespace millrace {
 namespace {
 
-// eval/click/auc → auc
+// Returns "auc" for "eval/click/auc".
 std::string metric_name(const std::string& monitor) {
   return monitor.substr(monitor.rfind('/') + 1);
 }

@@ -14,8 +14,8 @@ namespace millrace {
 // BY_METRIC and the metric has no direction.
 std::optional<bool> higher_is_better(const EarlyStoppingConfig& config);
 
-// Checks the fields of `config`, which is at `where`. The check does not cover whether a job
-// reports the metric. Errors: InvalidArgument with one line for each wrong field.
+// Checks the fields of `config`, located at `where`. Does not check that a job reports the metric.
+// Errors: InvalidArgument with a line per wrong field.
 absl::Status check_early_stopping(absl::string_view where, const EarlyStoppingConfig& config);
 
 }  // namespace millrace

@@ -28,7 +28,7 @@ namespace millrace {
 // then starts without observations.
 class EarlyStoppingHook : public Hook {
  public:
-  // The name under which it is registered.
+  // The name under which the hook is registered.
   static constexpr absl::string_view kName = "early_stopping";
 
   // REQUIRES: check_early_stopping() accepts `config`.
@@ -39,9 +39,9 @@ class EarlyStoppingHook : public Hook {
                                                       const HookResources& resources);
 
   absl::string_view name() const override { return kName; }
-  // Forgets the step of values of another job, where a model bank gave the state alone.
+  // Discards the step of values of another job if a model bank supplied the state alone.
   absl::Status start(HookContext& context) override;
-  // Errors: NotFound if the report, or the evaluation of the set, does not have the metric.
+  // Errors: NotFound if the report, or the evaluation of the set, lacks the metric.
   absl::Status after_report(HookContext& context, const Report& report) override;
   absl::Status after_evaluate(HookContext& context, const EvaluationResult& result) override;
 
@@ -50,7 +50,7 @@ class EarlyStoppingHook : public Hook {
   absl::Status load_state(absl::Span<const HookState> per_rank) override;
 
  private:
-  // Judges `value`, if there is one, and requests a stop if there is a reason.
+  // Judges `value`, if any, and requests a stop if there is a reason.
   absl::Status observe(HookContext& context, const absl::StatusOr<std::optional<double>>& value,
                        int64_t step);
   // Updates the state. Returns: the reason to stop; empty: none.
@@ -62,7 +62,7 @@ class EarlyStoppingHook : public Hook {
   const EarlyStoppingConfig config_;
   const bool higher_is_better_;
   MonitoredMetric monitored_;
-  EarlyStoppingState state_;  // but last_step, which `monitored_` holds
+  EarlyStoppingState state_;  // except last_step, which `monitored_` holds
 };
 
 }  // namespace millrace

@@ -45,14 +45,14 @@ HookState saved(const Hook& hook) {
   return state;
 }
 
-// Returns the reason of the stop that the hook requested since the last call; "": none.
+// Returns the reason of a stop requested since the last call; "": none.
 std::string stop_reason(FakeHookContext& context) {
   const RequestSet asked = context.asked.take_common();
   const Request* stop = asked.first(Request::kStop);
   return stop == nullptr ? "" : stop->detail;
 }
 
-// Returns the reason after an evaluation of "eval" that gave `value` as auc and loss.
+// Returns the reason after an evaluation of "eval" with `value` as auc and loss.
 std::string after(EarlyStoppingHook& hook, double value, int64_t step) {
   FakeHookContext context;
   EvaluationResult result;
@@ -63,8 +63,8 @@ std::string after(EarlyStoppingHook& hook, double value, int64_t step) {
   return stop_reason(context);
 }
 
-// Returns the step of the value after which the hook of this configuration stops, where value i is
-// that of step 10 i; 0: it does not stop.
+// Returns the step of the value after which the hook of this configuration stops, where value i
+// belongs to step 10 i; 0: no stop.
 int64_t stop_step(const std::string& text, const std::vector<double>& values) {
   const std::unique_ptr<EarlyStoppingHook> hook = hook_of(text);
   for (size_t i = 0; i < values.size(); ++i) {
@@ -93,7 +93,7 @@ TEST(EarlyStoppingHookTest, StopsAfterValuesInARowWithoutImprovement) {
 
 TEST(EarlyStoppingHookTest, AnImprovementIsLargerThanMinChange) {
   const std::string text = "monitor: 'eval/auc' patience: 2 min_change: 0.25";
-  EXPECT_EQ(stop_step(text, {0.25, 0.375, 0.5}), 30);  // both by too little over the best value
+  EXPECT_EQ(stop_step(text, {0.25, 0.375, 0.5}), 30);  // too little above the best value
   EXPECT_EQ(stop_step(text, {0.25, 0.375, 0.625, 0.75, 0.875}), 50);
 }
 
@@ -261,7 +261,7 @@ TEST(EarlyStoppingHookTest, AllRanksStopAtTheSameStepForTheSameReason) {
     TinyTrainerOptions options;
     options.trainer.max_steps = 30;
     options.train = {.batches = 40, .batch_size = 8, .rank = rank, .world_size = 2};
-    // The sets of the ranks differ, so that a decision by the values of one rank would differ.
+    // The sets of the ranks differ, so that a decision by the values of a single rank would differ.
     options.eval = {.batches = rank == 0 ? 3 : 1, .batch_size = 4};
     TrainerParts parts = tiny_parts(options);
     parts.collectives = std::move(collectives);

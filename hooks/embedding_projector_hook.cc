@@ -22,7 +22,7 @@ namespace {
 
 constexpr char kWhere[] = "[millrace.embedding_projector]";
 
-// Returns the rows that were looked up most often, most lookups first; equal ones by their ids.
+// Returns the rows with the most lookups, in descending order; ties by id.
 std::vector<RowIndex> most_frequent(const RowStore& store, size_t rows) {
   const auto is_before = [&](RowIndex a, RowIndex b) {
     const uint32_t left = store.meta(a).frequency, right = store.meta(b).frequency;
@@ -43,7 +43,7 @@ std::vector<RowIndex> most_frequent(const RowStore& store, size_t rows) {
   return first;
 }
 
-// Returns the name of a file of a table, whose name may have any characters.
+// Returns the file name for a table, whose name may have any characters.
 std::string file_name(const std::string& table, const char* end) {
   std::string name = table;
   for (char& c : name) {

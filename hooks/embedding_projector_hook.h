@@ -19,14 +19,14 @@ namespace millrace {
 class EmbeddingCollection;
 class EmbeddingTable;
 
-// At the end of training writes, for each configured table, the rows that were looked up most often
-// as projector_TABLE.tsv (a line of weights for each row, without the columns that the model added)
-// and projector_TABLE_ids.tsv (id and number of lookups), and projector_config.pbtxt, which names
-// them. Files are replaced. Of a table over ranks the rows of
-// rank 0 are written. A table is read without a copy of it.
+// Writes, for each configured table at the end of training, the rows with the most lookups as
+// projector_TABLE.tsv (a line of weights per row, without the columns added by the model) and
+// projector_TABLE_ids.tsv (id and number of lookups), and lists both in projector_config.pbtxt.
+// Existing files are replaced. With several ranks, writes the rows of rank 0. Reads a table without
+// a copy.
 class EmbeddingProjectorHook : public Hook {
  public:
-  // Under which it is registered.
+  // The name under which the hook is registered.
   static constexpr absl::string_view kName = "embedding_projector";
 
   // Borrows all. REQUIRES: check(config) returns OK.
@@ -35,8 +35,8 @@ class EmbeddingProjectorHook : public Hook {
                          const EmbeddingProjectorConfig& config);
   // Errors: InvalidArgument with a line for each wrong field.
   static absl::Status check(const EmbeddingProjectorConfig& config);
-  // Configured by EmbeddingProjectorConfig. Errors: those of check(); InvalidArgument with a line
-  // for each table that the model does not have.
+  // Creates the hook from EmbeddingProjectorConfig. Errors: errors of check(); InvalidArgument with
+  // a line per table missing in the model.
   static absl::StatusOr<std::unique_ptr<Hook>> create(const HookConfig& config,
                                                       const HookResources& resources);
 

@@ -28,7 +28,7 @@ EmbeddingProjectorConfig config_of(const std::string& text) {
   return config;
 }
 
-// The suite's trainers have tables of their own, which the hook is not given.
+// The suite's trainers have tables that are not given to the hook.
 [[maybe_unused]] const bool kEmbeddingProjectorHook = register_hook_conformance(
     "EmbeddingProjectorHook", {.make = [] {
       static MemoryFileSystem files;
@@ -114,7 +114,7 @@ TEST_F(EmbeddingProjectorHookTest, ATableThatIsNotThereIsNamed) {
                        AllOf(HasSubstr("no table \"itmes\""), HasSubstr("items"))));
 }
 
-// Before the first step, although the hook's errors are warnings by default.
+// Fails before the first step, although the hook's errors are warnings by default.
 TEST_F(EmbeddingProjectorHookTest, TheHookOfATableThatIsNotThereIsNotMade) {
   TinyTrainerOptions options;
   options.train.sparse = 1;

@@ -10,11 +10,11 @@
 namespace millrace {
 namespace {
 
-// Version 1 is the step of all sets; version 2 has a line "STEP SET" for each set.
+// Version 1 has the step of all sets; version 2 has a line "STEP SET" per set.
 constexpr int32_t kAllSets = 1;
 constexpr int32_t kEachSet = 2;
 
-// Returns: whether `state` could be read.
+// Returns true if `state` could be read.
 bool parse(const HookState& state, std::map<std::string, int64_t>* asked_at) {
   if (state.version != kAllSets && state.version != kEachSet) return false;
   const std::vector<std::string> lines = absl::StrSplit(state.bytes, '\n');

@@ -1,4 +1,4 @@
-// Asks for evaluations at a cadence.
+// Requests evaluations at a cadence.
 #ifndef MILLRACE_HOOKS_EVALUATION_HOOK_H_
 #define MILLRACE_HOOKS_EVALUATION_HOOK_H_
 
@@ -12,20 +12,20 @@
 
 namespace millrace {
 
-// When one evaluation set is evaluated.
+// The cadence of an evaluation set.
 struct SetCadence {
   std::string set;  // "": all sets
   Cadence when;
 };
 
-// Requests the evaluation of each set when its cadence is due. A set is requested once for a step,
-// also where the step, its epoch and the end of training coincide, and where a run resumes.
+// Requests the evaluation of each set when the set's cadence triggers. A set is requested once per
+// step, even if the step, its epoch and the end of training coincide, and when a run resumes.
 class EvaluationHook : public CadenceHook {
  public:
   // Evaluates all sets at one cadence.
   explicit EvaluationHook(Cadence cadence)
       : EvaluationHook(std::vector<SetCadence>{{"", cadence}}) {}
-  // Evaluates each of these sets at its own cadence. REQUIRES: no set is named twice; "" is alone.
+  // Evaluates each set at its own cadence. REQUIRES: no set is named twice; "" is alone.
   explicit EvaluationHook(std::vector<SetCadence> sets)
       : CadenceHook(Cadence()), sets_(std::move(sets)) {}
 
@@ -40,8 +40,8 @@ class EvaluationHook : public CadenceHook {
 
  private:
   const std::vector<SetCadence> sets_;
-  // Set → the step after which its evaluation was requested last, in this run or the one before the
-  // resume. "" stands for sets without an entry.
+  // Maps a set to the step after which its evaluation was last requested, in this run or the run
+  // before the resume. "" denotes sets without an entry.
   std::map<std::string, int64_t> asked_at_;
   bool loaded_ = false;  // since the last run
 };

@@ -22,7 +22,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Two epochs of three steps; one step takes 10 s.
+// Two epochs of three steps; a step takes 10 s.
 struct SixSteps {
   FakeClock clock;
   TinyTrainerOptions options;
@@ -49,7 +49,7 @@ struct SixSteps {
   }
 };
 
-// Writes down "STEP SET".
+// Records "STEP SET".
 class NamedEvaluations : public Hook {
  public:
   explicit NamedEvaluations(std::vector<std::string>* lines) : lines_(*lines) {}
@@ -92,7 +92,7 @@ TEST(EvaluationHookTest, EvaluatesAtItsCadence) {
 }
 
 TEST(EvaluationHookTest, TimeSpentEvaluatingDoesNotCount) {
-  // Evaluations take 20 s of the clock, which would come due again at once.
+  // Evaluations take 20 s of the clock, after which the next would be due at once.
   EXPECT_THAT(evaluated_at({.every = absl::Seconds(20)}), ElementsAre(2, 4, 6));
 }
 
@@ -135,7 +135,7 @@ TEST(EvaluationHookTest, SetsHaveCadencesOfTheirOwn) {
       << "each once";
 }
 
-// Returns the sets that a hook with this state asks for after `step` with two cadences.
+// Returns the sets that a hook with this state requests after `step` with two cadences.
 std::set<std::string> asked_after(const HookState& state, int64_t step) {
   EvaluationHook hook({{"big", {.every_steps = 4}}, {"eval", {.every_steps = 2}}});
   EXPECT_OK(hook.load_state({&state, 1}));

@@ -104,7 +104,7 @@ void EvictRowsHook::make_marks() {
   }
 }
 
-// Where a run goes on there are marks, and a further one is none that an unbroken run has.
+// A resumed run has marks. Another mark would differ from an unbroken run.
 void EvictRowsHook::begin_marks(const Progress& progress) {
   const double now = absl::ToDoubleSeconds(progress.elapsed);
   for (auto& [horizon, marks] : seconds_) {

@@ -17,22 +17,22 @@ namespace millrace {
 
 class EmbeddingCollection;
 
-// Whenever its cadence is due, removes from every table that has rules (TableConfig.eviction) the
-// rows that they are against, between steps. Rows count steps; to know seconds of training
-// (Progress.elapsed: waits for data are in it, evaluations are not) and windows, the hook keeps
-// marks of which step was when, which are its state. `at_start` is due where training begins, not
-// where it goes on. A run that failed evicts nothing any more.
-// Reports show what went, by table and reason; a log line says it at once.
+// Removes rows by the rules of each table (TableConfig.eviction), between steps, each time the
+// cadence triggers. Rows record steps. To convert seconds of training (Progress.elapsed, which
+// includes waits for data but not evaluations) and windows to steps, the hook keeps marks, which
+// are its state. `at_start` triggers when training begins, not when it resumes. A failed run evicts
+// nothing after the failure. Reports show the evicted rows by table and reason; a log line shows
+// them at once.
 class EvictRowsHook : public Hook {
  public:
-  // Under which it is registered.
+  // The name under which the hook is registered.
   static constexpr absl::string_view kName = "evict_rows";
 
   // Borrows the collections.
   EvictRowsHook(Cadence when, std::vector<EmbeddingCollection*> collections);
 
-  // Configured by EvictRowsConfig. Default: every 1000 steps and every window. Errors:
-  // InvalidArgument if no table has rules, or for a cadence that never comes.
+  // Creates the hook from EvictRowsConfig. Default: every 1000 steps and every window.
+  // Errors: InvalidArgument if no table has rules, or for a cadence without triggers.
   static absl::StatusOr<std::unique_ptr<Hook>> create(const HookConfig& config,
                                                       const HookResources& resources);
 
@@ -44,8 +44,8 @@ class EvictRowsHook : public Hook {
   absl::Status after_epoch(HookContext& context) override;
 
   absl::Status save_state(HookState& state) const override;
-  // Marks that no table needs any more are dropped. Errors: InvalidArgument if the states are
-  // damaged, of another version or differ between ranks.
+  // Drops marks that no table needs. Errors: InvalidArgument if the states are damaged, of another
+  // version or differ between ranks.
   absl::Status load_state(absl::Span<const HookState> per_rank) override;
 
  private:

@@ -33,7 +33,7 @@ TableConfig table_config(const std::string& text) {
   return config;
 }
 
-// A collection with one feature for each of these tables.
+// Returns a collection with one feature per table.
 std::shared_ptr<EmbeddingCollection> collection_of(const std::vector<std::string>& tables) {
   EmbeddingCollectionOptions options;
   for (size_t i = 0; i < tables.size(); ++i) {
@@ -57,7 +57,7 @@ class EvictRowsHookTest : public testing::Test {
   std::vector<EmbeddingCollection*> collections() { return {collection_.get()}; }
   EmbeddingTable& table(int i) { return *collection_->tables()[i]; }
 
-  // A step in which every table sees the id, and the hook's event after it.
+  // Runs a step in which every table has the id, and the hook's event after the step.
   void step(int64_t id, absl::Duration took = absl::Seconds(1)) {
     ++context_.at.step;
     context_.at.elapsed += took;
@@ -84,7 +84,7 @@ class EvictRowsHookTest : public testing::Test {
   FakeHookContext context_;
 };
 
-// Tables of the test, since a hook has no part in those of the trainers of the suite.
+// Tables of the test, since the hook has no part in the tables of the suite's trainers.
 std::unique_ptr<Hook> evicting() {
   static const std::shared_ptr<EmbeddingCollection> collection =
       collection_of({"eviction { idle_seconds: 1e-4 }", "eviction { idle_seconds: 100 }",

@@ -15,7 +15,7 @@ namespace {
 constexpr char kPrefix[] = "from-";
 constexpr char kSuffix[] = ".jsonl";
 
-// The step in the name of a file; -1: not one of ours.
+// Returns the step in a file name; -1: not a file of this hook.
 int64_t begin_of(absl::string_view name) {
   int64_t step = -1;
   if (!absl::StartsWith(name, kPrefix) || !absl::EndsWith(name, kSuffix)) return -1;
@@ -62,13 +62,13 @@ absl::Status ExampleTraceHook::after_step(HookContext& context, const StepResult
   if (!result.applied) return absl::OkStatus();
   if (file_ == nullptr) RETURN_IF_ERROR(open(context.rank(), context.world_size()));
   const Progress& progress = context.progress();
-  // One write for each line, so that a killed process leaves whole ones.
+  // A single write per line, so that a killed process leaves whole lines.
   return file_->append(absl::StrCat("{\"step\":", progress.step, ",\"epoch\":", progress.epoch,
                                     ",\"window\":", window_, ",\"ids\":[", absl::StrJoin(ids, ","),
                                     "]}\n"));
 }
 
-// What was done from step `begin` on is done anew.
+// Removes files from step `begin` on, since the run repeats these steps.
 absl::Status ExampleTraceHook::remove_from(const std::string& directory, int64_t begin) {
   ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, files_.list(directory));
   for (const DirectoryEntry& entry : entries) {
@@ -97,7 +97,7 @@ absl::Status ExampleTraceHook::open(int rank, int world_size) {
   return files_.sync_directory(directory);
 }
 
-// A directory that was removed is there again with the checkpoint.
+// The checkpoint recreates a removed directory.
 absl::Status ExampleTraceHook::after_checkpoint(HookContext&, const CheckpointInfo&) {
   if (file_ == nullptr || !absl::IsNotFound(files_.link_info(path_).status())) {
     return absl::OkStatus();

@@ -1,4 +1,4 @@
-// Writes which examples each step was made of.
+// Writes the examples of each step.
 #ifndef MILLRACE_HOOKS_EXAMPLE_TRACE_HOOK_H_
 #define MILLRACE_HOOKS_EXAMPLE_TRACE_HOOK_H_
 
@@ -15,24 +15,24 @@
 
 namespace millrace {
 
-// For every step that was applied, a line {"step":…,"epoch":…,"window":…,"ids":[…]} with the
-// example ids of this rank, in the order of its batches, in
+// Writes a line {"step":…,"epoch":…,"window":…,"ids":[…]} for every applied step, with the example
+// ids of this rank in the order of its batches, to
 //
 //   <directory>/rank-<rank>/from-<step>.jsonl
 //
-// which holds the steps after that one: a run begins a new file at the step from which it goes on,
-// and drops files that begin later. Of what an earlier file says of steps after the begin of the
-// next one nothing counts: those were made anew. What counts is on disk before a checkpoint holds
-// its steps. docs/windows.md says how to read it.
+// which holds the steps after <step>. A run begins a new file at the step from which it resumes,
+// and removes files that begin later. Lines of an earlier file for steps after the beginning of the
+// next file are invalid, since the run repeated these steps. Valid lines are on disk before a
+// checkpoint holds their steps. docs/windows.md describes how to read the files.
 class ExampleTraceHook : public Hook {
  public:
-  // Under which it is registered.
+  // The name under which the hook is registered.
   static constexpr absl::string_view kName = "example_trace";
 
   // Borrows `files`. The directory is created when needed.
   ExampleTraceHook(FileSystem& files, std::string directory)
       : files_(files), directory_(std::move(directory)) {}
-  // Configured by ExampleTraceConfig.
+  // Creates the hook from ExampleTraceConfig.
   static absl::StatusOr<std::unique_ptr<Hook>> create(const HookConfig& config,
                                                       const HookResources& resources);
 
@@ -41,10 +41,10 @@ class ExampleTraceHook : public Hook {
   absl::Status before_window(HookContext& context, const Window& window) override;
   absl::Status after_data(HookContext& context, const Batch& batch, int64_t micro_batch) override;
   absl::Status after_step(HookContext& context, const StepResult& result) override;
-  // Begins a new file if the one before was removed.
+  // Begins a new file if the current one was removed.
   absl::Status after_checkpoint(HookContext& context, const CheckpointInfo& checkpoint) override;
   absl::Status end(HookContext& context, const absl::Status& outcome) override;
-  // Has no state: makes what was written durable.
+  // Makes the written lines durable. The hook has no state.
   absl::Status save_state(HookState& state) const override;
 
  private:
@@ -54,10 +54,10 @@ class ExampleTraceHook : public Hook {
   FileSystem& files_;
   const std::string directory_;
   int64_t begins_at_ = 0;  // step
-  int64_t last_step_ = 0;  // of those that after_step saw; begins_at_ before the first
+  int64_t last_step_ = 0;  // last step in after_step; begins_at_ before the first
   std::string path_;       // of file_
   int64_t window_ = 0;
-  std::vector<int64_t> ids_;  // of the step under way
+  std::vector<int64_t> ids_;  // ids of the current step
   std::unique_ptr<WritableFile> file_;
 };
 

@@ -51,7 +51,7 @@ absl::Status LineFile::open() {
 }
 
 // Invariant: after an error the file has bytes_ bytes and then a part of unfinished_, unless
-// another program changed it.
+// another program changed the file.
 absl::Status LineFile::finish_line() {
   if (file_ != nullptr) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::string tail, read_tail());
@@ -63,7 +63,7 @@ absl::Status LineFile::finish_line() {
   return absl::OkStatus();
 }
 
-// Returns what the file has of the unfinished line. Cuts the file back if it has something else.
+// Returns the written part of the unfinished line. Truncates the file if it has other bytes.
 absl::StatusOr<std::string> LineFile::read_tail() {
   const auto file = files_.open(path_);
   if (file.ok()) {

@@ -15,45 +15,42 @@
 
 namespace millrace {
 
-// Appends lines to a file, which comes with its first line. A hook keeps bytes() in its state, so
-// that a run that continues from a checkpoint drops what came after it. Used on one thread.
+// Appends lines to a file, which is created with the first line. A hook stores bytes() in its
+// state, so that a run that resumes from a checkpoint drops later lines. Used on one thread.
 class LineFile {
  public:
   static constexpr int64_t kUnknown = -1;
-  // Returns true for a line that a run which continues drops.
+  // Returns true for a line that a resumed run drops.
   using IsLater = std::function<bool(absl::string_view line)>;
 
   // Borrows `files`. The directory is created when needed.
   LineFile(FileSystem& files, std::string path) : files_(files), path_(std::move(path)) {}
 
-  // Begins a run. If it does not continue another one, a file that is there is replaced. If it
-  // does, the first append() drops what is behind bytes(), the lines of which `is_later` is true,
-  // and a last line without an end.
+  // Begins a run. A new run replaces an existing file. In a resumed run, the first append() drops
+  // the bytes after bytes(), lines for which `is_later` is true, and an unterminated last line.
   void begin(bool continues, IsLater is_later = nullptr);
 
-  // Opens the file, which the first append() does otherwise. Errors: see FileSystem.
+  // Opens the file, as the first append() would. Errors: see FileSystem.
   absl::Status open();
 
-  // Appends a line, which must not contain a line break. Errors: see FileSystem. After an error in
-  // writing, the next append() or finish() first writes what the file lacks of the line. If that
-  // fails too, the line of that append() is lost.
+  // Appends a line without a line break. Errors: see FileSystem. After a write error, the next
+  // append() or finish() first completes the line. If this fails too, the line of that append() is
+  // lost.
   absl::Status append(absl::string_view line);
-  // Returns whether the file has no line of this run and of those that it continues, as far as is
-  // known.
+  // Returns true if the file has no known line of this run or of the runs that it continues.
   bool empty() const { return bytes_ <= 0; }
 
-  // Makes the lines, and the name of the file, durable. Called before a checkpoint gets bytes(), so
-  // that the lines before those of a resumed run survive a power cut. Does nothing without a line
-  // in this run, or if somebody removed the file. Errors: see FileSystem; append() and later calls
-  // may succeed.
+  // Makes the lines and the file name durable. Called before a checkpoint stores bytes(), so that
+  // the lines before a resumed run's survive a power cut. Does nothing without a line in this run,
+  // or if the file was removed. Errors: see FileSystem; append() and later calls may succeed.
   absl::Status sync();
-  // Begins the file anew if somebody removed it.
+  // Begins a new file if the file was removed.
   void check_removed();
-  // Makes the lines durable as sync() does. Nothing may follow but begin().
+  // Makes the lines durable like sync(). Only begin() may follow.
   absl::Status finish();
 
-  // Returns the number of bytes of the lines of this run and of those that it continues; kUnknown:
-  // not known.
+  // Returns the number of bytes in lines of this run and the runs that it continues; kUnknown: not
+  // known.
   int64_t bytes() const { return bytes_; }
   void set_bytes(int64_t bytes) { bytes_ = bytes; }
 

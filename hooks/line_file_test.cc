@@ -89,7 +89,8 @@ TEST_F(LineFileTest, NothingIsWrittenWithoutALine) {
   EXPECT_FALSE(files_.info(kPath).ok());
 }
 
-// A file system whose files take a limited number of bytes of the next writes, as a full disk does.
+// A file system whose files accept only a limited number of bytes in the next writes, like a full
+// disk.
 class TearingFileSystem : public FaultFileSystem {
  public:
   using FaultFileSystem::FaultFileSystem;
@@ -180,7 +181,7 @@ TEST_F(LineFileTest, AFileThatAnotherProgramChangedIsCutBack) {
   EXPECT_EQ(text(), "a\nbcd\ne\n");
 }
 
-// A checkpoint has bytes() of the lines before it; a run that continues finds each of them.
+// A checkpoint has bytes() of earlier lines; a resumed run finds each of these lines.
 TEST_F(LineFileTest, ACheckpointAfterATornLineHasItsLines) {
   TearingFileSystem files(files_);
   int64_t bytes = 0;

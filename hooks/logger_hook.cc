@@ -33,7 +33,7 @@ const char* color_of(LogSeverity severity) {
   }
 }
 
-// "[=====>    ]"
+// Returns "[=====>    ]".
 std::string bar_text(double share) {
   const int done = static_cast<int>(share * kBarColumns);
   std::string bar(done, '=');
@@ -42,7 +42,7 @@ std::string bar_text(double share) {
   return absl::StrCat("[", bar, "]");
 }
 
-// What stays on a narrow terminal, from the most important on.
+// Importance of items on a narrow terminal, in ascending order.
 enum Importance {
   kOfMoreMetrics,
   kOfLogloss,
@@ -61,7 +61,7 @@ enum Importance {
 
 constexpr int kMostDecimals = 4;
 
-// Adds a metric that exists and is finite; the metrics files have the others.
+// Adds a metric that exists and is finite; other metrics are only in the metrics files.
 void add_metric(const std::map<std::string, double>& metrics, const std::string& name,
                 Importance importance, ConsoleLine& line) {
   const auto found = metrics.find(name);
@@ -69,7 +69,7 @@ void add_metric(const std::map<std::string, double>& metrics, const std::string&
   line.add(metric_text(name, found->second, kMostDecimals), importance);
 }
 
-// Returns the label of "LABEL/METRIC"; "" for a metric without one, of a slice or of a span.
+// Returns the label of "LABEL/METRIC"; "" for a metric of a slice, a span or without a label.
 absl::string_view label_of(absl::string_view name) {
   const size_t end = name.rfind('/');
   if (end == name.npos) return "";
@@ -163,7 +163,7 @@ absl::Status LoggerHook::before_epoch(HookContext& context) {
 }
 
 absl::Status LoggerHook::after_epoch(HookContext& context) {
-  // The first epoch of a resumed run may be the rest of one.
+  // The first epoch of a resumed run may be incomplete.
   const bool whole = started_at_.step == 0 || epoch_began_.epoch > started_at_.epoch;
   if (context.phase() == Phase::kEvaluate || !whole) return absl::OkStatus();
   epoch_ended_ = context.progress();
@@ -209,7 +209,7 @@ absl::Status LoggerHook::end(HookContext&, const absl::Status&) {
   {
     MutexLock lock(mutex_);
     if (drawn_ == kept_) {
-      erase();  // the line above says the same
+      erase();  // the line above has the same text
     } else if (!drawn_.empty()) {
       out_ << '\n';
     }
@@ -225,7 +225,7 @@ void LoggerHook::write_figures(const ConsoleLine& line, const char* color) {
   write_line(line.text(width()), color);
 }
 
-// Also the log sink: it must not log, and takes no lock but this one.
+// Also the log sink, so the function must not log, and acquires only this lock.
 void LoggerHook::write_line(const std::string& line, const char* color) {
   MutexLock lock(mutex_);
   erase();
@@ -253,7 +253,7 @@ void LoggerHook::set_line(ConsoleLine line) {
 
 int64_t LoggerHook::width() const {
   if (!options_.progress_line) return std::numeric_limits<int64_t>::max();
-  // A line as wide as the terminal would already wrap, and could not be erased.
+  // A line as wide as the terminal would wrap and could not be erased.
   return (options_.columns ? options_.columns() : kDefaultColumns) - 1;
 }
 
@@ -263,8 +263,8 @@ void LoggerHook::draw() {
   out_.flush();
 }
 
-// Goes back to the beginning of the line and clears what follows. A terminal that became narrower
-// has broken the line into several rows.
+// Returns to the beginning of the line and clears the rest. A terminal that became narrower has
+// wrapped the line into several rows.
 void LoggerHook::erase() {
   if (drawn_.empty()) return;
   const int64_t columns = width() + 1;
@@ -284,7 +284,7 @@ ConsoleLine LoggerHook::figures_line(const Progress& progress, bool bar) const {
   std::string step = absl::StrCat("step ", progress.step);
   if (options_.max_steps > 0) absl::StrAppend(&step, "/", options_.max_steps);
   line.add(std::move(step), kOfStep);
-  // At the end of the last epoch the count of finished ones is all there are.
+  // At the end of the last epoch all epochs are finished.
   const bool last = options_.max_epochs > 0 && progress.epoch >= options_.max_epochs;
   std::string epoch = absl::StrCat("epoch ", last ? progress.epoch : progress.epoch + 1);
   if (options_.max_epochs > 0) absl::StrAppend(&epoch, "/", options_.max_epochs);

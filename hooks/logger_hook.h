@@ -18,36 +18,36 @@
 namespace millrace {
 
 struct LoggerOptions {
-  // If true, shows one line that moves, for a terminal; else writes a line per report.
+  // If true, updates a single line in place, for a terminal. If false, writes a line per report.
   bool progress_line = false;
-  // With progress_line: the columns of the terminal, which lines of figures fit. Called at each
-  // drawing, from any thread. Default: 80 columns.
+  // With progress_line: the number of columns of the terminal, to which lines of figures are
+  // fitted. Called at each drawing, from any thread. Default: 80 columns.
   std::function<int64_t()> columns = nullptr;
-  // With progress_line: whether warnings are yellow, errors red and evaluations bold.
+  // If true, with progress_line, warnings are yellow, errors red and evaluations bold.
   bool colors = false;
-  // Metrics on lines of figures, besides the loss. Empty: auc, logloss and ne, the auc of each
-  // label, and `more_metrics`.
+  // Metrics on lines of figures, in addition to the loss. Empty: auc, logloss and ne, the auc of
+  // each label, and `more_metrics`.
   std::vector<std::string> metrics = {};
   // Names of metrics, shown also as "LABEL/NAME".
   std::vector<std::string> more_metrics = {};
   int64_t max_steps = 0;  // known limits, for the time left; 0: none
   int64_t max_epochs = 0;
   absl::Duration max_elapsed = absl::ZeroDuration();
-  // Steps that an epoch will have, about, until one has ended; 0: not known.
+  // Approximate number of steps of an epoch, used until an epoch has ended; 0: not known.
   int64_t epoch_steps = 0;
 };
 
-// Writes the figures of reports (step, epoch, examples/s, loss, AUC, rows, the time left if a limit
-// is known) and of evaluations to `out`, on rank 0. `logloss` is omitted where it equals `loss`.
+// Writes the figures of reports (step, epoch, examples/s, loss, AUC, rows, the remaining time if a
+// limit is known) and of evaluations to `out`, on rank 0. Omits a `logloss` equal to `loss`.
 //
-// Without progress_line: a line per report. With it: one line that moves with every step, with a
-// bar if a limit is known, drawn at most five times a second and once more at the end. Above it
-// stay the lines of evaluations, the log lines of all threads and, at most every five seconds, the
-// figures of a report. No line of figures is wider than the terminal: those that matter less are
-// omitted.
+// Writes a line per report by default. With progress_line, a single line changes with every step,
+// with a bar if a limit is known. The line is drawn at most five times a second and once more at
+// the end. Lines of evaluations, log lines of all threads and, at most every five seconds, the
+// figures of a report remain above. Lines of figures never exceed the width of the terminal: less
+// important figures are omitted.
 class LoggerHook : public Hook {
  public:
-  // Borrows both.
+  // Borrows `out` and `clock`.
   LoggerHook(LoggerOptions options, std::ostream& out, Clock& clock)
       : options_(options), out_(out), clock_(clock) {}
   ~LoggerHook() override;
@@ -63,20 +63,20 @@ class LoggerHook : public Hook {
  private:
   void add_metrics(const std::map<std::string, double>& metrics, ConsoleLine& line) const;
   void write_figures(const ConsoleLine& line, const char* color = "");
-  // `color`: a sequence of ECMA-48 that the line begins with; "": none.
+  // `color`: an ECMA-48 sequence at the beginning of the line; "": none.
   void write_line(const std::string& line, const char* color = "");
   void move_to(const Progress& progress);
   void set_line(ConsoleLine line);
-  // The widest line that the terminal shows in one row; without progress_line no limit.
+  // Returns the maximum length of a line in one terminal row; without progress_line unlimited.
   int64_t width() const;
   void draw() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void erase() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void release_log_sink();
   // Returns progress, with a bar if `bar` and a limit is known, and the figures of the last report.
   ConsoleLine figures_line(const Progress& progress, bool bar) const;
-  // The share of the run that is done, in [0, 1]; not-a-number: not known.
+  // Returns the completed share of the run, in [0, 1]; not-a-number: not known.
   double share_done(const Progress& progress) const;
-  // Until the first limit, at the speed of this run; infinite: not known.
+  // Returns the time until the first limit, at the speed of this run; infinite: not known.
   absl::Duration time_left(const Progress& progress) const;
 
   const LoggerOptions options_;
@@ -85,14 +85,14 @@ class LoggerHook : public Hook {
   bool moving_ = false;      // between start and end, with a progress line
   ConsoleLine report_line_;  // of the last report
   absl::Duration last_draw_ = absl::ZeroDuration();
-  absl::Duration last_kept_ = absl::ZeroDuration();  // when a report last became a line that stays
-  std::string kept_;                                 // that line
-  bool stale_ = false;  // whether the line lacks something of latest_ or report_line_
+  absl::Duration last_kept_ = absl::ZeroDuration();  // when a report last became a permanent line
+  std::string kept_;                                 // the permanent line
+  bool stale_ = false;  // true if the line lacks a part of latest_ or report_line_
   Progress latest_;
   Progress started_at_;
-  Progress epoch_began_;  // at the begin of the epoch that is not finished
-  // At the end of the last whole epoch of this run, and its length. Before there is one, as
-  // LoggerOptions::epoch_steps says, or 0.
+  Progress epoch_began_;  // at the beginning of the open epoch
+  // Progress at the end of the last whole epoch of this run, and the epoch's length. Before such an
+  // epoch the length is LoggerOptions::epoch_steps.
   Progress epoch_ended_;
   int64_t epoch_steps_ = 0;
   Mutex mutex_;  // log lines come from any thread; also serialises `out_`
@@ -100,7 +100,7 @@ class LoggerHook : public Hook {
   std::string drawn_ ABSL_GUARDED_BY(mutex_);  // its text on the terminal
 };
 
-// 1234567 → "1.23 M"; three digits, so that columns stay narrow.
+// Returns 1234567 as "1.23 M", with three digits, so that columns stay narrow.
 std::string short_number(double value);
 
 }  // namespace millrace

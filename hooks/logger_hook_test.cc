@@ -35,7 +35,7 @@ Report report_at(const Progress& progress) {
 
 class LoggerHookTest : public testing::Test {
  protected:
-  // What `call` wrote.
+  // Returns the text that `call` wrote.
   template <typename Call>
   std::string written(const Call& call) {
     out_.str("");
@@ -106,7 +106,7 @@ LoggerOptions terminal(int64_t columns) {
 
 TEST_F(LoggerHookTest, LimitsAndTimeLeft) {
   LoggerHook hook({.max_steps = 400, .max_epochs = 2}, out_, clock_);
-  // A resumed run: the speed is that of this run alone.
+  // A resumed run: the speed covers only this run.
   context_.at = {.step = 100, .elapsed = absl::Seconds(5000)};
   ASSERT_OK(hook.start(context_));
   context_.at = {.step = 200, .elapsed = absl::Seconds(5050)};
@@ -117,7 +117,7 @@ TEST_F(LoggerHookTest, LimitsAndTimeLeft) {
   report.progress = {.step = 101, .elapsed = absl::Seconds(5015)};
   EXPECT_THAT(written([&] { return hook.after_report(context_, report); }),
               HasSubstr("  1:14:45 left  "));
-  // At the end there are as many epochs as are finished, and nothing is left.
+  // At the end the number of finished epochs is shown, and no remaining time.
   report.progress = {.step = 400, .epoch = 2, .elapsed = absl::Seconds(5100)};
   EXPECT_EQ(written([&] { return hook.after_report(context_, report); }),
             "step 400/400  epoch 2/2  0 examples/s\n");
@@ -149,7 +149,7 @@ TEST_F(LoggerHookTest, TimeLeftOfEpochsIsKnownAfterTheFirst) {
   report.progress = {.step = 150, .epoch = 1, .elapsed = absl::Seconds(150)};
   EXPECT_THAT(written([&] { return hook.after_report(context_, report); }),
               HasSubstr("step 150  epoch 2/3  2:30 left  "));
-  context_.phase_is = Phase::kEvaluate;  // an evaluation's epoch is none of these
+  context_.phase_is = Phase::kEvaluate;  // not an epoch of training
   ASSERT_OK(hook.after_epoch(context_));
   EXPECT_THAT(written([&] { return hook.after_report(context_, report); }),
               HasSubstr("  2:30 left  "));
@@ -166,7 +166,7 @@ TEST_F(LoggerHookTest, TimeLeftOfTheFirstEpochFollowsFromTheSizeOfTheData) {
   context_.at = {.step = 45, .elapsed = absl::Seconds(45)};
   EXPECT_EQ(written([&] { return hook.after_step(context_, {}); }),
             "step 45  epoch 1/2  2:15 left  [==>       ]");
-  // It was about right.
+  // The estimate was about right.
   context_.at = {.step = 100, .epoch = 1, .elapsed = absl::Seconds(100)};
   ASSERT_OK(hook.after_epoch(context_));
   clock_.advance(absl::Seconds(55));
@@ -239,7 +239,7 @@ TEST_F(LoggerHookTest, LinesOfFiguresFitATerminal) {
   ASSERT_OK(hook.start(context_));
   Report report = report_at({.step = 123456, .elapsed = absl::Seconds(60000)});
   report.metrics["ne"] = 0.8;
-  // Whole items alone are omitted, and those that matter most stay.
+  // Only whole items are omitted, and the most important items stay.
   EXPECT_EQ(written([&] { return hook.after_report(context_, report); }),
             "step 123456/200000  10:20:00 left  15.2 k examples/s  loss 0.1300  auc 0.7123\n"
             "step 123456/200000  10:20:00 left  15.2 k examples/s  loss 0.1300  auc 0.7123");
@@ -340,7 +340,7 @@ TEST_F(LoggerHookTest, FiguresStayAboveTheProgressLineEveryFiveSeconds) {
   EXPECT_EQ(report(), kErase + ("step 200" + figures));
   clock_.advance(absl::Milliseconds(1));
   EXPECT_EQ(report(), kErase + ("step 300" + figures) + "\nstep 200" + figures);
-  // The last line says what the one above it does.
+  // The last line repeats the line above.
   EXPECT_EQ(written([&] { return hook.end(context_, absl::OkStatus()); }),
             kErase + ("step 300" + figures) + kErase);
 }
@@ -374,7 +374,7 @@ TEST_F(LoggerHookTest, ProgressLineMovesFiveTimesASecond) {
   clock_.advance(absl::Milliseconds(1));
   EXPECT_EQ(step(), std::string(kErase) + "step 4  epoch 1");
 
-  // Reports do not draw more often; what they say appears with the next drawing.
+  // Reports do not draw more often; their figures appear with the next drawing.
   EXPECT_THAT(written([&] { return hook.after_report(context_, report_at(context_.at)); }),
               EndsWith("\nstep 4  epoch 1"));
   EXPECT_EQ(written([&] { return hook.after_report(context_, report_at(context_.at)); }), "");

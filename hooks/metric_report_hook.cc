@@ -86,7 +86,7 @@ absl::Status MetricReportHook::after_evaluate(HookContext& context,
   return eval_.append(json_line(json));
 }
 
-// A directory that was removed is there again with the checkpoint.
+// The checkpoint recreates a removed directory.
 absl::Status MetricReportHook::after_checkpoint(HookContext&, const CheckpointInfo&) {
   train_.check_removed();
   eval_.check_removed();
@@ -99,7 +99,7 @@ absl::Status MetricReportHook::end(HookContext&, const absl::Status&) {
   return status;
 }
 
-// An error of the files must not fail the checkpoint: after_checkpoint() returns it.
+// An error of the files must not fail the checkpoint: after_checkpoint() returns the error.
 absl::Status MetricReportHook::save_state(HookState& state) const {
   sync_.Update(train_.sync());
   sync_.Update(eval_.sync());

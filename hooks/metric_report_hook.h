@@ -11,11 +11,11 @@
 
 namespace millrace {
 
-// Appends one JSON object for every report to <directory>/train.jsonl and for every evaluation to
-// <directory>/eval.jsonl, on rank 0. Files are created with the first object. Numbers are numbers,
-// not-a-number is null. A file that was removed begins anew after the next checkpoint. Checkpoints
-// have the lengths of the files, and the lines up to there are durable before: a run that resumes
-// first drops the lines behind them. docs/hooks.md lists the fields.
+// Appends a JSON object per report to <directory>/train.jsonl and per evaluation to
+// <directory>/eval.jsonl, on rank 0. Files are created with the first object. Not-a-number is null.
+// A removed file is begun again after the next checkpoint. Checkpoints store the lengths of the
+// files, and the lines up to these lengths are durable before. A resumed run first drops later
+// lines. docs/hooks.md lists the fields.
 class MetricReportHook : public Hook {
  public:
   // Borrows `files`. The directory is created when needed.
@@ -32,7 +32,7 @@ class MetricReportHook : public Hook {
   absl::Status load_state(absl::Span<const HookState> per_rank) override;
 
  private:
-  // save_state() makes their lines durable.
+  // Mutable, since save_state() makes the lines durable.
   mutable LineFile train_;
   mutable LineFile eval_;
   mutable absl::Status sync_;  // of the last save_state(), for after_checkpoint()

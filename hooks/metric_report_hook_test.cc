@@ -24,14 +24,14 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 
-// A directory of this test, not made yet.
+// Returns a directory of this test, not yet created.
 std::string directory() {
   const auto* test = testing::UnitTest::GetInstance()->current_test_info();
   return absl::StrCat(testing::TempDir(), "/", test->test_suite_name(), ".", test->name(),
                       "/metrics");
 }
 
-// The objects of a file, one a line.
+// Returns the objects of a file, one per line.
 std::vector<json> lines(absl::string_view name) {
   auto text = read_file(FileSystem::local(), join_path(directory(), name));
   EXPECT_OK(text);
@@ -228,7 +228,7 @@ TEST(MetricReportHookTest, ARunFromStepZeroBeginsNewFiles) {
   }
 }
 
-// Writes a report of each step, as a run does that begins at `from`.
+// Writes a report of each step, like a run that begins at `from`.
 void report_steps(int64_t from, const std::vector<int64_t>& steps) {
   FakeHookContext context;
   context.at.step = from;
@@ -266,7 +266,7 @@ TEST(MetricReportHookTest, AContinuedRunDropsWhatIsBeyondWhereItBegins) {
   EXPECT_THAT(reported_steps(), testing::ElementsAre(10, 20, 21)) << "nothing was to be written";
 }
 
-// Of the step itself there may be lines from before the checkpoint and from after it.
+// Lines of the step itself may be from before the checkpoint and from after.
 TEST(MetricReportHookTest, AContinuedRunKnowsWhatWasWrittenBeforeTheCheckpoint) {
   FakeHookContext context;
   Report report = full_report();
@@ -302,8 +302,8 @@ TEST(MetricReportHookTest, AContinuedRunKnowsWhatWasWrittenBeforeTheCheckpoint) 
   }
 }
 
-// A checkpoint counts durable lines alone. Whatever call of the file system fails then, it is
-// saved, and the error comes out after it.
+// A checkpoint counts durable lines only. If any call of the file system fails, the checkpoint is
+// saved, and the error is returned afterwards.
 TEST(MetricReportHookTest, LinesAreDurableBeforeTheCheckpoint) {
   FakeHookContext context;
   int64_t failed = 0;
@@ -353,7 +353,7 @@ TEST(MetricReportHookTest, AFileInTheWayIsNamed) {
               testing::AllOf(HasSubstr("hook metric_report"), HasSubstr(directory())));
 }
 
-// Whatever call of the file system fails, the error comes out and nothing crashes.
+// If any call of the file system fails, the error is returned and nothing crashes.
 TEST(MetricReportHookTest, EveryFailureComesOut) {
   FakeHookContext context;
   for (int64_t n = 0;; ++n) {

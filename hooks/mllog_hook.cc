@@ -29,7 +29,7 @@ using Json = nlohmann::ordered_json;
 constexpr char kWhere[] = "[millrace.mllog]";
 constexpr int32_t kVersion = 1;
 
-// Keys of the lines that the hook writes itself.
+// Returns the keys of lines that the hook writes by itself.
 const std::set<std::string>& own_keys() {
   static const auto* keys = new std::set<std::string>{"submission_benchmark",
                                                       "submission_org",
@@ -73,7 +73,7 @@ absl::Status check_value(const MllogConfig::Value& value, const std::string& whe
 
 }  // namespace
 
-// One line under way.
+// A line in progress.
 class MllogHook::Line {
  public:
   enum Type { kPoint, kStart, kEnd };
@@ -174,7 +174,7 @@ absl::Status MllogHook::write_waiting() {
   RETURN_IF_ERROR(lines_.open());
   begun_ = true;
   absl::Status status;
-  // After an error the next append() writes the rest of the line before.
+  // After an error the next append() completes the previous line.
   for (const std::string& line : std::exchange(waiting_, {})) status.Update(lines_.append(line));
   return status;
 }
@@ -202,7 +202,7 @@ absl::Status MllogHook::start(HookContext& context) {
   in_evaluation_ = false;
   if (context.rank() != 0) lines_.set_bytes(LineFile::kUnknown);
   if (!is_training_) return absl::OkStatus();
-  // A run before this one may have ended, or a checkpoint may be of a run without this hook.
+  // An earlier run may have ended, or the checkpoint may be of a run without this hook.
   const bool continues = context.progress().step > 0 && lines_.bytes() > 0;
   lines_.begin(continues);
   waiting_.clear();
@@ -291,7 +291,7 @@ absl::Status MllogHook::end(HookContext& context, const absl::Status& outcome) {
   return status;
 }
 
-// An error of the log must not fail the checkpoint: after_checkpoint() returns it.
+// An error of the log must not fail the checkpoint: after_checkpoint() returns the error.
 absl::Status MllogHook::save_state(HookState& state) const {
   sync_.Update(lines_.sync());
   if (lines_.bytes() == LineFile::kUnknown) return absl::OkStatus();

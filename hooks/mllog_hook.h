@@ -22,8 +22,8 @@
 
 namespace millrace {
 
-// Writes the lines ":::MLLOG {…}" of a training run on rank 0, as the package mlperf-logging reads
-// them:
+// Writes the lines ":::MLLOG {…}" of a training run on rank 0, in the format of the package
+// mlperf-logging:
 //
 //   submission_*, init_start, the configured values, init_stop, run_start   before the first step
 //   block_start, block_stop                                                 around each window
@@ -33,12 +33,12 @@ namespace millrace {
 //   run_stop                                                                at the end
 //
 // Epochs and windows are numbered from 1; samples_count is the number of training examples so far.
-// The file is created at the first step: a run that ends before it leaves none. A run that resumes
-// continues the file: what was written after its checkpoint is dropped, and the lines before the
+// The file is created at the first step, so a run that ends before the first step leaves no file. A
+// resumed run continues the file: lines after its checkpoint are dropped, and the lines before the
 // first step are not repeated.
 class MllogHook : public Hook {
  public:
-  // Under which it is registered.
+  // The name under which the hook is registered.
   static constexpr absl::string_view kName = "mllog";
 
   // Borrows `files` and `clock`. REQUIRES: check(config) returns OK.
@@ -46,7 +46,7 @@ class MllogHook : public Hook {
             const MllogConfig& config);
   // Errors: InvalidArgument with a line for each wrong field.
   static absl::Status check(const MllogConfig& config);
-  // Configured by MllogConfig. Errors: those of check().
+  // Creates the hook from MllogConfig. Errors: errors of check().
   static absl::StatusOr<std::unique_ptr<Hook>> create(const HookConfig& config,
                                                       const HookResources& resources);
 
@@ -62,23 +62,22 @@ class MllogHook : public Hook {
   absl::Status after_checkpoint(HookContext& context, const CheckpointInfo& checkpoint) override;
   absl::Status end(HookContext& context, const absl::Status& outcome) override;
   absl::Status save_state(HookState& state) const override;
-  // Errors: InvalidArgument for a state that is damaged or of another version.
+  // Errors: InvalidArgument for a damaged state or another version.
   absl::Status load_state(absl::Span<const HookState> per_rank) override;
 
  private:
   class Line;
   static constexpr int64_t kNone = -1;
-  // Returns whether this rank writes lines of the event.
+  // Returns true if this rank writes lines of the event.
   bool writes(const HookContext& context) const;
-  // Writes a line, or keeps it until the first step.
+  // Writes a line, or holds the line until the first step.
   absl::Status write(Line line);
   absl::Status write_waiting();
   absl::Status write_beginning();
-  // Returns whether the first line of an epoch or a window is yet to be written. A run that resumes
-  // in the middle of one has it.
+  // Returns true if the first line of an epoch or a window is not yet written. In a run that
+  // resumes within an epoch or window, the line exists.
   bool opens(int64_t number);
-  // Returns true if the last value of eval_accuracy is as good as the target, or there is no
-  // target.
+  // Returns true if the last value of eval_accuracy reaches the target, or there is no target.
   bool target_reached() const;
 
   Clock& clock_;
@@ -90,7 +89,7 @@ class MllogHook : public Hook {
   bool is_training_ = false;   // from start() to end() of train(), on rank 0
   bool in_evaluation_ = false;
   bool begun_ = false;                // false before the first step of a run that begins a file
-  std::vector<std::string> waiting_;  // lines until then
+  std::vector<std::string> waiting_;  // lines held until then
   int64_t open_ = kNone;              // epoch or window whose first line was written last
   std::optional<double> last_accuracy_;
 };

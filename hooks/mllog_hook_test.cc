@@ -134,7 +134,7 @@ TEST_F(MllogHookTest, WindowsAreBlocks) {
   EXPECT_EQ(blocks[3]["metadata"]["first_epoch_num"], 2);
 }
 
-// Calls a hook as a run of data in windows does, up to a step.
+// Calls a hook like a run of data in windows, up to a step.
 class StreamRun {
  public:
   StreamRun(Hook& hook, int64_t step) : hook_(hook) {

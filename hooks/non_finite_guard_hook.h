@@ -1,4 +1,4 @@
-// Decides what refused steps lead to.
+// Handles refused steps.
 #ifndef MILLRACE_HOOKS_NON_FINITE_GUARD_HOOK_H_
 #define MILLRACE_HOOKS_NON_FINITE_GUARD_HOOK_H_
 
@@ -9,9 +9,10 @@
 
 namespace millrace {
 
-// The train step never applies a step with an infinite or not-a-number loss or gradient. This
-// hook ends the run at the first such step (policy FAIL), or when more than max_in_a_row follow
-// one another (SKIP), naming the step and what was not finite. Its state is the number in a row.
+// The train step never applies a step with an infinite or not-a-number loss or gradient. The hook
+// ends the run at the first such step (policy FAIL), or after more than max_in_a_row consecutive
+// ones (SKIP), with the step and the non-finite value. Its state is the number of consecutive
+// refused steps.
 class NonFiniteGuardHook : public Hook {
  public:
   explicit NonFiniteGuardHook(NonFiniteConfig config) : config_(std::move(config)) {}

@@ -15,7 +15,7 @@
 namespace millrace {
 namespace {
 
-// Name of an annotation between steps until its end says what it was.
+// Name of an annotation between steps until the end determines the name.
 constexpr char kBetween[] = "other hooks";
 constexpr int64_t kMostEvaluationBatches = 16;
 
@@ -41,8 +41,9 @@ absl::StatusOr<std::unique_ptr<Hook>> ProfilerHook::create(const HookConfig& con
                                                            const HookResources& resources) {
   const ProfilerHookConfig& own = config.GetExtension(profiler);
   RETURN_IF_ERROR(check(own));
-  // Keeps what LibTorch's recorder says of its own stages off the standard error. Its levels are
-  // verbose 0, info 1, warnings 2, stages 3, errors 4 and probes (USDT) 5, which each trace has.
+  // Keeps messages of LibTorch's recorder about its stages off the standard error. The recorder has
+  // the levels verbose 0, info 1, warnings 2, stages 3, errors 4 and probes (USDT) 5, which each
+  // trace has.
   setenv("KINETO_LOG_LEVEL", "6", /*overwrite=*/0);
   return std::make_unique<ProfilerHook>(
       resources.files,

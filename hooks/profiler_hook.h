@@ -24,30 +24,31 @@ struct ProfilerHookOptions {
   bool record_shapes = false;
 };
 
-// Records what the trainer's thread does in the steps of a schedule, and writes
+// Records the trainer's thread in the steps of a schedule, and writes
 //
 //   <directory>/rank-<rank>-steps-<first>-<last>.json
 //
-// after the last step of each cycle, or at the end of a run that ends in a cycle. A file is written
-// aside and renamed. Operators of LibTorch lie on one time line with these annotations:
+// after the last step of each cycle, or at the end of a run that ends within a cycle. A file is
+// written under a temporary name and renamed. Operators of LibTorch are on one time line with these
+// annotations:
 //
 //   step N, with: begin of the step, forward, backward, update
 //   between steps: report, evaluate SET with a batch for each of its batches, checkpoint, wait for
 //   data, other hooks
 //
-// docs/profiling.md says where each begins and ends. Of an evaluation the first 16 batches are
-// recorded, so that a large set does not fill the memory. Outside the steps of a schedule an event
-// costs a comparison. An error in writing drops the trace of that cycle. A training without a trace
-// ends with a warning.
+// docs/profiling.md defines where each begins and ends. At most the first 16 batches of an
+// evaluation are recorded, so that a large set does not fill the memory. Outside the steps of a
+// schedule an event costs a comparison. A write error drops the trace of the cycle. A training
+// without a trace ends with a warning.
 class ProfilerHook : public Hook {
  public:
-  // Under which it is registered.
+  // The name under which the hook is registered.
   static constexpr absl::string_view kName = "profiler";
 
   // Borrows `files`. The directory is created when needed.
   ProfilerHook(FileSystem& files, ProfilerHookOptions options)
       : files_(files), options_(std::move(options)) {}
-  // Configured by ProfilerHookConfig. Errors: InvalidArgument with a line for each wrong field.
+  // Creates the hook from ProfilerHookConfig. Errors: InvalidArgument with a line per wrong field.
   static absl::StatusOr<std::unique_ptr<Hook>> create(const HookConfig& config,
                                                       const HookResources& resources);
 
@@ -63,20 +64,20 @@ class ProfilerHook : public Hook {
   absl::Status end(HookContext& context, const absl::Status& outcome) override;
 
  private:
-  // Between steps, before step `next`: ends the trace under way if the step does not belong to it,
-  // and begins the trace to which it belongs. Begins an annotation if anything is recorded.
+  // Called between steps, before step `next`. Ends the current trace if the step does not belong to
+  // the trace, and begins the trace of the step. Begins an annotation if recording.
   absl::Status prepare(int rank, int64_t next);
   absl::Status write(int rank);
-  // Names the annotation between steps that ends here, and begins the next one.
+  // Names the annotation between steps that ends, and begins the next one.
   void pass(absl::string_view name);
 
   FileSystem& files_;
   const ProfilerHookOptions options_;
-  std::unique_ptr<TraceRecorder> recorder_;  // null: nothing is recorded
-  TracePoint point_;                         // of what is recorded
-  int64_t first_step_ = 0;                   // of what is recorded
-  int64_t last_step_ = 0;                    // that ended; below first_step_: none did
-  int64_t evaluation_batches_ = 0;           // that began, of the evaluation under way
+  std::unique_ptr<TraceRecorder> recorder_;  // null: not recording
+  TracePoint point_;                         // position of the current recording
+  int64_t first_step_ = 0;                   // first step of the current recording
+  int64_t last_step_ = 0;                    // last step that ended; below first_step_: none
+  int64_t evaluation_batches_ = 0;           // batches begun in the current evaluation
   bool is_traced_ = false;                   // a trace of this run was written
 };
 

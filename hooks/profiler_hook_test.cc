@@ -37,7 +37,7 @@ ProfilerHookOptions options_of(const TraceSchedule& schedule) {
   return {.schedule = schedule, .directory = "out/profile"};
 }
 
-// Returns what the factory says to a configuration.
+// Returns the status of the factory for a configuration.
 absl::Status create(const std::string& text) {
   HookConfig config;
   config.set_name("profiler");
@@ -90,7 +90,7 @@ bool is_annotation(const json& event) { return event["cat"] == "user_annotation"
 
 double end_of(const json& event) { return event["ts"].get<double>() + event["dur"].get<double>(); }
 
-// Returns the names of the annotations that pass `keep`, in their order.
+// Returns the names of the annotations accepted by `keep`, in order.
 std::vector<std::string> annotations(const std::vector<json>& events,
                                      const std::function<bool(const json&)>& keep) {
   std::vector<std::string> names;
@@ -109,7 +109,7 @@ const json& event_of(const std::vector<json>& events, const std::string& name) {
   return none;
 }
 
-// Returns the events that lie inside another one, on the same thread.
+// Returns the events inside another event, on the same thread.
 std::vector<json> inside(const std::vector<json>& events, const json& outer) {
   std::vector<json> inside;
   for (const json& event : events) {
@@ -173,7 +173,7 @@ TEST_F(ProfilerHookTest, MicroBatchesHaveTheirOwnPasses) {
       ElementsAre("begin of the step", "forward", "backward", "forward", "backward", "update"));
 }
 
-// Asks for an evaluation after the first step.
+// Requests an evaluation after the first step.
 class Asks : public Hook {
  public:
   absl::string_view name() const override { return "asks"; }
@@ -299,7 +299,7 @@ TEST_F(ProfilerHookTest, WrongConfigurations) {
       << "all mistakes at once";
 }
 
-// In a process of its own, since LibTorch reads the level once.
+// Runs in a separate process, since LibTorch reads the level once.
 using ProfilerHookDeathTest = ProfilerHookTest;
 TEST_F(ProfilerHookDeathTest, LibTorchsRecorderSaysNothing) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";

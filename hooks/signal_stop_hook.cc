@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-std::atomic<bool> terminated{false};  // whether SIGTERM or SIGINT came since start
+std::atomic<bool> terminated{false};  // true if SIGTERM or SIGINT came since start
 std::atomic<bool> installed{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
@@ -53,7 +53,7 @@ absl::Status SignalStopHook::end(HookContext&, const absl::Status&) {
 void SignalStopHook::ask_if_signalled(Requests& requests) {
   const int signal = !handlers_.installed() || asked_ ? 0 : noted_stop_signal();
   if (signal == 0) return;
-  asked_ = true;  // once is enough: nothing takes a stop back
+  asked_ = true;  // once is enough: a stop is never withdrawn
   requests.stop(absl::StrCat("signal ", stop_signal_name(signal)), Scope::kThisRank);
 }
 

@@ -7,12 +7,12 @@
 
 namespace millrace {
 
-// From start to end, the signals of base/signals/stop_signals.h make this rank ask for a stop,
-// which is served after the step that begins next, and also while ranks wait for a window or
-// evaluate. A second SIGTERM or SIGINT ends the process at once. The other signals never end it,
-// since schedulers, terminals and limits may send them several times. Outside training (evaluate()
-// on its own) all signals keep their usual effect. One such hook may be started in a process at a
-// time: start fails with FailedPrecondition otherwise.
+// Converts the signals of base/signals/stop_signals.h to a stop request of this rank, from start to
+// end. The request is served after the step that begins next, and also while ranks wait for a
+// window or evaluate. A second SIGTERM or SIGINT ends the process at once. Other signals never end
+// the process, since schedulers, terminals and limits may send them several times. Outside training
+// (evaluate() alone) all signals keep their usual effect. Only one such hook may be started in a
+// process at a time: otherwise start returns FailedPrecondition.
 class SignalStopHook : public Hook {
  public:
   ~SignalStopHook() override;

@@ -22,7 +22,7 @@ void (*handler_of(int signal))(int) {
   return action.sa_handler;
 }
 
-// A trainer of six steps whose forward pass of step `at` raises `signal`.
+// Returns a trainer of six steps whose forward pass of step `at` raises `signal`.
 std::unique_ptr<Trainer> raising_trainer(int signal, int64_t at) {
   TinyTrainerOptions options;
   options.train.batches = 6;
@@ -53,7 +53,7 @@ TEST(SignalStopHookTest, StopsAfterTheStepThatBeginsNext) {
     EXPECT_EQ(summary.stop_reason, reason);
     EXPECT_TRUE(summary.stopped_by_rank);
     EXPECT_EQ(summary.progress.step, 3);
-    // Training goes on where it stood.
+    // Training continues from the same step.
     ASSERT_OK_AND_ASSIGN(const Summary rest, trainer->train());
     EXPECT_EQ(rest.outcome, Outcome::kCompleted);
     EXPECT_EQ(rest.progress.step, 6);
@@ -108,12 +108,13 @@ TEST(SignalStopHookTest, ASignalInAnEvaluationEndsIt) {
   EXPECT_LT(*forwards, 10);
 }
 
-// Gives so many batches of an epoch; then a signal comes while it waits for the next.
+// Returns a number of batches of an epoch; then a signal arrives during the wait for the next
+// batch.
 std::unique_ptr<Dataset> interrupted_data(int64_t batches) {
   return std::make_unique<HangingDataset>(batches, [] { std::raise(SIGTERM); });
 }
 
-// Not when a batch comes, which may be never.
+// The stop does not wait for a batch, which may never arrive.
 TEST(SignalStopHookTest, ASignalWhileDataIsWaitedForIsServedAtOnce) {
   for (const int64_t batches : {0, 1, 3}) {
     SCOPED_TRACE(batches);
@@ -237,7 +238,7 @@ TEST(SignalStopHookTest, AWarningBeforeTheFirstTerminationIsNoSecondOne) {
   FakeHookContext context;
   SignalStopHook hook;
   ASSERT_OK(hook.start(context));
-  // A shell passes on the SIGHUP that the terminal has sent already; SIGXCPU comes every second.
+  // A shell forwards the SIGHUP that the terminal has already sent; SIGXCPU is sent every second.
   for (const int warning : {SIGUSR1, SIGUSR1, SIGHUP, SIGHUP, SIGXCPU, SIGXCPU, SIGUSR2}) {
     std::raise(warning);
   }

@@ -41,7 +41,7 @@ absl::Status SinksHook::call(absl::FunctionRef<absl::Status(Sink&)> call) {
 absl::Status SinksHook::start(HookContext& context) {
   for (Entry& entry : sinks_) entry.failed = false;
   first_step_ = context.progress().step;
-  // Of a run before, where the checkpoint that was loaded since has no state of this hook.
+  // State of an earlier run, if the checkpoint loaded since has no state of this hook.
   if (written_.has_value() && written_->step > first_step_) written_.reset();
   if (!written_.has_value() && first_step_ == 0) written_ = Written();
   SinkStart start{.first_step = first_step_};
@@ -49,7 +49,7 @@ absl::Status SinksHook::start(HookContext& context) {
     start.written = written_->step == first_step_ ? written_->names : std::set<std::string>();
   }
   start_ = call([&](Sink& sink) { return sink.start(start); });
-  // An error returned here would take the other sinks from the run, too.
+  // An error returned here would disable other sinks, too.
   if (!start_.ok()) MILLRACE_LOG(WARNING) << start_.message();
   return absl::OkStatus();
 }
@@ -72,7 +72,7 @@ absl::Status SinksHook::after_backward(HookContext& context, const Gradients& gr
   return absl::OkStatus();
 }
 
-// Where the names of the first step of the run are not known, notes names from the next step on.
+// If the names of the first step of the run are not known, records names from the next step on.
 void SinksHook::note_written(int64_t step, const std::string& name) {
   if (!written_.has_value() && step == first_step_) return;
   if (!written_.has_value() || written_->step != step) written_ = Written{.step = step};

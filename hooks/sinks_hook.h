@@ -20,13 +20,13 @@ struct NamedSink {
   std::unique_ptr<Sink> sink;
 };
 
-// Calls the sinks of this rank. Does not call a sink again in this run after it failed; the others
-// are called on. Events return the errors of the sinks that failed in them, and end() also those of
-// start().
+// Calls the sinks of this rank. After a failure, a sink is not called again in the run; other sinks
+// are still called. Events return the errors of sinks that failed in the event, and end() also the
+// errors of start().
 //
-// An evaluation or a report may follow the checkpoint of its step. The state of the hook has the
-// names of what was written at the step of the checkpoint, so that sinks of a run that resumes
-// replace the rest (SinkStart).
+// An evaluation or a report may follow the checkpoint of the same step. The state of the hook has
+// the names written at the step of the checkpoint, so that sinks of a resumed run replace other
+// names (SinkStart).
 class SinksHook : public Hook {
  public:
   static constexpr char kName[] = "sinks";
@@ -34,15 +34,15 @@ class SinksHook : public Hook {
   explicit SinksHook(std::vector<NamedSink> sinks);
   absl::string_view name() const override { return kName; }
   absl::Status start(HookContext& context) override;
-  // Reports histograms as "parameters/NAME", before the update, and "gradients/NAME", as the
-  // optimizers apply them, if a sink wants them and a report is due (HookContext::report_due()).
+  // Reports histograms as "parameters/NAME", before the update, and "gradients/NAME", as applied by
+  // the optimizers, if a sink requests them and a report is due (HookContext::report_due()).
   absl::Status after_backward(HookContext& context, const Gradients& gradients) override;
   absl::Status after_report(HookContext& context, const Report& report) override;
   absl::Status after_evaluate(HookContext& context, const EvaluationResult& result) override;
   absl::Status after_checkpoint(HookContext& context, const CheckpointInfo& checkpoint) override;
   absl::Status end(HookContext& context, const absl::Status& outcome) override;
   absl::Status save_state(HookState& state) const override;
-  // Errors: InvalidArgument for a state that is damaged or of another version.
+  // Errors: InvalidArgument for a damaged state or another version.
   absl::Status load_state(absl::Span<const HookState> per_rank) override;
 
  private:
@@ -50,18 +50,18 @@ class SinksHook : public Hook {
     NamedSink named;
     bool failed = false;
   };
-  // Names of what was written at one step, as SinkStart::written has them.
+  // Names written at a step, in the form of SinkStart::written.
   struct Written {
     int64_t step = 0;
     std::set<std::string> names = {};
   };
-  // Calls each sink that has not failed. Returns the first error, and logs the others.
+  // Calls each sink that has not failed. Returns the first error, and logs other errors.
   absl::Status call(absl::FunctionRef<absl::Status(Sink&)> call);
   bool wants_distributions() const;
   void note_written(int64_t step, const std::string& name);
 
   std::vector<Entry> sinks_;
-  absl::Status start_;              // what start() did
+  absl::Status start_;              // result of start()
   int64_t first_step_ = 0;          // of this run
   std::optional<Written> written_;  // at the last step with a value; none: not known
 };

@@ -20,7 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Notes its calls, and fails at one of them.
+// Records its calls, and fails at one of them.
 class NotingSink : public Sink {
  public:
   NotingSink(std::vector<std::string>* calls, std::string fails_at, bool throws)
@@ -56,14 +56,14 @@ class NotingSink : public Sink {
 
 class SinksHookTest : public testing::Test {
  protected:
-  // A hook with two sinks, the first of which fails at a call.
+  // Returns a hook with two sinks; the first sink fails at a call.
   std::unique_ptr<Hook> make(const std::string& fails_at = "", bool throws = false) {
     std::vector<NamedSink> sinks;
     sinks.push_back({"first", std::make_unique<NotingSink>(&first_, fails_at, throws)});
     sinks.push_back({"second", std::make_unique<NotingSink>(&second_, "", false)});
     return std::make_unique<SinksHook>(std::move(sinks));
   }
-  // Returns what each event returned.
+  // Returns the status of each event.
   std::vector<absl::Status> run(Hook& hook) {
     Report report;
     report.steps = 5;
@@ -111,7 +111,7 @@ TEST_F(SinksHookTest, AnErrorAtTheStartIsReturnedAtTheEnd) {
   EXPECT_EQ(second_.size(), 5u) << "the other one goes on";
 }
 
-// A hook with one sink, called as a run does.
+// A hook with one sink, called as in a run.
 class OneSinkHook {
  public:
   OneSinkHook() {
@@ -122,7 +122,7 @@ class OneSinkHook {
     hook_ = std::make_unique<SinksHook>(std::move(sinks));
   }
   Hook& hook() { return *hook_; }
-  // Returns what the sink gets at the beginning of a run.
+  // Returns the names that the sink receives at the beginning of a run.
   std::optional<std::set<std::string>> start(int64_t step) {
     context_.at.step = step;
     EXPECT_OK(hook_->start(context_));
@@ -153,7 +153,7 @@ class OneSinkHook {
   FakeHookContext context_;
 };
 
-// Returns what a sink gets if a new hook resumes from a state at `step`.
+// Returns the names that a sink receives if a new hook resumes from a state at `step`.
 std::optional<std::set<std::string>> resumed(const HookState& state, int64_t step) {
   OneSinkHook hook;
   EXPECT_OK(hook.hook().load_state({&state, 1}));

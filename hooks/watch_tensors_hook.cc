@@ -101,7 +101,7 @@ absl::Status WatchTensorsHook::find(absl::Span<const NamedParameter> parameters)
 
 absl::Status WatchTensorsHook::after_backward(HookContext& context, const Gradients& gradients) {
   if (!std::exchange(found_, true)) RETURN_IF_ERROR(find(gradients.dense()));
-  // The progress that after_step will see, but for the time of the step.
+  // The progress in after_step, except the time of the step.
   Progress now = context.progress();
   ++now.step;
   const bool due = when_.crossed(last_, now);

@@ -18,30 +18,30 @@
 
 namespace millrace {
 
-// On steps at which its cadence comes due, reports statistics of dense parameters before the update
-// and of their gradients as the optimizers apply them, under names such as "watch/bias/norm" and
-// "watch/bias.grad/norm". A parameter that took no part in the step has no gradient and reports
-// none. On other steps the hook reads no tensor. All ranks report the same values. The next report
-// shows the last value of each name.
+// Reports statistics of dense parameters, before the update, and of gradients, as applied by the
+// optimizers, on the steps of a cadence. Names are such as "watch/bias/norm" and
+// "watch/bias.grad/norm". A parameter not used in the step has no gradient, and no gradient is
+// reported. On other steps the hook reads no tensor. All ranks report the same values. The next
+// report shows the last value of each name.
 //
-// A step is due that would be due in `after_step`. A trigger of time, epochs or windows that came
-// due since the step before makes the next step due.
+// A step reports if the cadence would trigger in `after_step`. A trigger of time, epochs or windows
+// since the previous step makes the next step due.
 class WatchTensorsHook : public Hook {
  public:
-  // Under which it is registered.
+  // The name under which the hook is registered.
   static constexpr absl::string_view kName = "watch_tensors";
 
   // REQUIRES: check(config) returns OK.
   explicit WatchTensorsHook(const WatchTensorsConfig& config);
   // Errors: InvalidArgument with a line for each wrong field.
   static absl::Status check(const WatchTensorsConfig& config);
-  // Configured by WatchTensorsConfig. Errors: those of check().
+  // Creates the hook from WatchTensorsConfig. Errors: errors of check().
   static absl::StatusOr<std::unique_ptr<Hook>> create(const HookConfig& config,
                                                       const HookResources& resources);
 
   absl::string_view name() const override { return kName; }
   absl::Status start(HookContext& context) override;
-  // Errors: InvalidArgument at the first step if a pattern fits no tensor.
+  // Errors: InvalidArgument at the first step if a pattern matches no tensor.
   absl::Status after_backward(HookContext& context, const Gradients& gradients) override;
 
  private:

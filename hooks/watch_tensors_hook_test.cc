@@ -35,7 +35,7 @@ WatchTensorsConfig config_of(const std::string& text) {
   return config;
 }
 
-// Returns what the factory says to a configuration.
+// Returns the status of the factory for a configuration.
 absl::Status create(const std::string& text) {
   HookConfig config;
   config.set_name("watch_tensors");
@@ -58,7 +58,7 @@ class Reports : public Hook {
   std::vector<Report>& reports_;
 };
 
-// The two parameters of a model, and a hook that a test calls.
+// The two parameters of a model, and a hook called by a test.
 class WatchTensorsHookTest : public testing::Test {
  protected:
   using Values = std::map<std::string, double>;
@@ -67,7 +67,7 @@ class WatchTensorsHookTest : public testing::Test {
     parameters_[0].value.mutable_grad() = torch::tensor({0.6, 0.8});
     parameters_[1].value.mutable_grad() = torch::zeros({1});
   }
-  // Returns what the hook reports in the step after the progress of `context_`.
+  // Returns the values that the hook reports in the step after the progress of `context_`.
   absl::StatusOr<Values> step(WatchTensorsHook& hook) {
     const absl::Status status = hook.after_backward(context_, Gradients(parameters_, nullptr));
     ++context_.at.step;
@@ -76,7 +76,7 @@ class WatchTensorsHookTest : public testing::Test {
     if (!status.ok()) return status;
     return values;
   }
-  // The same for the first step of a run that reports at each.
+  // Returns the same for the first step of a run that reports at each step.
   absl::StatusOr<Values> first_step(const std::string& config) {
     WatchTensorsHook hook(config_of(config + " when { every_steps: 1 }"));
     EXPECT_OK(hook.start(context_));

@@ -29,9 +29,9 @@ std::string to_line(const WindowIoState::Finished& window) {
   return json_line(json) + "\n";
 }
 
-// What of a path is kept when it is moved.
+// Returns the part of a path that a move keeps.
 std::string name_below(const std::string& path, const std::vector<std::string>& roots) {
-  std::map<std::string, int> names;  // how many roots are called so
+  std::map<std::string, int> names;  // number of roots by last name
   for (const std::string& root : roots)
     ++names[base_name(std::string(absl::StripSuffix(root, "/")))];
   for (size_t i = 0; i < roots.size(); ++i) {
@@ -51,7 +51,7 @@ absl::Status WindowIoHook::start(HookContext& context) {
   ahead_ = false;
   if (context.rank() != 0) state_.Clear();
   if (context.phase() != Phase::kTrain || context.rank() != 0) return absl::OkStatus();
-  // A run that goes on stands at a durable checkpoint.
+  // A run resumes from a durable checkpoint.
   return state_.window_size() > 0 ? acknowledge(context.progress().window) : absl::OkStatus();
 }
 
@@ -108,7 +108,7 @@ bool WindowIoHook::moves(const WindowIoState::Finished& window) const {
   return !folder.empty() && window.file_size() > 0;
 }
 
-// `windows`: those before this one are in a durable checkpoint.
+// `windows`: number of windows in a durable checkpoint.
 absl::Status WindowIoHook::acknowledge(int64_t windows) {
   if (acknowledged_ == -2) {
     ASSIGN_OR_RETURN(acknowledged_, last_acknowledged());
@@ -134,7 +134,7 @@ absl::Status WindowIoHook::append(const WindowIoState::Finished& window) {
   return files_.sync_directory(options_.output_dir);
 }
 
-// A line that a killed process did not finish is dropped.
+// Drops an incomplete line of a killed process.
 absl::StatusOr<int64_t> WindowIoHook::last_acknowledged() {
   const std::string path = join_path(options_.output_dir, "windows.jsonl");
   const absl::StatusOr<std::string> text = read_file(files_, path);
@@ -175,7 +175,7 @@ absl::Status WindowIoHook::move_files() {
 }
 
 absl::Status WindowIoHook::move_file(const std::string& path, const std::string& folder) {
-  // One that is gone was moved before a kill, or by its owner.
+  // A missing file was moved before a kill, or by its owner.
   if (absl::IsNotFound(files_.link_info(path).status())) return absl::OkStatus();
   const std::string target = join_path(folder, name_below(path, options_.roots));
   if (files_.link_info(target).ok()) {

@@ -1,4 +1,4 @@
-// What happens around windows: reading ahead, acknowledging, clearing away.
+// Reads ahead, acknowledges and moves windows.
 #ifndef MILLRACE_HOOKS_WINDOW_IO_HOOK_H_
 #define MILLRACE_HOOKS_WINDOW_IO_HOOK_H_
 
@@ -20,28 +20,29 @@ namespace millrace {
 
 struct WindowIoOptions {
   std::string output_dir;
-  // Called with files of the next window while the one before it is trained on; null: nobody reads
-  // ahead.
+  // Called with files of the next window during training on the current window; null: no
+  // read-ahead.
   std::function<void(const std::string& path)> read_ahead;
-  // Where files go whose windows need not be read again; "": they stay.
+  // Folders for the files of windows that will not be read again; "": files stay.
   std::string move_done_to;
   std::string move_damaged_to;
-  // Paths below one of them keep what follows it when they are moved, and where there are several
-  // the last name of it; of other paths the last name stays.
+  // A moved path below a root keeps the part after the root, preceded by the root's last name if
+  // there are several roots. Other paths keep only their last name.
   std::vector<std::string> roots;
-  // How many windows the oldest checkpoint holds that anybody could go on from. Needed to move.
+  // Returns the number of windows in the oldest checkpoint that a run could resume from. Required
+  // for moving files.
   std::function<absl::StatusOr<int64_t>()> oldest_windows;
 };
 
-// On rank 0 of a job whose data comes in windows:
-//  * looks for the next window, once a second at most, and has its files read ahead;
-//  * acknowledges each window once a durable checkpoint holds all of it: a line in
-//    <output_dir>/windows.jsonl, on disk when the next event comes, exactly one for each window;
+// Handles windows on rank 0 of a job whose data comes in windows:
+//  * polls for the next window, at most once a second, and starts the read-ahead of its files;
+//  * acknowledges each window once a durable checkpoint holds the whole window: exactly one line
+//    per window in <output_dir>/windows.jsonl, on disk before the next event;
 //  * moves the files of windows that even the oldest checkpoint holds.
-// Windows that wait for one or the other are its state.
+// Windows that are not yet acknowledged or moved are the state of the hook.
 class WindowIoHook : public Hook {
  public:
-  // Borrows all but the options.
+  // Borrows everything except the options.
   WindowIoHook(WindowIoOptions options, WindowedDataset& windows, FileSystem& files, Clock& clock)
       : options_(std::move(options)), windows_(windows), files_(files), clock_(clock) {}
 
@@ -68,7 +69,7 @@ class WindowIoHook : public Hook {
   FileSystem& files_;
   Clock& clock_;
   WindowIoState state_;
-  int64_t acknowledged_ = -2;  // the last window in the file; -1: none; -2: not looked at
+  int64_t acknowledged_ = -2;  // the last window in the file; -1: none; -2: not read
   bool ahead_ = false;         // the next window was read ahead
   absl::Duration looked_ = absl::ZeroDuration();  // the clock's elapsed()
 };

@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// A stream of which only what comes next matters.
+// A stream of which only the upcoming window matters.
 class UpcomingWindows : public FakeWindowedDataset {
  public:
   UpcomingWindows() : FakeWindowedDataset({}, {}) {}
@@ -46,7 +46,7 @@ class WindowIoHookTest : public testing::Test {
     window.damage = std::move(damage);
     return window;
   }
-  // The window is over.
+  // Finishes the window.
   void finish(WindowIoHook& hook, const Window& window) {
     context_.at.window = window.index + 1;
     context_.at.step += 10;
@@ -122,7 +122,7 @@ TEST_F(WindowIoHookTest, ARunThatGoesOnAcknowledgesWhatItsCheckpointHolds) {
   finish(one, window(1));
   HookState state;
   ASSERT_OK(one.save_state(state));
-  // Killed before anything was acknowledged, or within a line.
+  // Killed before an acknowledgement, or within a line.
   files_.put("out/windows.jsonl", "{\"window\":0}\n{\"wind");
   WindowIoHook two = hook();
   ASSERT_OK(two.load_state({&state, 1}));

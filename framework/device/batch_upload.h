@@ -1,4 +1,4 @@
-// Micro-batches on their way to a device.
+// Copies of micro-batches to a device.
 #ifndef MILLRACE_FRAMEWORK_DEVICE_BATCH_UPLOAD_H_
 #define MILLRACE_FRAMEWORK_DEVICE_BATCH_UPLOAD_H_
 
@@ -13,18 +13,19 @@
 
 namespace millrace {
 
-// Returns a stream of a CUDA device for copies beside its current stream. Throws c10::Error if the
-// device cannot be used.
+// Returns a stream of a CUDA device for copies in parallel with the device's current stream. Throws
+// c10::Error if the device cannot be used.
 c10::Stream copy_stream(at::Device device);
 
-// Copies the micro-batches of a step while the step before it is computed. Used on one thread.
+// Copies the micro-batches of a step during the computation of the previous step. Used on one
+// thread.
 //
 //   BatchUpload next(data.micro_batches, copy_stream(model.device()));
 //   ... compute the step before ...
 //   model.forward(next.batches()[0]);
 class BatchUpload {
  public:
-  // Makes an upload without batches.
+  // Creates an upload without batches.
   BatchUpload() = default;
   // Begins to copy `batches`, as on_device() does, on `stream`.
   BatchUpload(absl::Span<const Batch> batches, const c10::Stream& stream);

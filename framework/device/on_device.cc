@@ -6,7 +6,7 @@ namespace millrace {
 
 at::Tensor on_device(const at::Tensor& tensor, at::Device device) {
   if (tensor.device() == device) return tensor;
-  // The host waits for copies of memory that is not pinned.
+  // Copies of memory that is not pinned would block the host.
   const bool pins = device.is_cuda() && tensor.numel() > 0;
   return (pins ? tensor.pin_memory() : tensor).to(device, /*non_blocking=*/true);
 }

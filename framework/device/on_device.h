@@ -8,13 +8,13 @@
 
 namespace millrace {
 
-// Returns the tensor on `device`, itself if it is there. For a CUDA device the host does not wait
-// for the copy, which passes through pinned memory: it runs on the current stream of the device,
-// before later work on that stream. Throws c10::Error if the device cannot be used.
+// Returns the tensor on `device`; the tensor itself if already there. For a CUDA device the host
+// does not wait for the copy, which uses pinned memory and runs on the current stream of the
+// device, before later work on the stream. Throws c10::Error if the device cannot be used.
 at::Tensor on_device(const at::Tensor& tensor, at::Device device);
 
-// Returns the batch as Model::device() says: `dense`, `labels` and `weights` on `device`, as above,
-// all else shared with `batch`. On the CPU: the batch itself.
+// Returns the batch in the form that Model::device() describes: `dense`, `labels` and `weights` on
+// `device`, as above, everything else shared with `batch`. On the CPU: the batch itself.
 Batch on_device(const Batch& batch, at::Device device);
 
 }  // namespace millrace

@@ -28,7 +28,7 @@ TEST(OnDeviceTest, OnTheCpuItIsTheBatchItself) {
   EXPECT_FALSE(same.weights.defined());
 }
 
-// Moves to LibTorch's device without memory, which every machine has.
+// Uses LibTorch's meta device, which every machine has.
 TEST(OnDeviceTest, MovesWhatModelsComputeWith) {
   Batch batch = batch_of_two();
   batch.weights = at::ones({2});

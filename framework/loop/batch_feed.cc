@@ -41,7 +41,7 @@ absl::StatusOr<std::unique_ptr<StepData>> BatchFeed::next_step() {
 }
 
 std::unique_ptr<StepData> BatchFeed::padding() const {
-  // The last batch may be of another window.
+  // The last batch may belong to another window.
   const Window* window = position_.window.has_value() ? &*position_.window : nullptr;
   const bool same_window = last_.has_value() && is_in_window(last_->cursor, window);
   const Cursor cursor =
@@ -71,7 +71,7 @@ absl::StatusOr<std::optional<Batch>> BatchFeed::read(Dataset& data, RankPhase th
   ranks_.set_phase(then, position_.steps_done());
   if (absl::IsCancelled(batch.status()) && options_.stop_waiting != nullptr &&
       options_.stop_waiting()) {
-    // The exchange that follows carries the stop, so that nobody needs the batch.
+    // The next exchange carries the stop, so no rank needs the batch.
     interrupted_ = true;
     return std::optional<Batch>();
   }

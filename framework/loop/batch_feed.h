@@ -1,4 +1,4 @@
-// The data of the next step.
+// Reads the data of the next step.
 #ifndef MILLRACE_FRAMEWORK_LOOP_BATCH_FEED_H_
 #define MILLRACE_FRAMEWORK_LOOP_BATCH_FEED_H_
 
@@ -24,58 +24,58 @@ namespace millrace {
 // The micro-batches of one step.
 struct StepData {
   std::vector<Batch> micro_batches;
-  int64_t examples = 0;  // of this rank
-  // Of a model that counts targets: those of each task, of this rank. Else empty. Set by
-  // CountedFeed.
+  int64_t examples = 0;  // examples of this rank
+  // Targets of each task, of this rank. Empty unless the model counts targets. Set by CountedFeed.
   std::vector<int64_t> targets = {};
-  absl::Duration wait = absl::ZeroDuration();  // for them
-  // Of a model on a device: the micro-batches there. Else empty. Set by CountedFeed.
+  absl::Duration wait = absl::ZeroDuration();  // time of waiting for the micro-batches
+  // The micro-batches on the device of the model; empty for a model on the CPU. Set by CountedFeed.
   BatchUpload on_device = {};
 };
 
 struct BatchFeedOptions {
-  int64_t micro_batches = 1;  // of a step
-  int64_t tasks = 1;          // labels of an example
+  int64_t micro_batches = 1;  // per step
+  int64_t tasks = 1;          // labels per example
   absl::Duration data_timeout = absl::Minutes(30);
-  // Whether to stop waiting for data, called on any thread; null: never.
+  // Returns true if waiting for data should stop. Called on any thread. Null: never.
   std::function<bool()> stop_waiting = nullptr;
 };
 
-// Reads training data for the loop, one step ahead of it, and never waits for ever: a source that
-// hangs is an error after data_timeout (framework/loop/data_watch.h). Used on the trainer's thread.
+// Reads training data one step ahead of the loop. A source that hangs does not hang the loop:
+// data_timeout turns the wait into an error (framework/loop/data_watch.h). Used on the trainer's
+// thread.
 class BatchFeed {
  public:
-  // All are borrowed. `data`: null if only read() is called. `position` is of this rank.
+  // Borrows all arguments. `data`: null if only read() is called. `position`: of this rank.
   BatchFeed(BatchFeedOptions options, Dataset* data, const LoopPosition& position,
             Collectives& ranks, Clock& clock);
 
-  // Forgets an interruption of the run before.
+  // Clears the interruption of an earlier run.
   void begin_run() { interrupted_ = false; }
 
-  // The data of the next step; with several ranks as many micro-batches on each, the last ones
-  // empty. Null: there is no more, or the wait for it was interrupted.
-  // Errors: those of read().
+  // Returns the data of the next step; null at the end of the data or after an interruption. With
+  // several ranks, all ranks get equally many micro-batches, the last of which may be empty.
+  // Errors: as read().
   absl::StatusOr<std::unique_ptr<StepData>> next_step();
 
-  // Empty micro-batches, for a rank whose data ended before that of others.
+  // Returns empty micro-batches, for a rank whose data ended before the data of other ranks.
   std::unique_ptr<StepData> padding() const;
 
-  // Reads for about `at_most` and adds what no step gets to `examples`. Returns: whether this rank
-  // has more. Errors: those of read().
+  // Reads for about `at_most` and adds the number of examples read, which no step uses, to
+  // `examples`. Returns true if this rank has more data. Errors: as read().
   absl::StatusOr<bool> count_rest(absl::Duration at_most, int64_t* examples);
 
-  // A batch of any dataset; none: it has no more, or the wait was interrupted. Meanwhile no
-  // time-out of other ranks runs; `then` is this rank's phase afterwards. Errors: those of
-  // DataWatch::next.
+  // Returns a batch of any dataset; none at the end of the data or after an interruption. Time-outs
+  // of other ranks do not run during the wait. Afterwards, the phase of this rank is `then`.
+  // Errors: as DataWatch::next().
   absl::StatusOr<std::optional<Batch>> read(Dataset& data, RankPhase then);
 
-  // Returns true once a wait of this run was interrupted: this rank has more data, but may not know
-  // it, and the source gives no more.
+  // Returns true if a wait of this run was interrupted: this rank may have more data without
+  // knowing it, and the source gives no more.
   bool interrupted() const { return interrupted_; }
-  // Errors: Cancelled if reading was interrupted, but the run was not stopped: the data gives no
-  // more batches, so the run must end.
+  // Returns OK unless reading was interrupted without a stop of the run. Errors: Cancelled, since
+  // the data gives no more batches and the run must end.
   absl::Status check_interruption(const StopState& stop) const;
-  // Returns true once a source was given up: its threads may hang (DataWatch::gave_up).
+  // Returns true if a source was given up; its threads may hang (DataWatch::gave_up).
   bool gave_up() const { return watch_.gave_up(); }
 
  private:

@@ -15,7 +15,7 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// One of two ranks, for a feed that sends nothing.
+// One of two ranks, for a feed that sends no messages.
 class OneOfTwoRanks : public OneRankCollectives {
  public:
   int world_size() const override { return 2; }
@@ -73,7 +73,7 @@ TEST_F(BatchFeedTest, PaddingStandsWhereTheOthersStand) {
   EXPECT_THAT(step->micro_batches[0].cursor.rows_left(), IsEmpty());
 }
 
-// Data of window 2, in an order with a fingerprint.
+// Data of window 2 with a fingerprint of its order.
 class OfWindow2 : public FakeDataset {
  public:
   OfWindow2() : FakeDataset({.dense = 3}) {}
@@ -106,7 +106,7 @@ TEST_F(BatchFeedTest, PaddingHasTheShapesOfTheLastBatch) {
 }
 
 TEST_F(BatchFeedTest, TheRestIsCountedForAWhile) {
-  // Reading takes a second a batch.
+  // Reads one batch per second.
   class Slow : public FakeDataset {
    public:
     Slow(FakeClock& clock) : FakeDataset({.batches = 5, .batch_size = 3}), clock_(clock) {}

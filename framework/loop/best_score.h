@@ -18,14 +18,14 @@ struct BestScoreOptions {
     std::string monitor;  // SET/METRIC of an evaluation
     double weight = 1;    // above 0
   };
-  // The score is the weighted mean of these. None: no score is kept.
+  // Metrics whose weighted mean is the score. Empty: no score is kept.
   std::vector<Term> terms = {};
   bool higher_is_better = true;
 };
 
-// Keeps the best score of all evaluations of a run and its step, over resumes. A step has a score
-// if the sets of all terms were evaluated at this step and the score is finite. Of equal scores the
-// first is the best. Used on the trainer's thread; alike on all ranks, since metrics are.
+// Keeps the best score of all evaluations of a run, with its step, over resumes. A step has a score
+// if the sets of all terms were evaluated at the step and the score is finite. Of equal scores the
+// first is the best. Used on the trainer's thread. Equal on all ranks, as metrics are.
 class BestScore {
  public:
   struct Best {
@@ -35,18 +35,18 @@ class BestScore {
 
   explicit BestScore(BestScoreOptions options = {}) : options_(std::move(options)) {}
 
-  // Takes the metrics of evaluations made at `step`, by "SET/METRIC". Returns: true if the step has
-  // a score that is better than the best so far, and so is the best now.
+  // Takes the metrics of evaluations at `step`, by "SET/METRIC". Returns true if the step has a
+  // score better than the best so far, which the score then replaces.
   bool observe(const std::map<std::string, double>& metrics, int64_t step);
 
-  // None: no step has had a score.
+  // Returns the best score; none: no step has a score.
   const std::optional<Best>& best() const { return best_; }
-  // What the score is, such as "eval/auc, higher is better".
+  // Returns a description of the score, such as "eval/auc, higher is better".
   std::string name() const;
 
   void save(SharedState* state) const;
-  // Takes over the best of a checkpoint. That of another score is dropped, with a note; if no score
-  // is kept, without one.
+  // Restores the best score of a checkpoint. Drops the value of a different score, with a note if a
+  // score is kept.
   void restore(const SharedState& state, std::vector<std::string>* notes);
 
  private:

@@ -14,7 +14,7 @@
 namespace millrace {
 namespace {
 
-// Monitors of the terms whose metrics have this direction.
+// Returns the monitors of the terms whose metrics have this direction.
 std::vector<std::string> monitors_of(const BestScoreConfig& config, MetricDirection direction) {
   std::vector<std::string> monitors;
   for (const BestScoreConfig::Term& term : config.term()) {

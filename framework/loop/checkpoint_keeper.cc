@@ -60,8 +60,8 @@ absl::Status CheckpointKeeper::begin_and_finish(const TrainState& state, Asked a
   return report_durable(std::move(durable));
 }
 
-// Records checkpoints as durable and reports them to hooks. `durable` is an error if a save failed:
-// then those that became durable before it are reported, too. Returns: the failure.
+// Records checkpoints as durable and reports them to hooks. If `durable` is an error, a save
+// failed; checkpoints that became durable before the failure are reported too. Returns the failure.
 absl::Status CheckpointKeeper::report_durable(absl::StatusOr<std::vector<CheckpointInfo>> durable) {
   absl::Status outcome = annotate(durable.status(), "making a checkpoint");
   if (!durable.ok()) durable = parts_.saver->poll(/*all_ready=*/false, ranks());
@@ -74,7 +74,8 @@ absl::Status CheckpointKeeper::report_durable(absl::StatusOr<std::vector<Checkpo
     if (asked == asked_.end() || asked->first != info.progress.step) continue;
     parts_.recorder.served(Request::kCheckpoint, asked->second.requests, asked->second.scope);
     if (!asked->second.detail.empty()) parts_.recorder.served("checkpoint", asked->second.detail);
-    // Saves become durable in the order of their steps: those before this one failed.
+    // Saves become durable in the order of their steps, so earlier saves without a checkpoint
+    // failed.
     asked_.erase(asked_.begin(), std::next(asked));
   }
   return outcome;
@@ -83,7 +84,7 @@ absl::Status CheckpointKeeper::report_durable(absl::StatusOr<std::vector<Checkpo
 absl::Status CheckpointKeeper::poll(const ExchangeResult& agreed) {
   if (parts_.saver == nullptr || !parts_.saver->asynchronous()) return absl::OkStatus();
   const bool all_ready = agreed.durable == parts_.context.world_size();
-  // Hooks have run since that exchange.
+  // Hooks have run since that exchange, and may have failed on one rank.
   if (all_ready) {
     RETURN_IF_ERROR(parts_.agreement.meet({"checkpoint under way", parts_.position.steps_done()}));
   }
@@ -115,7 +116,7 @@ absl::Status CheckpointKeeper::save_at_end() {
 
 absl::Status CheckpointKeeper::save_before_evaluation(const RequestSet& requests, Scope scope,
                                                       bool at_end) {
-  // It may only have begun.
+  // The save of this step may only have begun.
   if (begun_step_ == parts_.position.steps_done()) return finish();
   const RequestSet served = requests.of_kinds({Request::kReload, Request::kStop});
   const RequestSet evaluations = at_end ? RequestSet() : requests.of_kinds({Request::kEvaluate});
@@ -136,8 +137,9 @@ absl::Status CheckpointKeeper::explain(const absl::Status& outcome) const {
                    ": mend what the evaluation lacks and run again, which evaluates first"));
 }
 
-// Several ranks act together only if each knows that the state of all is whole, which they agree on
-// after a failed evaluation alone; each step is then agreed on, since it may fail on one of them.
+// Several ranks act together only if all of them know the state of all ranks to be whole. The ranks
+// establish this only after a failed evaluation. They also agree on each step of the save, since
+// each may fail on one rank.
 void CheckpointKeeper::save_after_failure() {
   const bool alone = parts_.context.world_size() == 1;
   const bool together = !alone && parts_.agreement.reopen();
@@ -147,7 +149,7 @@ void CheckpointKeeper::save_after_failure() {
   const bool whole =
       alone ? (parts_.consistency.holds() || parts_.evaluations.failed()) && !save_failed_
             : together;
-  // The same on all ranks that save.
+  // Equal on all ranks that save.
   const bool evaluated = together || parts_.evaluations.failed();
   if (evaluated && durable_step_ == parts_.position.steps_done()) return;
   if (parts_.saver == nullptr || !options_.on_failure || !whole || steps_begun_ == 0) return;
@@ -164,8 +166,8 @@ void CheckpointKeeper::save_after_failure() {
   MILLRACE_LOG(INFO) << "the run failed; where it stood is in " << newest_;
 }
 
-// `able`: whether the ranks can act together. If not, saves under way are given up, but what is
-// durable already is reported.
+// Completes saves under way. `able`: true if the ranks can act together. If false, saves under way
+// are abandoned, but checkpoints that are already durable are reported.
 absl::Status CheckpointKeeper::finish_after_failure(bool able) {
   if (parts_.saver == nullptr || !parts_.saver->asynchronous()) return absl::OkStatus();
   return parts_.agreement.settle(
@@ -179,7 +181,7 @@ absl::Status CheckpointKeeper::reload() {
     return absl::FailedPreconditionError(
         "a hook asked for a reload, but this trainer has no model bank with a dynamic source");
   }
-  RETURN_IF_ERROR(finish());  // saves under way read the tables as they are
+  RETURN_IF_ERROR(finish());  // saves under way read the current tables
   const TrainState target = parts_.state.for_model_bank();
   RETURN_IF_ERROR(parts_.agreement.meet({"reload", parts_.position.steps_done()}));
   const PhaseScope phase(ranks(), parts_.position, RankPhase::kCheckpoint);
@@ -218,7 +220,7 @@ absl::Status CheckpointKeeper::apply(FoundCheckpoint found, std::vector<std::str
   const std::vector<std::string> left_out = found.state.left_out;
   const absl::Status status = parts_.state.restore(std::move(found.state), notes);
   if (!status.ok()) {
-    // Others may have restored theirs; the job cannot continue.
+    // Other ranks may have restored their state, so the job cannot continue.
     ranks().fail(status);
     return annotate(status, found.info.path);
   }
@@ -243,7 +245,7 @@ std::optional<std::string> CheckpointKeeper::finished() const {
   const LoopPosition& position = parts_.position;
   if (!position.finished) return std::nullopt;
   if (!position.stopped_for.empty()) return absl::StrCat("stopped: ", position.stopped_for);
-  // The limits may differ from those of the run that was saved.
+  // The limits may differ from the limits of the saved run.
   const bool at_limit = limit_reached(options_.limits, position.progress) && !position.data_ended;
   if (position.stream_ended || at_limit) return "completed";
   return std::nullopt;

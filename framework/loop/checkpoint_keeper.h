@@ -1,4 +1,4 @@
-// Makes, finds and loads the checkpoints of a trainer.
+// Saves, finds and loads the checkpoints of a trainer.
 #ifndef MILLRACE_FRAMEWORK_LOOP_CHECKPOINT_KEEPER_H_
 #define MILLRACE_FRAMEWORK_LOOP_CHECKPOINT_KEEPER_H_
 
@@ -37,10 +37,10 @@ struct CheckpointKeeperOptions {
 // collective: all ranks call them at the same point. Used on the trainer's thread.
 class CheckpointKeeper {
  public:
-  // The parts of the loop that it uses. All are borrowed and outlive it.
+  // Parts of the loop. All are borrowed and outlive this object.
   struct Parts {
     StateSaver* saver;        // null: a request for a checkpoint is an error
-    StateLoader* model_bank;  // null: training begins with the model as it was made
+    StateLoader* model_bank;  // null: training begins with the model as created
     TrainerState& state;
     Evaluations& evaluations;
     HookList& hooks;
@@ -56,21 +56,22 @@ class CheckpointKeeper {
       : parts_(parts), options_(options) {}
 
   void begin_run();
-  // Acquires the saver's place, before the first step of a run. Errors: those of StateSaver::open.
+  // Acquires the saver's destination. Called before the first step of a run. Errors: as
+  // StateSaver::open().
   absl::Status open();
-  // Counts a step that begins.
+  // Counts a step at its beginning.
   void begin_step() { ++steps_begun_; }
-  // Steps begun in this run, failed and refused ones too.
+  // Returns the steps begun in this run, including failed and refused steps.
   int64_t steps_begun() const { return steps_begun_; }
 
-  // Saves the state as it is now and reports the checkpoint to hooks, at once or, if the saver is
-  // asynchronous, when a later call finds it durable. `served`: the requests whose serving makes
-  // it, of this scope; `evaluations`: as of SavePoint. `detail`: for the event log, what made it
-  // where no request did. Errors: FailedPrecondition without a saver;
-  // those of capture(), the saver and hooks.
+  // Saves the current state and reports the checkpoint to hooks: at once or, if the saver is
+  // asynchronous, when a later call finds it durable. `served`: the requests that the checkpoint
+  // serves, with their scope. `evaluations`: see SavePoint. `detail`: the cause for the event log
+  // if no request asked for the checkpoint. Errors: FailedPrecondition without a saver; otherwise
+  // as capture(), the saver and hooks.
   absl::Status save(const RequestSet& served, Scope scope, const RequestSet& evaluations = {},
                     absl::string_view detail = "");
-  // Continues saves under way. `agreed`: of the exchange of the step that was just made, since when
+  // Continues saves under way. `agreed`: the result of the last step's exchange, after which
   // nothing was saved.
   absl::Status poll(const ExchangeResult& agreed);
   // Waits for all saves under way.
@@ -78,41 +79,42 @@ class CheckpointKeeper {
 
   bool has_saver() const { return parts_.saver != nullptr; }
 
-  // True if save_at_end() will save.
+  // Returns true if save_at_end() will save.
   bool will_save_at_end() const {
     return options_.at_end && parts_.saver != nullptr && steps_begun_ > 0;
   }
-  // Saves at the end of a run and marks training as finished, unless one rank stopped it. A run
-  // that made no step saves only if it ends what another began.
+  // Saves at the end of a run and marks training as finished, unless one rank stopped the run. A
+  // run without a step saves only if it finishes the training of an earlier run.
   absl::Status save_at_end();
-  // Saves before the last evaluations of a run, for `requests`: these may fail, or end the process.
-  // The checkpoint is not marked as finished, so that a run that resumes from it evaluates.
-  // `at_end`: hooks ask for the evaluations again when that run starts.
+  // Saves before the last evaluations of a run, for `requests`, since evaluations may fail or end
+  // the process. The checkpoint is not marked as finished, so that the resuming run repeats the
+  // evaluations. `at_end`: if true, hooks request the evaluations again when the resuming run
+  // starts.
   absl::Status save_before_evaluation(const RequestSet& requests, Scope scope, bool at_end);
-  // Saves after a failure, where the state is consistent: on one rank, or on several ranks that
-  // know it of one another. Logs what fails.
+  // Saves after a failure if the state is consistent: on one rank, or on several ranks if all ranks
+  // know each other's state to be consistent. Logs errors.
   void save_after_failure();
-  // Adds where training is saved to the failure of an evaluation.
+  // Adds the location of the saved state to the failure of an evaluation.
   absl::Status explain(const absl::Status& outcome) const;
-  // True if the last save failed.
+  // Returns true if the last save failed.
   bool save_failed() const { return save_failed_; }
 
-  // As of StateSaver::durable_path; "" without a saver.
+  // Returns StateSaver::durable_path(); "" without a saver.
   std::string durable_path(int64_t step) const {
     return parts_.saver == nullptr ? "" : parts_.saver->durable_path(step);
   }
 
-  // As of Trainer::finished.
+  // See Trainer::finished().
   std::optional<std::string> finished() const;
 
-  // Path of the newest checkpoint that was saved, or else resumed from; "": none.
+  // Returns the path of the newest checkpoint saved, or else resumed from; "": none.
   const std::string& newest() const { return newest_; }
 
-  // Loads dynamic sources of the model bank that have changed. Errors: FailedPrecondition without
-  // any; those of StateLoader::reload.
+  // Loads dynamic sources of the model bank that have changed. Errors: FailedPrecondition without a
+  // dynamic source; otherwise as StateLoader::reload().
   absl::Status reload();
 
-  // As of the functions of Trainer; REQUIRES: between runs.
+  // See the functions of Trainer. REQUIRES: between runs.
   absl::StatusOr<CheckpointInfo> save_between_runs();
   absl::StatusOr<std::optional<CheckpointInfo>> resume(std::vector<std::string>* notes);
   absl::StatusOr<CheckpointInfo> resume_from(const std::string& path,
@@ -122,7 +124,7 @@ class CheckpointKeeper {
       const std::vector<std::string>& names, const TrainerState::ReferredFiles& began_with);
 
  private:
-  // What asked for the save of a step.
+  // The cause of the save of a step.
   struct Asked {
     RequestSet requests;
     Scope scope = Scope::kCommon;
@@ -139,9 +141,9 @@ class CheckpointKeeper {
   const CheckpointKeeperOptions options_;
   int64_t steps_begun_ = 0;
   bool save_failed_ = false;
-  int64_t begun_step_ = -1;              // steps done at the newest save of this run that began
-  int64_t durable_step_ = -1;            // and at the newest that is durable
-  std::multimap<int64_t, Asked> asked_;  // step → what asked for its saves, until they are durable
+  int64_t begun_step_ = -1;    // steps_done() at the beginning of the newest save of this run
+  int64_t durable_step_ = -1;  // steps_done() at the newest durable save
+  std::multimap<int64_t, Asked> asked_;  // step → causes of saves that are not durable yet
   std::string newest_;
 };
 

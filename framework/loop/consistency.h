@@ -1,4 +1,4 @@
-// Says whether the state of training is consistent.
+// Tracks the consistency of the state of training.
 #ifndef MILLRACE_FRAMEWORK_LOOP_CONSISTENCY_H_
 #define MILLRACE_FRAMEWORK_LOOP_CONSISTENCY_H_
 
@@ -9,18 +9,20 @@
 
 namespace millrace {
 
-// True while model, optimizers, tables, position and hooks all stand after the same step, so that a
-// run that fails now can save its state. A step, an event and the serving of requests suspend that:
-// a failure amid them may leave hooks or requests half done. Used on the trainer's thread.
+// Consistency of the state of training: holds() is true while model, optimizers, tables, position
+// and hooks are all at the end of the same step, so that a run that fails can save the state. A
+// step, an event and the serving of requests suspend consistency, because a failure within them may
+// leave hooks or requests incomplete. Used on the trainer's thread.
 class Consistency {
  public:
   bool holds() const { return holds_; }
 
-  // Begins a run, or stands where a state was restored: between two steps.
+  // Marks the state as consistent, between two steps. Called when a run begins and after a state
+  // was restored.
   void begin_run() { holds_ = true; }
 
-  // Calls `body`, during which holds() is false. If it succeeds, holds() is what it was before;
-  // after an error or an exception it stays false. Returns: the status of `body`.
+  // Calls `body`, during which holds() is false. If `body` succeeds, restores the value of holds();
+  // after an error or an exception, holds() remains false. Returns the status of `body`.
   absl::Status suspend(absl::FunctionRef<absl::Status()> body) {
     const bool before = std::exchange(holds_, false);
     absl::Status status = body();

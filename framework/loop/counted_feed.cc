@@ -37,7 +37,8 @@ absl::Status CountedFeed::count(StepData& data) {
   for (const Batch& batch : data.micro_batches) {
     ASSIGN_OR_RETURN(const std::vector<int64_t> targets, count_targets(model_, batch));
     if (&batch == &data.micro_batches.front()) data.targets.resize(targets.size());
-    // The first batch decides for the whole run: ranks add up as many numbers.
+    // The first batch determines the number of counts for the whole run, because all ranks must sum
+    // equally many numbers.
     if (!counted_tasks_.has_value()) counted_tasks_ = targets.size();
     const bool as_configured = targets.empty() || targets.size() == tasks_;
     if (!as_configured || targets.size() != *counted_tasks_) {

@@ -20,7 +20,7 @@ using testing::IsEmpty;
 
 using Counts = std::vector<std::vector<int64_t>>;
 
-// Counts what the test says, batch after batch; the last count repeats.
+// Counts targets as the test specifies, batch by batch; the last count repeats.
 class CountingModel : public Model {
  public:
   explicit CountingModel(Counts counts) : counts_(std::move(counts)) {}

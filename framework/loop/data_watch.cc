@@ -8,13 +8,13 @@
 namespace millrace {
 namespace {
 
-constexpr int kLooks = 10;  // within the time-out
+constexpr int kLooks = 10;  // number of checks within the time-out
 constexpr int64_t kCancelling = -1;
-constexpr absl::Duration kPatience = absl::Milliseconds(100);  // with whoever interrupts
+constexpr absl::Duration kPatience = absl::Milliseconds(100);  // interval of interruption checks
 
 }  // namespace
 
-// Marks a call as under way as long as it lives.
+// Marks a call as under way during its lifetime.
 class DataWatch::Call {
  public:
   Call(DataWatch& watch, Dataset& data, int64_t number) : watch_(watch), number_(number) {
@@ -23,13 +23,13 @@ class DataWatch::Call {
   }
   ~Call() { end(); }
 
-  // Returns: whether it was cancelled.
+  // Ends the call. Returns true if the call was cancelled.
   bool end() {
     if (ended_) return cancelled_;
     ended_ = true;
     int64_t expected = number_;
     if (watch_.call_.compare_exchange_strong(expected, number_ + 1)) return false;
-    // The dataset may go away behind this: not while it is being cancelled.
+    // The caller may destroy the dataset after this call, so a cancellation must end first.
     MutexLock lock(watch_.mutex_);
     watch_.call_.store(number_ + 1);
     return cancelled_ = true;
@@ -66,14 +66,14 @@ absl::StatusOr<std::optional<Batch>> DataWatch::next(Dataset& data) {
                    place_.empty() ? "" : "; it waits for ", place_));
 }
 
-// A call that is under way at two looks blocks.
+// Counts a call as blocked if two successive checks find it under way.
 void DataWatch::watch() {
   const absl::Duration pause =
       interrupted_ == nullptr ? timeout_ / kLooks : std::min(timeout_ / kLooks, kPatience);
   absl::Duration rest;
   const int64_t most = std::max<int64_t>(1, absl::IDivDuration(timeout_, pause, &rest));
-  int64_t seen = 0;   // call_ at the last look
-  int64_t looks = 0;  // at which the same call was under way
+  int64_t seen = 0;   // call_ at the last check
+  int64_t looks = 0;  // successive checks that found the same call under way
   MutexLock lock(mutex_);
   while (!mutex_.await_for(pause, [this] { return stopping_; })) {
     int64_t call = call_.load(std::memory_order_acquire);

@@ -1,4 +1,4 @@
-// Batches, with a limit on how long one may take.
+// Reads batches with a time-out.
 #ifndef MILLRACE_FRAMEWORK_LOOP_DATA_WATCH_H_
 #define MILLRACE_FRAMEWORK_LOOP_DATA_WATCH_H_
 
@@ -19,26 +19,26 @@
 namespace millrace {
 
 // Cancels a dataset whose next() blocks for longer than a time-out, so that a source that hangs
-// ends the run with an error instead of hanging it, or while it is interrupted, so that a stop does
-// not wait for the source. A thread of its own looks ten times within the time-out (and ten times a
-// second for interruptions), so a call costs nothing and may last a tenth longer. Used by one
+// ends the run with an error, or during an interruption, so that a stop does not wait for the
+// source. A separate thread checks ten times per time-out (and ten times a second for
+// interruptions), so a call costs nothing and may exceed the time-out by a tenth. Used by one
 // thread.
 class DataWatch {
  public:
-  // timeout: above 0. `interrupted`, if given, is called on any thread.
+  // `timeout`: above 0. `interrupted`, if given, is called on any thread.
   explicit DataWatch(absl::Duration timeout, std::function<bool()> interrupted = nullptr)
       : timeout_(timeout), interrupted_(std::move(interrupted)) {}
   ~DataWatch();
   DataWatch(const DataWatch&) = delete;
   DataWatch& operator=(const DataWatch&) = delete;
 
-  // data.next(). Errors: those of next(); Unavailable naming the time-out and, where the dataset is
-  // a NamesFiles, the files that it waits for; Cancelled for an interruption while it waited. After
-  // the last two the dataset stays cancelled.
+  // Returns data.next(). Errors: as next(); Unavailable naming the time-out and, if the dataset is
+  // a NamesFiles, the files that it waits for; Cancelled for an interruption during the wait. After
+  // the last two errors the dataset stays cancelled.
   absl::StatusOr<std::optional<Batch>> next(Dataset& data);
 
-  // Returns true once a dataset was cancelled: its threads may hang in the source for ever, and so
-  // would whoever destroys it.
+  // Returns true if a dataset was cancelled: its threads may hang in the source for ever, and then
+  // destroying the dataset hangs too.
   bool gave_up() const { return gave_up_; }
 
  private:
@@ -48,14 +48,15 @@ class DataWatch {
   const absl::Duration timeout_;
   const std::function<bool()> interrupted_;
   bool gave_up_ = false;
-  std::thread thread_;  // once there was a first call
-  // Even: no call is under way; odd: one is, on data_; kCancelling: it takes too long.
+  std::thread thread_;  // started by the first call
+  // Even: no call is under way; odd: a call is under way, on data_; kCancelling: the call takes too
+  // long.
   std::atomic<int64_t> call_{0};
   Dataset* data_ = nullptr;
-  // Written before the call is cancelled, and read after its end.
+  // Written before the call is cancelled, and read after the call ends.
   bool was_interrupted_ = false;
-  std::string place_;  // what the dataset waited for; "": not known
-  Mutex mutex_;        // held by the watching thread whenever it does not wait
+  std::string place_;  // files that the dataset waited for; "": unknown
+  Mutex mutex_;        // held by the watching thread except while it waits
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

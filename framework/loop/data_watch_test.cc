@@ -38,7 +38,7 @@ TEST(DataWatch, CancelsADatasetThatHangs) {
   EXPECT_TRUE(watch.gave_up());
 }
 
-// Long before the time-out, but only while it waits.
+// An interruption cancels the dataset long before the time-out, but only during a wait.
 TEST(DataWatch, CancelsADatasetThatHangsWhenItIsInterrupted) {
   HangingDataset data(2);
   DataWatch watch(absl::Hours(1), [&] { return data.hangs(); });

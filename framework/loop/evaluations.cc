@@ -53,7 +53,7 @@ class Evaluations::Ranks : public EvaluationRanks {
   absl::StatusOr<bool> finish() override {
     RETURN_IF_ERROR(parts_.agreement.verify());
     const ExchangeResult& agreed = parts_.agreement.result();
-    // Without a stop the requests travel with the next exchange of training.
+    // The next exchange of training carries the requests, unless a rank asked to stop.
     if (agreed.requests.stop == 0) {
       RETURN_IF_ERROR(parts_.feed.check_interruption(parts_.stop));
       return agreed.ranks_with_data > 0;
@@ -77,7 +77,7 @@ class Evaluations::Ranks : public EvaluationRanks {
     return merge_ranks(parts_.agreement.collectives(), {&metrics, &values});
   }
 
-  // What single ranks asked for in the exchange that stopped the evaluation.
+  // Returns the requests of single ranks from the exchange that stopped the evaluation.
   const RequestSet& asked() const { return asked_; }
 
  private:
@@ -129,7 +129,7 @@ absl::StatusOr<Evaluated> Evaluations::run(Dataset& data, EvaluationOptions opti
   if (options.max_steps == 0) options.max_steps = defaults_.max_steps;
   const bool in_training = parts_.context.phase() == Phase::kTrain;
   Ranks ranks(parts_);
-  // Invariant: an evaluation changes nothing that a checkpoint holds.
+  // Invariant: an evaluation changes nothing that checkpoints include.
   parts_.agreement.set_state_is_whole(in_training && state_is_whole);
   absl::StatusOr<std::optional<EvaluationResult>> result = std::nullopt;
   absl::Status outcome;
@@ -156,8 +156,8 @@ absl::StatusOr<Evaluated> Evaluations::run(Dataset& data, EvaluationOptions opti
   return Evaluated{*std::move(result), ranks.asked()};
 }
 
-// Of an evaluation within training. Returns: the failure, marked as that of an evaluation on the
-// ranks that it comes from.
+// Records the failure of an evaluation within training. Returns the failure, marked as the failure
+// of an evaluation on the ranks that caused it.
 absl::Status Evaluations::mark_failure(absl::Status failure) {
   const bool of_another_rank = absl::IsAborted(failure) && parts_.agreement.over();
   failed_ = !of_another_rank || parts_.agreement.all_whole();

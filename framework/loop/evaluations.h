@@ -31,28 +31,28 @@ namespace millrace {
 
 class Model;
 
-// What an evaluation within a run came to.
+// Result of an evaluation within a run.
 struct Evaluated {
-  // None: a rank asked to stop before it ended.
+  // None: a rank asked to stop before the evaluation ended.
   std::optional<EvaluationResult> result;
-  // What single ranks asked for in the exchange that ended it.
+  // Requests of single ranks from the exchange that ended the evaluation.
   RequestSet asked;
 };
 
-// The names of evaluation sets, in their order.
+// Returns the names of evaluation sets, in their order.
 std::vector<std::string> names_of(const std::vector<EvaluationSet>& sets);
 
-// Options of an evaluation under this name, with these metrics (none: the defaults).
+// Returns options of an evaluation of this name, with these metrics (none: the defaults).
 EvaluationOptions named(const std::string& set, const std::vector<std::string>& metrics = {});
 
 // Returns the options of an evaluation of this set.
 EvaluationOptions options_of(const EvaluationSet& set);
 
-// Runs evaluations, and knows for each set the step and the metrics of the last one: this goes into
-// checkpoints. Used on the trainer's thread.
+// Runs evaluations, and keeps the step and the metrics of the last evaluation of each set, which
+// checkpoints include. Used on the trainer's thread.
 class Evaluations {
  public:
-  // The parts of the loop that it uses. All are borrowed and outlive it.
+  // Parts of the loop. All are borrowed and outlive this object.
   struct Parts {
     Model& model;
     std::vector<EvaluationSet>& sets;
@@ -66,44 +66,44 @@ class Evaluations {
     LoopRecorder& recorder;
     Clock& clock;
     MovingAverage* average = nullptr;  // null: the parameters are evaluated
-    TableExchange* tables = nullptr;   // null: tables are not over ranks
+    TableExchange* tables = nullptr;   // null: tables are not sharded over ranks
   };
 
-  // `paired`: sets of which one window is evaluated after each window of training. `defaults`:
-  // tasks, metrics and max_steps of evaluations that give none.
+  // `paired`: sets of which one window is evaluated after each training window. `defaults`: tasks,
+  // metrics and max_steps of evaluations without these options.
   Evaluations(const Parts& parts, std::vector<PairedSet> paired, EvaluationOptions defaults);
 
   void begin_run();
 
-  // Errors: NotFound naming the nearest.
+  // Returns the set of this name. Errors: NotFound naming the nearest set.
   absl::StatusOr<EvaluationSet*> find(absl::string_view name);
-  // The sets that `requests` name, each once, in the order of names(). Errors: those of find().
+  // Returns the sets named by `requests`, each once, in the order of names(). Errors: as find().
   absl::StatusOr<std::vector<EvaluationSet*>> requested(const RequestSet& requests);
   std::vector<std::string> names() const { return names_of(parts_.sets); }
 
-  // Evaluates `data` on all ranks, with the moving averages in place of the parameters if there
-  // are any. `state_is_whole`: whether a failure leaves a state of training
-  // that can be saved. Errors: those of run_evaluation. Within training they are marked as the
-  // failure of an evaluation (base/failure_kind.h), and failed() is true.
+  // Evaluates `data` on all ranks, with the moving averages in place of the parameters if averages
+  // are evaluated. `state_is_whole`: true if the state of training can be saved after a failure.
+  // Errors: as run_evaluation(). Errors within training are marked as the failure of an evaluation
+  // (base/failure_kind.h), and failed() returns true.
   absl::StatusOr<Evaluated> run(Dataset& data, EvaluationOptions options, bool state_is_whole);
-  // True if an evaluation of this run failed, on this rank or, with the state of training whole on
-  // all ranks, on another.
+  // Returns true if an evaluation of this run failed on this rank. Also true if it failed on
+  // another rank while the state of training was whole on all ranks.
   bool failed() const { return failed_; }
 
   const std::vector<std::unique_ptr<PairedEvaluation>>& paired() const { return paired_; }
 
-  // Notes that the set was evaluated at this step.
+  // Records that the set was evaluated at this step.
   void note(const std::string& set) { last_step_[set] = parts_.position.progress.step; }
-  // True if the set was evaluated at this step.
+  // Returns true if the set was evaluated at this step.
   bool is_current(const std::string& set) const;
-  // "set/metric" → value, of sets that were evaluated at this step.
+  // Returns "set/metric" → value, for sets that were evaluated at this step.
   std::map<std::string, double> current_metrics() const;
 
-  // Forgets results: the model has changed without a step.
+  // Drops results, after a change of the model without a step.
   void forget();
   void save(SharedState* state) const;
   void restore(const SharedState& state);
-  // Metrics of the checkpoint that training resumed from, at this step.
+  // Sets the metrics of the checkpoint, at this step, from which training resumed.
   void restore_metrics(std::map<std::string, double> metrics);
 
  private:

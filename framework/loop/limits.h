@@ -9,7 +9,7 @@
 
 namespace millrace {
 
-// Totals over resumes, after which no step follows. 0: none.
+// Totals over resumes after which training ends. 0: none.
 struct Limits {
   int64_t max_steps = 0;
   int64_t max_epochs = 1;
@@ -17,9 +17,9 @@ struct Limits {
   absl::Duration max_elapsed = absl::ZeroDuration();
 };
 
-// True if `progress` is at one of the limits or beyond it.
+// Returns true if `progress` has reached a limit.
 bool limit_reached(const Limits& limits, const Progress& progress);
-// The same for max_elapsed alone.
+// Returns true if `progress` has reached max_elapsed.
 bool time_is_up(const Limits& limits, const Progress& progress);
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// Rules of the numbers that limit a run.
+// Rules of the limits of a run.
 #ifndef MILLRACE_FRAMEWORK_LOOP_LIMITS_CHECK_H_
 #define MILLRACE_FRAMEWORK_LOOP_LIMITS_CHECK_H_
 
@@ -8,9 +8,9 @@
 
 namespace millrace {
 
-// Checks the limits of `train`, of its epochs, windows and evaluations, and micro_batches.
-// Errors: InvalidArgument that begins with `where`, the place of `train` in the configuration, and
-// names the field.
+// Checks the limits of `train`, of its epochs, windows and evaluations, and micro_batches. Errors:
+// InvalidArgument that names the field and begins with `where`, the place of `train` in the
+// configuration.
 absl::Status check_limits(absl::string_view where, const TrainConfig& train);
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// The loop as hooks see it.
+// The trainer's implementation of HookContext.
 #ifndef MILLRACE_FRAMEWORK_LOOP_LOOP_CONTEXT_H_
 #define MILLRACE_FRAMEWORK_LOOP_LOOP_CONTEXT_H_
 
@@ -18,24 +18,24 @@
 
 namespace millrace {
 
-// Facts of a job that do not change.
+// Constant facts of a job.
 struct LoopFacts {
   int rank = 0;
   int world_size = 1;
-  bool windowed = false;  // the training data comes in windows
-  Cadence report;         // when a report is due
+  bool windowed = false;  // true if the training data comes in windows
+  Cadence report;         // cadence of reports
 };
 
 // The HookContext of a trainer. Used on its thread.
 class LoopContext : public HookContext {
  public:
-  // What hooks report in training.
+  // Destination of reports of hooks in training.
   struct Reported {
     ReportedValues& values;
     std::map<std::string, Distribution>& distributions;
   };
 
-  // All are borrowed.
+  // Borrows all arguments.
   LoopContext(const LoopFacts& facts, const LoopPosition& position, RequestQueue& requests,
               Reported training);
 
@@ -49,17 +49,18 @@ class LoopContext : public HookContext {
   void report_distribution(absl::string_view name, Distribution distribution) override;
   bool report_due() const override;
 
-  // Begins a run: drops values reported outside one; cadences count from here.
+  // Begins a run: drops values reported between runs, and counts cadences from the current
+  // position.
   void begin_run(Phase phase);
-  // While the returned object lives, hooks are in `start`, in `end`, in a step that is not counted
-  // yet, or in an evaluation.
+  // While the returned object lives, hooks are in `start`, in `end`, in a step that Progress does
+  // not count yet, or in an evaluation.
   ScopedValue<bool> starting() { return {starting_, true}; }
   ScopedValue<bool> ending() { return {ending_, true}; }
   ScopedValue<bool> stepping() { return {stepping_, true}; }
   ScopedValue<Phase> evaluating() { return {phase_, Phase::kEvaluate}; }
-  // Cadences count from here: what was due is served.
+  // Counts cadences from the current position, after triggered ones were served.
   void mark_served() { served_ = position_.progress; }
-  // Values that hooks reported in the evaluation under way.
+  // Returns the values that hooks reported in the evaluation under way.
   ReportedValues& evaluation_values() { return evaluation_values_; }
 
  private:

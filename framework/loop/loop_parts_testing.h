@@ -1,4 +1,4 @@
-// The parts of a loop without the loop, for tests of each of them.
+// The parts of a trainer without its loop, for tests of each part.
 #ifndef MILLRACE_FRAMEWORK_LOOP_LOOP_PARTS_TESTING_H_
 #define MILLRACE_FRAMEWORK_LOOP_LOOP_PARTS_TESTING_H_
 
@@ -19,7 +19,7 @@
 
 namespace millrace {
 
-// Keeps events as "kind what detail" without the empty words; kinds: requested, served, refused,
+// Keeps events as "kind what detail", without empty words. Kinds: requested, served, refused,
 // failed, started, ended.
 class EventTexts : public EventLog {
  public:
@@ -33,10 +33,10 @@ class EventTexts : public EventLog {
   std::vector<std::string> texts;
 };
 
-// A model with one evaluation set, "eval", a saver, and everything around them that a Trainer has,
-// but nobody who trains: a test moves `position` itself. One rank.
+// A model with one evaluation set, "eval", a saver, and the other parts of a Trainer on one rank.
+// Nothing trains: a test changes `position` directly.
 struct LoopParts {
-  // `save`: as of FakeSaver. `hook`: gets every event by name.
+  // `save`: see FakeSaver. `hook`: gets every event by name.
   explicit LoopParts(FakeSaver::Save save, RequestServerOptions server_options = {},
                      CheckpointKeeperOptions keeper_options = {},
                      BestScoreOptions best_options = {})
@@ -80,13 +80,13 @@ struct LoopParts {
     agreement.begin_run();
     events.texts.clear();
   }
-  // Makes the step that training would have made.
+  // Advances the position by one step, without training.
   void make_step() {
     MILLRACE_CHECK(checkpoints.open().ok());
     checkpoints.begin_step();
     ++position.progress.step;
   }
-  // Adds a hook that gets every event by name, and starts all.
+  // Adds a hook that gets every event by name, and starts all hooks.
   void add_hook(std::function<absl::Status(HookContext&, absl::string_view)> on_event) {
     MILLRACE_CHECK(
         hooks.add(std::make_unique<RecordingHook>(&hook_events, std::move(on_event))).ok());

@@ -27,7 +27,7 @@ void LoopPosition::after_step(Cursor read, bool ended) {
 }
 
 void LoopPosition::complete_window(const Window& completed) {
-  // Also where the window had no step.
+  // Necessary for a window without a step.
   if (!cursor.has_value()) cursor.emplace().epoch = progress.epoch;
   leave_window(completed, *cursor);
   former_ranks.clear();

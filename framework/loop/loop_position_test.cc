@@ -32,7 +32,7 @@ class LoopPositionTest : public testing::Test {
     if (position_.window.has_value()) cursor.stream = {.window = position_.window->index};
     position_.after_step(cursor, ended);
   }
-  // Of several ranks that stand at these positions.
+  // Returns the position loaded from several ranks with these positions.
   LoopPosition loaded(const std::vector<LoopPosition>& written, int rank, int world_size) {
     SharedState shared;
     std::vector<RankState> ranks(written.size());
@@ -126,9 +126,9 @@ TEST_F(LoopPositionTest, OtherRanksKnowAllCursorsUntilAStep) {
   EXPECT_THAT(loaded({first, second}, 1, 2).former_ranks, IsEmpty());
   position_ = loaded({first, second}, 0, 1);
   EXPECT_THAT(position_.former_ranks, ElementsAre(cursor_at(10), cursor_at(20)));
-  // Saved again before a step, it is as it was.
+  // A position saved again before a step is unchanged.
   EXPECT_THAT(loaded({position_}, 0, 1).former_ranks, ElementsAre(cursor_at(10), cursor_at(20)));
-  // Both know all of them, and the first writes.
+  // Both ranks have all cursors, and the first rank writes them.
   EXPECT_THAT(loaded({position_, position_}, 0, 1).former_ranks,
               ElementsAre(cursor_at(10), cursor_at(20)));
   const LoopPosition third = loaded({first, second}, 2, 3);

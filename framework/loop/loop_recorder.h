@@ -16,31 +16,31 @@
 
 namespace millrace {
 
-// Writes down what the loop does. Nothing reads it to decide. Used on the trainer's thread.
+// Records the actions of the loop, which never reads the records. Used on the trainer's thread.
 class LoopRecorder {
  public:
-  // Both are borrowed. `log`: null: events are dropped.
+  // Borrows both references. `log`: null: events are dropped.
   LoopRecorder(EventLog* log, const LoopPosition& position, int rank, int world_size);
 
-  // Begins a run with an empty summary. `what`: "train" or "evaluate". `checkpoint`: the path of
-  // the one that training continues from; "": none.
+  // Begins a run with an empty summary. `what`: "train" or "evaluate". `checkpoint`: path of the
+  // checkpoint that training continues from; "": none.
   void begin_run(absl::string_view what, absl::string_view checkpoint = "");
-  // Completes the summary and records how the run ended. `failed_rank`: the lowest rank that
-  // failed; -1: this one. The caller has set checkpoint, hooks, rows and steps_begun.
+  // Completes the summary and records the end of the run. `failed_rank`: the lowest rank that
+  // failed; -1: this rank. REQUIRES: the caller has set checkpoint, hooks, rows and steps_begun.
   void end_run(const absl::Status& outcome, const StopState& stop, int failed_rank);
 
-  // Records that the trainer did `what` of its own accord.
+  // Records that the trainer did `what` without a request.
   void served(absl::string_view what, absl::string_view detail);
   // Records the beginning, or the end, of an epoch or a window. `name`: its number or name.
   void opened(absl::string_view what, absl::string_view name);
   void closed(absl::string_view what, absl::string_view name);
-  // Records that rows of all ranks were evicted, since the last report. `rows`: reason → number.
+  // Records that rows of all ranks were evicted since the last report. `rows`: reason → number.
   void evicted(absl::string_view table, const std::map<std::string, int64_t>& rows);
   // Records that a step was not applied.
   void refused_step(absl::string_view reason);
   void requested(const RequestSet& requests, Scope scope);
   void served(const Request& request, Scope scope);
-  // Records those of one kind as served.
+  // Records all requests of one kind as served.
   void served(Request::Kind kind, const RequestSet& requests, Scope scope);
 
   Summary& summary() { return summary_; }

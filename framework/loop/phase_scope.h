@@ -1,4 +1,4 @@
-// The phase of a rank, for a section of code.
+// The phase of a rank during a section of code.
 #ifndef MILLRACE_FRAMEWORK_LOOP_PHASE_SCOPE_H_
 #define MILLRACE_FRAMEWORK_LOOP_PHASE_SCOPE_H_
 
@@ -7,8 +7,8 @@
 
 namespace millrace {
 
-// Reports `phase` to the other ranks while it lives, and `after` when it ends, each with the step
-// of that moment. Both references are borrowed.
+// Reports `phase` to the other ranks on construction and `after` on destruction, each with the
+// current step. Borrows both references.
 class PhaseScope {
  public:
   PhaseScope(Collectives& ranks, const LoopPosition& position, RankPhase phase,

@@ -1,4 +1,4 @@
-// Where the time of a run goes.
+// Time of a run by phase.
 #ifndef MILLRACE_FRAMEWORK_LOOP_PHASE_TIMER_H_
 #define MILLRACE_FRAMEWORK_LOOP_PHASE_TIMER_H_
 
@@ -18,18 +18,18 @@
 
 namespace millrace {
 
-// Divides the wall time of a run among its parts, which add up to it. Each moment belongs to the
-// phase that the rank is in, except for the time in hooks, which is a part of its own. Thread-safe.
+// Divides the wall time of a run into parts that sum to it. Time in hooks is a separate part; all
+// other time belongs to the phase of the rank. Thread-safe.
 class PhaseTimer {
  public:
   // Borrows `clock`.
   explicit PhaseTimer(const Clock& clock) : clock_(clock) {}
 
-  // Forgets all times, and begins with RankPhase::kStart.
+  // Clears all times, and begins with RankPhase::kStart.
   void begin_run();
   // Ends the current phase and begins `phase`.
   void enter(RankPhase phase);
-  // Moves `time`, which was spent in hooks since the current phase began, from the phase to hooks.
+  // Moves `time`, which hooks used since the current phase began, from the phase to hooks.
   void add_hooks(absl::Duration time);
 
   // Returns the times since begin_run().
@@ -46,7 +46,7 @@ class PhaseTimer {
   std::array<absl::Duration, kPhases> phases_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Collectives whose phases are timed.
+// Collectives that time their phases.
 class TimedCollectives : public ForwardedCollectives {
  public:
   // Borrows `timer`.

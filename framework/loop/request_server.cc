@@ -11,10 +11,10 @@
 namespace millrace {
 namespace {
 
-// What made a checkpoint that no request asked for.
+// Cause of a checkpoint without a request.
 constexpr char kOfTheBestScore[] = "of the best score";
 
-// The requests except evaluations of the sets in `done`. `all`: the names of all sets.
+// Returns the requests except evaluations of the sets in `done`. `all`: the names of all sets.
 RequestSet without_sets(const RequestSet& requests, const std::set<std::string>& done,
                         const std::vector<std::string>& all) {
   RequestSet left;
@@ -43,15 +43,15 @@ void RequestServer::begin_run() {
 
 absl::StatusOr<bool> RequestServer::serve_common(bool marks) {
   bool any = false;
-  // Twice: what the results of evaluations made hooks ask for, such as to stop, does not wait for
-  // another step.
+  // Two rounds: a request that follows from the results of evaluations, such as a stop, does not
+  // wait for another step.
   for (int round = 0; round < 2; ++round) {
     const RequestSet common = parts_.requests.take_common();
     any |= !common.empty();
     parts_.agreement.served(common);
     RETURN_IF_ERROR(serve(common, Scope::kCommon));
   }
-  // Of an evaluation that no request led to, such as one of a window.
+  // Saves the best score of an evaluation without a request, such as the evaluation of a window.
   if (saves_best(RequestSet())) {
     RETURN_IF_ERROR(parts_.consistency.suspend(
         [&] { return save(RequestSet(), Scope::kCommon, kOfTheBestScore); }));
@@ -63,7 +63,7 @@ absl::StatusOr<bool> RequestServer::serve_common(bool marks) {
 absl::StatusOr<bool> RequestServer::serve_agreed(bool ending) {
   ASSIGN_OR_RETURN(RequestSet agreed, parts_.agreement.requests());
   if (parts_.stop.stopped && parts_.stop.by_rank) {
-    // A rank's stop came before, so the resuming run serves these.
+    // The resuming run serves these requests, because the stop of a rank precedes them.
     using Due = RequestQueue::Due;
     parts_.requests.defer_own(agreed, ending ? Due::kLater : Due::kNow);
     agreed = agreed.of_kinds({Request::kCheckpoint, Request::kStop});
@@ -76,8 +76,8 @@ absl::Status RequestServer::serve_at_end() {
   const RequestSet at_end = parts_.requests.take_at_end();
   parts_.agreement.served(at_end);
   parts_.recorder.requested(at_end, Scope::kCommon);
-  // If a rank's stop ends them, nothing is left to ask for: the resuming run asks for all at its
-  // end.
+  // If the stop of a rank ends the evaluations, no requests are deferred: the resuming run makes
+  // all of them at its end.
   return evaluate_sets(at_end, Scope::kCommon, /*at_end=*/true).status();
 }
 
@@ -110,8 +110,8 @@ absl::Status RequestServer::serve_each(const RequestSet& requests, Scope scope) 
   return absl::OkStatus();
 }
 
-// A rank asked to stop, so `left` is for the resuming run. A checkpoint of this moment does no
-// harm.
+// Defers requests after the stop of a rank: `left` is for the resuming run. An additional
+// checkpoint at this moment is harmless.
 absl::Status RequestServer::defer_stopped(const RequestSet& requests, const RequestSet& left,
                                           Scope scope) {
   parts_.requests.defer_stopped(left, scope);
@@ -126,16 +126,16 @@ bool RequestServer::training_is_over() const {
          (limit_reached(options_.limits, parts_.position.progress) && !parts_.position.data_ended);
 }
 
-// Whether the checkpoint at the end follows at once, with nothing before it that may fail: it
-// serves as the one that was asked for here.
+// Returns true if the checkpoint at the end follows immediately, and nothing in between can fail.
+// It then also serves a request for a checkpoint made here.
 bool RequestServer::ends_here() const {
   const bool reports = options_.report_at_end && parts_.reporter.steps() > 0;
   return parts_.checkpoints.will_save_at_end() && training_is_over() && !reports &&
          !parts_.requests.any_at_end();
 }
 
-// Whether a rank's own stop came before what all ranks ask for: without it that would have been
-// served, then or in the resuming run.
+// Returns true if a rank's own stop preceded requests of all ranks. Without the stop, this run or
+// the resuming run would have served these requests.
 bool RequestServer::stopped_by_rank(Scope scope) const {
   return parts_.stop.stopped && parts_.stop.by_rank && scope == Scope::kCommon;
 }
@@ -158,8 +158,8 @@ absl::StatusOr<std::optional<EvaluationResult>> RequestServer::evaluate(Dataset&
   ASSIGN_OR_RETURN(Evaluated evaluated,
                    parts_.evaluations.run(data, std::move(options),
                                           /*state_is_whole=*/!parts_.checkpoints.save_failed()));
-  // After a stop nothing more is evaluated, and no checkpoint is made before the requests that are
-  // being served are deferred.
+  // After a stop no further set is evaluated, and no checkpoint is made before the current requests
+  // are deferred.
   checkpoint_interrupted_ |= evaluated.asked.has(Request::kCheckpoint);
   using Due = RequestQueue::Due;
   parts_.requests.defer_own(evaluated.asked.of_kinds({Request::kEvaluate}),
@@ -183,8 +183,8 @@ void RequestServer::observe_score() {
                      << ")";
 }
 
-// Whether a checkpoint is made here because the step has the best score. The checkpoint at the end
-// of the run serves as one.
+// Returns true if the step has the best score and a checkpoint must be made for it here. The
+// checkpoint at the end of the run covers it otherwise.
 bool RequestServer::saves_best(const RequestSet& requests) const {
   return unsaved_best_ >= 0 && unsaved_best_ == parts_.position.progress.step &&
          options_.save_best && parts_.checkpoints.has_saver() &&
@@ -203,16 +203,16 @@ absl::Status RequestServer::report_evaluation(const EvaluationResult& result) {
   return parts_.hooks.after_evaluate(parts_.context, result);
 }
 
-// Whether the evaluations of `requests` are the last of this run, so that a checkpoint is due
-// before them.
+// Returns true if the evaluations of `requests` are the last of this run, so that a checkpoint must
+// precede them.
 bool RequestServer::precedes_end(const RequestSet& requests, bool at_end) const {
   const bool last =
       at_end || training_is_over() || parts_.position.stream_ended || requests.has(Request::kStop);
   return last && parts_.context.phase() == Phase::kTrain && parts_.checkpoints.will_save_at_end();
 }
 
-// `at_end`: leaves out sets that were evaluated at this step. Returns: what of the requests is
-// left, of all kinds, if a rank asked to stop meanwhile.
+// Evaluates the requested sets. `at_end`: if true, omits sets already evaluated at this step.
+// Returns the remaining requests, of all kinds, if a rank asked to stop during the evaluations.
 absl::StatusOr<RequestSet> RequestServer::evaluate_sets(const RequestSet& requests, Scope scope,
                                                         bool at_end) {
   ASSIGN_OR_RETURN(const std::vector<EvaluationSet*> sets, parts_.evaluations.requested(requests));

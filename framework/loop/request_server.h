@@ -1,4 +1,4 @@
-// Serves what hooks ask for.
+// Serves the requests of hooks.
 #ifndef MILLRACE_FRAMEWORK_LOOP_REQUEST_SERVER_H_
 #define MILLRACE_FRAMEWORK_LOOP_REQUEST_SERVER_H_
 
@@ -33,11 +33,11 @@ struct RequestServerOptions {
 };
 
 // Serves requests in the order evaluate, checkpoint, reload, stop, and decides when the run ends.
-// Where evaluations give a new best score, also saves a checkpoint.
-// Every function that returns a status is collective. Used on the trainer's thread.
+// Also saves a checkpoint after evaluations with a new best score. Every function that returns a
+// status is collective. Used on the trainer's thread.
 class RequestServer {
  public:
-  // The parts of the loop that it uses. All are borrowed and outlive it. Nothing else sets `stop`.
+  // Parts of the loop. All are borrowed and outlive this object. Only this object sets `stop`.
   struct Parts {
     RequestQueue& requests;
     Evaluations& evaluations;
@@ -56,30 +56,30 @@ class RequestServer {
   RequestServer(const Parts& parts, RequestServerOptions options)
       : parts_(parts), options_(options) {}
 
-  // Begins a run: nothing is stopped.
+  // Begins a run, without a stop.
   void begin_run();
 
-  // Serves what all ranks ask for. `marks`: whether cadences count from here even if nothing was
-  // served. Returns: whether anything was asked.
+  // Serves common requests. `marks`: if true, cadences count from here even if nothing was served.
+  // Returns true if there was a request.
   absl::StatusOr<bool> serve_common(bool marks = true);
-  // Serves what single ranks asked for in the exchange verified last. `ending`: no step follows.
-  // Returns: whether anything was asked.
+  // Serves the requests of single ranks in the exchange verified last. `ending`: true if no step
+  // follows. Returns true if there was a request.
   absl::StatusOr<bool> serve_agreed(bool ending = false);
-  // Serves what hooks asked to be evaluated once at the end of the run.
+  // Serves the requests for evaluations at the end of the run.
   absl::Status serve_at_end();
 
-  // Evaluates `data` and serves what single ranks asked for meanwhile. `scope`: of the request that
-  // is served, if one is. Returns: none if a rank asked to stop; the run is stopped then. Errors:
-  // those of Evaluations::run.
+  // Evaluates `data` and serves requests that single ranks made during the evaluation. `scope`: of
+  // the request that the evaluation serves, if any. Returns none if a rank asked to stop; the run
+  // is then stopped. Errors: as Evaluations::run().
   absl::StatusOr<std::optional<EvaluationResult>> evaluate(Dataset& data, EvaluationOptions options,
                                                            Scope scope = Scope::kCommon);
-  // Notes the result of an evaluation within training for checkpoints and the best score, and
+  // Records the result of an evaluation within training for checkpoints and the best score, and
   // reports it to hooks.
   absl::Status report_evaluation(const EvaluationResult& result);
 
   bool stopped() const { return parts_.stop.stopped; }
-  // True if no step follows: after a stop or at a limit, where the data has more. If it has not,
-  // the epoch or window is completed first.
+  // Returns true if no further step follows, after a stop or at a limit, although the data has
+  // more. If the data has ended, the epoch or window is completed first.
   bool training_is_over() const;
 
  private:
@@ -97,9 +97,9 @@ class RequestServer {
 
   const Parts parts_;
   const RequestServerOptions options_;
-  // A rank asked for a checkpoint within an evaluation that a stop ended.
+  // True if a rank requested a checkpoint within an evaluation that a stop ended.
   bool checkpoint_interrupted_ = false;
-  // Step of a best score of this run that no checkpoint was made for yet; -1: there is none.
+  // Step of a best score of this run without a checkpoint yet; -1: none.
   int64_t unsaved_best_ = -1;
 };
 

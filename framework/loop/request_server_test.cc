@@ -25,7 +25,7 @@ class RequestServerTest : public testing::Test {
   }
   // Makes an exchange, as the loop does for every step.
   absl::Status exchange() { return loop_.agreement.meet({"step", 1}, {}); }
-  // What the log says of what was served.
+  // Returns the served requests in the log.
   std::vector<std::string> served() const {
     std::vector<std::string> served;
     for (const std::string& text : loop_.events.texts) {
@@ -57,7 +57,7 @@ TEST_F(RequestServerTest, EvaluatesThenSavesThenStops) {
   loop_.requests.checkpoint();
   loop_.requests.evaluate();
   EXPECT_THAT(loop_.server.serve_common(), IsOkAndHolds(true));
-  // Before the last evaluation, and what was asked for.
+  // One checkpoint precedes the last evaluation, and one was requested.
   EXPECT_THAT(served(), ElementsAre("checkpoint before the last evaluation", "evaluate eval",
                                     "checkpoint", "stop enough"));
   EXPECT_TRUE(loop_.server.stopped());
@@ -121,7 +121,7 @@ TEST_F(RequestServerTest, ARankAsksOnceAStopWasServed) {
   EXPECT_EQ(own.due_later_size(), 1);
 }
 
-// The checkpoint that ends the run follows at once.
+// The checkpoint at the end of the run follows immediately.
 TEST_F(RequestServerTest, AtTheLastStepTheCheckpointAtTheEndIsTheOneAskedFor) {
   loop_.make_step();
   loop_.position.progress.step = 5;
@@ -168,7 +168,7 @@ TEST_F(RequestServerTest, AFailedEvaluationIsMarkedAndDeferred) {
   EXPECT_EQ(shared.pending_size(), 1);
 }
 
-// The stop comes with an exchange between the batches of the evaluation.
+// An exchange between the batches of the evaluation carries the stop.
 TEST_F(RequestServerTest, AStopAmidAnEvaluationEndsIt) {
   loop_.make_step();
   loop_.add_hook([](HookContext& context, absl::string_view event) {
@@ -189,7 +189,7 @@ TEST_F(RequestServerTest, AStopAmidAnEvaluationEndsIt) {
   EXPECT_EQ(shared.pending_size(), 1) << "the evaluation is for the resuming run";
 }
 
-// A loop that keeps the best log loss of "eval", which stays the same while nothing is trained.
+// A loop that keeps the best log loss of "eval", which is constant without training.
 class BestScoreServerTest : public RequestServerTest {
  protected:
   explicit BestScoreServerTest(bool save_best = true)

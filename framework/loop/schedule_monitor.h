@@ -25,35 +25,38 @@ namespace millrace {
 // before all others if an optimizer has such a schedule.
 //
 // The metric is merged over ranks, so all ranks observe the same values. A second evaluation at the
-// same step repeats a value and is not counted. The states of the schedules are the state of the
-// hook. A schedule whose optimizer or metric is not in the checkpoint starts without observations.
+// same step repeats a value and is not counted. The hook's state consists of the states of the
+// schedules. A schedule whose optimizer or metric is missing in the checkpoint starts without
+// observations.
 class ScheduleMonitor : public Hook {
  public:
-  // As kScheduleMonitor of checkpoint/state_loader.h.
+  // Equals kScheduleMonitor of checkpoint/state_loader.h.
   static constexpr absl::string_view kName = "schedule_monitor";
 
-  // Returns the schedules of these optimizers that follow a metric, by the names that reports give
-  // their rates. `sparse` may be null. Borrowed from the optimizers.
+  // Returns the schedules of these optimizers with a monitor, by the names of their rates in
+  // reports. `sparse` may be null. Borrowed from the optimizers.
   static std::map<std::string, Schedule*> find_schedules(
       const std::vector<std::unique_ptr<DenseOptimizer>>& dense, const SparseOptimizer* sparse);
 
-  // The schedules are borrowed and outlive the hook. REQUIRES: each has a monitor.
+  // Borrows the schedules, which outlive the hook. REQUIRES: each schedule has a monitor.
   explicit ScheduleMonitor(const std::map<std::string, Schedule*>& schedules);
 
   absl::string_view name() const override { return kName; }
-  // Forgets the step of values of another job, where a model bank gave the state alone.
+  // Clears the steps of values of another job, if the state came from a model bank.
   absl::Status start(HookContext& context) override;
-  // Errors: NotFound if the report, or the evaluation of the set, does not have the metric.
+  // Both call observe() of the schedules with new values. Errors: NotFound if the report, or the
+  // evaluation of the set, does not have the metric.
   absl::Status after_report(HookContext& context, const Report& report) override;
   absl::Status after_evaluate(HookContext& context, const EvaluationResult& result) override;
 
   absl::Status save_state(HookState& state) const override;
-  // Errors: InvalidArgument if the states are damaged, of another version or differ between ranks.
+  // Loads the states of the schedules. Errors: InvalidArgument if the states are damaged, of
+  // another version or differ between ranks.
   absl::Status load_state(absl::Span<const HookState> per_rank) override;
 
  private:
   struct Observer {
-    std::string optimizer;  // as reports name its rate
+    std::string optimizer;  // name of its rate in reports
     Schedule* schedule = nullptr;
     MonitoredMetric metric;
     ScheduleState initial;  // before the first value

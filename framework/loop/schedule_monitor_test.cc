@@ -29,7 +29,7 @@ std::unique_ptr<Schedule> schedule_of(const std::string& plateau) {
   return *std::move(schedule);
 }
 
-// A hook with the schedules that it borrows.
+// A hook that owns its schedules.
 class OwningMonitor : public ScheduleMonitor {
  public:
   explicit OwningMonitor(std::vector<std::unique_ptr<Schedule>> schedules)
@@ -137,7 +137,7 @@ TEST(ScheduleMonitorTest, ContinuesWithTheStateThatWasSaved) {
   EXPECT_THAT(other->rate(0), DoubleEq(0.5)) << "the value of this step was counted";
   ASSERT_OK(other->after_evaluate(context, evaluation(0.55, 3)));
   EXPECT_THAT(other->rate(0), DoubleEq(0.25)) << "the best value was 0.5";
-  // No state begins anew.
+  // The schedule restarts without a state.
   ASSERT_OK(other->load_state({}));
   EXPECT_THAT(other->rate(0), DoubleEq(1));
 }

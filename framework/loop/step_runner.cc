@@ -11,11 +11,11 @@
 
 namespace millrace {
 
-// Fires the events inside a step.
+// Calls the events inside a step.
 class StepRunner::Events : public StepObserver {
  public:
   explicit Events(StepRunner& runner) : runner_(runner) {}
-  // Begins to compute the step again: batches are known.
+  // Begins to recompute the step: hooks already know the batches.
   void repeat() { repeats_ = true; }
   absl::Status after_data(const Batch& batch, int64_t micro_batch) override {
     if (repeats_) return absl::OkStatus();
@@ -33,7 +33,7 @@ class StepRunner::Events : public StepObserver {
 
 namespace {
 
-// The buffers of a model, such as running means, at one moment.
+// A copy of the buffers of a model, such as running means.
 class Buffers {
  public:
   explicit Buffers(const Model& model) : buffers_(model.buffers()) {
@@ -126,7 +126,7 @@ absl::StatusOr<StepResult> StepRunner::repeat_until_clean(const TrainStepParts& 
     input.loss_scale = scaler.scale();
     ASSIGN_OR_RETURN(StepResult result, parts_.train_step.run(parts, input, events));
     timings = timings + result.timings;
-    // The forward pass does not depend on the scale. All ranks have the same loss.
+    // The forward pass does not depend on the scale, and all ranks have the same loss.
     const bool overflow =
         !result.applied && commit_.decided() && std::isfinite(result.loss.item<double>());
     if (!overflow || scaler.is_lowest()) {

@@ -1,4 +1,4 @@
-// One step of training.
+// Runs one step of training.
 #ifndef MILLRACE_FRAMEWORK_LOOP_STEP_RUNNER_H_
 #define MILLRACE_FRAMEWORK_LOOP_STEP_RUNNER_H_
 
@@ -29,16 +29,16 @@ namespace millrace {
 
 class Model;
 
-// Runs the train step with the events inside it, from before_step to the update. Rows of tables
-// over ranks are fetched after before_step, once for all micro-batches. The ranks decide in the
-// commit exchange whether the step is applied; one that is applied moves the average.
+// Runs the train step with its events, from before_step to the update. Rows of tables sharded over
+// ranks are fetched after before_step, once for all micro-batches. The ranks decide in the commit
+// exchange whether to apply the step. An applied step updates the moving average.
 //
-// With FLOAT16, a step whose loss is finite and whose gradients are not is computed again,
-// with the same batches, random numbers and buffers of the model and at a lower scale, until it is
-// applied or the scale is the lowest. Hooks see one step. Used on the trainer's thread.
+// With FLOAT16, a step with a finite loss and non-finite gradients is recomputed with the same
+// batches, random numbers and buffers of the model, at a lower scale, until the step is applied or
+// the scale is the lowest. Hooks see one step. Used on the trainer's thread.
 class StepRunner {
  public:
-  // The parts of the loop that it uses. All are borrowed and outlive it.
+  // Parts of the loop. All are borrowed and outlive this object.
   struct Parts {
     Model& model;
     const ModelParts& model_parts;
@@ -51,25 +51,24 @@ class StepRunner {
     const LoopPosition& position;
     const GradientClipping* clipping = nullptr;  // null: gradients are not clipped
     MovingAverage* average = nullptr;            // null: none is kept
-    TableExchange* tables = nullptr;             // null: tables are not over ranks
+    TableExchange* tables = nullptr;             // null: tables are not sharded over ranks
   };
 
   // REQUIRES: check_precision() accepts `precision`; with FLOAT16, parts.train_step can repeat.
   StepRunner(const Parts& parts, uint64_t seed, const PrecisionConfig& precision);
 
-  // Runs the step after the current position. `examples` and, of a model that counts targets,
-  // `targets` of each task: of all ranks. Collective: a rank that
-  // fails before the ranks decided takes part in the decision as failed. Errors: those of the
-  // model, the optimizers and hooks, annotated with the step; Internal if the train step did not
-  // call the commit exchange.
+  // Runs the step after the current position. `examples` and, if the model counts targets,
+  // `targets` of each task cover all ranks. Collective: a rank that fails before the decision of
+  // the ranks takes part in the decision as failed. Errors: of the model, the optimizers and hooks,
+  // annotated with the step; Internal if the train step did not call the commit exchange.
   absl::StatusOr<StepResult> run(const StepData& data, int64_t examples,
                                  absl::Span<const int64_t> targets = {});
 
-  // Returns what scales the loss; null without FLOAT16. Its state goes with checkpoints.
+  // Returns the scaler of the loss, whose state checkpoints include; null without FLOAT16.
   LossScaler* loss_scaler() { return loss_scaler_.get(); }
 
-  // The status of after_backward in the last step: that event comes when other ranks are about to
-  // update already, so that the step is completed before the run ends.
+  // Returns the status of after_backward in the last step. During that event other ranks may
+  // already update, so this rank completes the step before an error ends the run.
   const absl::Status& after_backward_status() const { return after_backward_; }
 
  private:

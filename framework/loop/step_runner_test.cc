@@ -12,7 +12,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Computes nothing and asks nobody.
+// A step without computation and without a decision of the ranks.
 class IdleStep : public TrainStep {
  public:
   absl::StatusOr<StepResult> run(const TrainStepParts&, const StepInput&, StepObserver&) override {

@@ -68,14 +68,15 @@ TrainState TrainerState::for_model_bank() const {
 
 absl::Status TrainerState::find_data_identity() {
   if (parts_.train_data == nullptr) return absl::OkStatus();
-  // Data in windows has the columns of the windows that were opened.
+  // For data in windows, the identity has the columns of the windows opened so far.
   const bool in_windows = dynamic_cast<const WindowedDataset*>(parts_.train_data) != nullptr;
   if (data_identity_.has_value() && !in_windows) return absl::OkStatus();
   ASSIGN_OR_RETURN(data_identity_, parts_.train_data->identity(), "the training data");
   return absl::OkStatus();
 }
 
-// A position in other data means nothing, and with another type of its cells no row is found again.
+// Compares the training data with the checkpoint's. A position in other data is meaningless, and
+// with a different type of hashed cells no row is found again.
 absl::Status TrainerState::check_data(const LoadedState& loaded, std::vector<std::string>* notes) {
   if (!loaded.shared.has_train_data()) return absl::OkStatus();
   RETURN_IF_ERROR(find_data_identity());
@@ -118,7 +119,7 @@ absl::StatusOr<TrainState> TrainerState::capture(const SavePoint* point) {
   for (const EmbeddingTable* table : state.tables) {
     *state.rank.add_table() = to_state(table->name(), table->content().counters());
   }
-  // After the hooks: one may ask for something while it saves.
+  // Follows the hooks, since a hook may make a request while it saves.
   parts_.requests.save(point, &state.shared, &state.rank);
   parts_.position.save(parts_.rank, &state.shared, &state.rank);
   return state;
@@ -154,7 +155,7 @@ absl::Status TrainerState::load_holders(const LoadedState& loaded,
   return load_states(all, states, notes);
 }
 
-// Returns: what load_report() and load_holders() change, of this rank, to undo it.
+// Returns the state of this rank that load_report() and load_holders() change, to undo the change.
 absl::StatusOr<LoadedState> TrainerState::save_holders() {
   LoadedState now;
   RankState& rank = now.ranks.emplace_back();
@@ -168,7 +169,7 @@ absl::StatusOr<LoadedState> TrainerState::save_holders() {
   return now;
 }
 
-// Loads report, holders and tensors, or nothing.
+// Loads report, holders and tensors, or nothing after an error.
 absl::Status TrainerState::load_all(const TrainState& target, LoadedState& loaded,
                                     std::vector<std::string>* notes) {
   ASSIGN_OR_RETURN(const LoadedState before, save_holders());
@@ -196,7 +197,7 @@ absl::Status TrainerState::restore(LoadedState loaded, std::vector<std::string>*
   std::vector<std::string> found;
   RETURN_IF_ERROR(check_data(loaded, &found));
   RETURN_IF_ERROR(load_all(target, loaded, &found));
-  // Nothing fails from here on.
+  // No operation after this line fails.
   if (report_begins_anew_) parts_.reporter.start_tables();
   parts_.position = std::move(position);
   parts_.requests.restore(std::move(deferred));

@@ -1,4 +1,4 @@
-// The state of a trainer: what goes into checkpoints, and how it comes back.
+// The state of a trainer in checkpoints.
 #ifndef MILLRACE_FRAMEWORK_LOOP_TRAINER_STATE_H_
 #define MILLRACE_FRAMEWORK_LOOP_TRAINER_STATE_H_
 
@@ -30,12 +30,12 @@ namespace millrace {
 
 class Model;
 
-// Captures and restores everything the next step depends on: tensors, optimizers, tables, hooks,
-// registered objects, the report under way, position, deferred requests, evaluations and the best
-// score. Used on the trainer's thread.
+// Captures and restores everything on which the next step depends: tensors, optimizers, tables,
+// hooks, registered objects, the report under way, position, deferred requests, evaluations and the
+// best score. Used on the trainer's thread.
 class TrainerState {
  public:
-  // The parts whose state it captures and restores. All are borrowed and outlive it.
+  // The parts with a state to capture and restore. All are borrowed and outlive this object.
   struct Parts {
     Model& model;
     const ModelParts& model_parts;
@@ -55,21 +55,21 @@ class TrainerState {
 
   explicit TrainerState(const Parts& parts) : parts_(parts) {}
 
-  // As of Trainer::add_state.
+  // See Trainer::add_state().
   absl::Status add_object(absl::string_view name, Checkpointable& object, StatePlacement placement);
 
-  // Tensors, optimizers and tables, with empty messages.
+  // Returns tensors, optimizers and tables, with empty messages.
   TrainState tensors_and_tables() const;
-  // The same with the progress, for a model bank.
+  // Returns the same with the progress, for a model bank.
   TrainState for_model_bank() const;
 
-  // The whole state. `point`: the requests amid which it is saved; null: between runs. Errors:
-  // those of hooks, registered objects and the identity of the data, with their names.
+  // Returns the whole state. `point`: the requests of the moment of the save; null: between runs.
+  // Errors: of hooks, registered objects and the identity of the data, with their names.
   absl::StatusOr<TrainState> capture(const SavePoint* point);
-  // As of Trainer::restore.
+  // See Trainer::restore().
   absl::Status restore(LoadedState loaded, std::vector<std::string>* notes);
 
-  // Files that training began with.
+  // Returns the files with which training began.
   const ReferredFiles& began_with() const { return began_with_; }
 
  private:
@@ -90,8 +90,8 @@ class TrainerState {
 
   const Parts parts_;
   std::vector<NamedObject> objects_;
-  // None until it is needed: finding it reads files. Of data in windows it is looked up at each
-  // save.
+  // None until first needed, because finding the identity reads files. For data in windows it is
+  // found again at each save.
   std::optional<DataIdentity> data_identity_;
   bool report_begins_anew_ = false;  // after the last load_report()
   HashedColumns restored_columns_;   // of the data of earlier runs

@@ -9,25 +9,25 @@
 
 namespace millrace {
 
-// Counts the time that is spent on training: from start() to stop(), but for pauses. Rates, reports
-// and `max_elapsed` are over this time. Used by one thread.
+// Counts the time of training, from start() to stop() without pauses. Rates, reports and
+// `max_elapsed` use this time. Used by one thread.
 class TrainingClock {
  public:
-  // `clock` is borrowed.
+  // Borrows `clock`.
   explicit TrainingClock(const Clock& clock) : clock_(clock) {}
 
-  // Begins to count for a run. `total`: what runs before it counted.
+  // Starts counting for a run. `total`: the time counted by earlier runs.
   void start(absl::Duration total);
-  // Ends that; does nothing if nothing is counted.
+  // Stops counting; does nothing if the clock is not counting.
   void stop();
 
-  // Counted since this clock was made. Never goes back: for differences.
+  // Returns the time counted since the creation of this clock. Never decreases: for differences.
   absl::Duration trained() const;
-  // The `total` of the last start and what was counted since.
+  // Returns the `total` of the last start plus the time counted since.
   absl::Duration total() const { return total_before_ + trained(); }
 
-  // Counts nothing while it lives: an evaluation, say. May be nested, and may live while nothing is
-  // counted anyway. stop() comes after its end.
+  // Suspends counting during its lifetime, for example in an evaluation. May be nested, and may
+  // exist while the clock is not counting. REQUIRES: stop() is called only after its destruction.
   class Pause {
    public:
     explicit Pause(TrainingClock& clock) : clock_(clock), counted_(clock.since_.has_value()) {

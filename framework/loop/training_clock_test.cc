@@ -32,7 +32,7 @@ TEST_F(TrainingClockTest, ATotalIsOverRuns) {
   EXPECT_EQ(training_.total(), 7 * kSecond);
   EXPECT_EQ(training_.trained(), 2 * kSecond);
   clock_.advance(100 * kSecond);
-  training_.start(50 * kSecond);  // restored from elsewhere meanwhile
+  training_.start(50 * kSecond);  // as after restoring another state
   clock_.advance(kSecond);
   EXPECT_EQ(training_.total(), 51 * kSecond);
   EXPECT_EQ(training_.trained(), 3 * kSecond);

@@ -22,7 +22,8 @@ AutocastScope::AutocastScope(PrecisionConfig::Compute compute, at::DeviceType de
 }
 
 AutocastScope::~AutocastScope() {
-  // As at the end of torch.autocast: converted parameters are those before the next update.
+  // Clears the cache like torch.autocast: converted parameters would be outdated after the next
+  // update.
   if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
   at::autocast::set_autocast_enabled(device_, former_enabled_);
   at::autocast::set_autocast_dtype(device_, former_type_);

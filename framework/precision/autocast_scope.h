@@ -9,10 +9,10 @@
 
 namespace millrace {
 
-// Switches LibTorch's autocast for a type of device on for this thread during its lifetime: matrix
+// Enables LibTorch's autocast for a type of device on this thread during its lifetime: matrix
 // products are computed in `compute`, with float32 parameters and inputs converted to it. Converted
-// parameters are kept until the scope ends. With FLOAT32, autocast is off inside, also if it was
-// on outside. The former state comes back at the end.
+// parameters are cached until the scope ends. With FLOAT32, autocast is disabled inside the scope,
+// even if enabled outside. The destructor restores the previous state.
 //
 //   {
 //     const AutocastScope autocast(PrecisionConfig::BFLOAT16, model.device().type());

@@ -49,7 +49,7 @@ TEST(AutocastScopeTest, TheFormerStateComesBack) {
   EXPECT_EQ(type_of_product(), at::kFloat);
 }
 
-// A conversion that outlives the scope would hide the update of a parameter from the next step.
+// A conversion that outlived the scope would hide an update of a parameter from the next step.
 TEST(AutocastScopeTest, UpdatedParametersAreConvertedAnew) {
   torch::nn::Linear linear(torch::nn::LinearOptions(1, 1).bias(false));
   const auto output = [&] {

@@ -11,16 +11,17 @@
 
 namespace millrace {
 
-// Keeps the factor by which losses are multiplied before their backward pass, so that gradients in
-// float16 neither become 0 nor overflow. Gradients are divided by the same factor afterwards.
+// Determines the factor by which losses are multiplied before their backward pass, so that
+// gradients in float16 neither become 0 nor overflow. Gradients are divided by the same factor
+// afterwards.
 //
-// A step that is applied is clean. After growth_interval clean steps in a row the scale is
-// multiplied by growth_factor, unless it would leave the range of float32. An overflow multiplies
-// the scale by backoff_factor, but not below `min`. A step that is refused at last leaves the scale
-// as it found it, because no scale would have helped. The rule is that of torch.amp.GradScaler, but
-// for the floor, the refused step, and the same batch being repeated after an overflow.
+// An applied step is clean. After growth_interval successive clean steps the scale is multiplied by
+// growth_factor, unless the result would leave the range of float32. An overflow multiplies the
+// scale by backoff_factor, but not below `min`. If a step is finally refused, the scale of its
+// beginning is restored, because no scale would have helped. The rule follows torch.amp.GradScaler
+// except for the minimum, the refused step, and the repetition of a batch after an overflow.
 //
-// All ranks see the same steps and overflows, so all have the same scale. Used on the trainer's
+// All ranks observe the same steps and overflows, so all have the same scale. Used on the trainer's
 // thread.
 class LossScaler : public Checkpointable {
  public:
@@ -31,16 +32,16 @@ class LossScaler : public Checkpointable {
   double scale() const { return scale_; }
   // Returns true if an overflow no longer lowers the scale.
   bool is_lowest() const { return scale_ <= config_.min(); }
-  // Notes that the step was applied.
+  // Records that the step was applied.
   void add_clean_step();
-  // Notes that gradients overflowed, so that the step is repeated. REQUIRES: !is_lowest().
+  // Records that gradients overflowed, so that the step is repeated. REQUIRES: !is_lowest().
   void add_overflow();
-  // Notes that the step was refused. `scale`: that at its beginning.
+  // Records that the step was refused. `scale`: the scale at its beginning.
   void add_refused_step(double scale);
 
   absl::Status save_state(ObjectState& state) const override;
-  // Without a state the scale is the initial one. A scale below `min` becomes `min`.
-  // Errors: InvalidArgument for a state that is damaged or of another version.
+  // Restores the scale. Without a state, the scale is the initial one. A scale below `min` becomes
+  // `min`. Errors: InvalidArgument for a damaged state or a state of another version.
   absl::Status load_state(absl::Span<const ObjectState> per_rank) override;
 
  private:

@@ -13,12 +13,13 @@
 namespace millrace {
 namespace {
 
-// What the scale of steps is to be. Step k overflows at every scale above limits[k].
+// Reference implementation of the scale. Step k overflows at every scale above limits[k].
 struct PlainModel {
   double initial, growth, backoff, min;
   int interval;
 
-  // The scales of all backward passes, and in `refused` the steps that no scale saves.
+  // Returns the scales of all backward passes. Sets `refused` to the steps that overflow at every
+  // scale.
   std::vector<double> run(const std::vector<double>& limits, std::vector<size_t>* refused) const {
     std::vector<double> scales;
     double scale = initial;
@@ -62,7 +63,7 @@ LossScaleConfig config_of(const PlainModel& model) {
   return config;
 }
 
-// The same by LossScaler, which is saved and loaded into another before step `cut`.
+// Returns the same from a LossScaler, whose state another LossScaler takes over before step `cut`.
 std::vector<double> run(const LossScaleConfig& config, const std::vector<double>& limits,
                         size_t cut, std::vector<size_t>* refused) {
   LossScaler first(config), second(config);
@@ -112,7 +113,7 @@ TEST(LossScalerTest, TenThousandRandomSequences) {
     model.interval = integer(1, 5);
     std::vector<double> limits(static_cast<size_t>(integer(1, 39)));
     for (double& limit : limits) {
-      // Most steps stand any scale.
+      // Most steps tolerate any scale.
       const bool any = integer(0, 2) > 0;
       limit = any ? std::numeric_limits<double>::infinity() : model.min * std::exp2(real(-2, 22));
     }
@@ -125,7 +126,7 @@ TEST(LossScalerTest, TenThousandRandomSequences) {
     refusals += static_cast<int64_t>(refused.size());
     capped += expected.back() > std::numeric_limits<float>::max() / model.growth;
   }
-  // Each case of the rule occurs.
+  // Checks that each case of the rule occurs.
   EXPECT_GT(overflows, 10000);
   EXPECT_GT(refusals, 1000);
   EXPECT_GT(capped, 100);

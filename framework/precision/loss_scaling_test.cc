@@ -1,4 +1,4 @@
-// Training in float16: steps whose gradients overflow are repeated.
+// Training in float16, with repeated steps after overflows of gradients.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/types.h>
@@ -26,15 +26,15 @@ using ::testing::HasSubstr;
 constexpr int64_t kBatch = 8;
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
-// One run of ten steps of two micro-batches.
+// A run of ten steps of two micro-batches.
 struct ScaledRun {
   double initial = 1024;
   double min = 1;
-  double limit = kNoLimit;  // gradients overflow at a scale above it
+  double limit = kNoLimit;  // gradients overflow at a higher scale
   bool has_table = true;
   int world_size = 1;
   std::vector<std::string> events = {};
-  std::vector<int64_t> repeats = {};  // of each step
+  std::vector<int64_t> repeats = {};  // repeats of each step
   std::string state = {};
   Summary summary = {};
 };
@@ -63,7 +63,7 @@ TinyTrainerOptions options_of(const ScaledRun& run) {
   return options;
 }
 
-// Notes events, and how often each step was repeated.
+// Records events, and the repeats of each step.
 class Watch : public RecordingHook {
  public:
   explicit Watch(ScaledRun* run) : RecordingHook(&run->events), run_(run) {}
@@ -115,7 +115,7 @@ TEST(LossScalingTest, ALossThatIsNotFiniteIsNotRepeated) {
   EXPECT_THAT(run.repeats, Each(0));
 }
 
-// Running means, as of batch normalisation, count the batch of a repeated step once.
+// Running means, as in batch normalisation, count the batch of a repeated step once.
 TEST(LossScalingTest, BuffersAreThoseOfTheLastComputation) {
   ScaledRun clean{.initial = 1024}, repeated{.initial = 8192, .limit = 1024};
   for (ScaledRun* run : {&clean, &repeated}) {
@@ -149,7 +149,7 @@ TEST(LossScalingTest, AllRanksRepeatWhatOverflowsOnOne) {
   EXPECT_EQ(runs[0].state, runs[1].state);
 }
 
-// A train step of one's own that does not say that it can repeat.
+// A custom train step without can_repeat().
 class OwnStep : public TrainStep {
  public:
   absl::StatusOr<StepResult> run(const TrainStepParts& parts, const StepInput& input,

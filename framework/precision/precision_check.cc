@@ -14,7 +14,7 @@ namespace millrace {
 
 absl::Status check_precision(absl::string_view where, const PrecisionConfig& config) {
   FieldErrors errors;
-  // Defaults may be written out.
+  // A scale with the default values is accepted.
   const bool has_scale = !google::protobuf::util::MessageDifferencer::Equivalent(
       config.loss_scale(), LossScaleConfig());
   if (has_scale && config.compute() != PrecisionConfig::FLOAT16) {

@@ -9,8 +9,7 @@
 namespace millrace {
 
 // Checks a PrecisionConfig. Errors: InvalidArgument that begins with `where`, the place of
-// `config`, and names all fields that are wrong: numbers out of range, and loss_scale without
-// FLOAT16.
+// `config`, and names all wrong fields: numbers out of range, and loss_scale without FLOAT16.
 absl::Status check_precision(absl::string_view where, const PrecisionConfig& config);
 
 }  // namespace millrace

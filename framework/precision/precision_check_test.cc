@@ -49,7 +49,7 @@ TEST(PrecisionCheckTest, NamesWhatIsOutOfRange) {
   for (const char* value : {"0", "1e5", "nan"}) {
     refused(std::string("min: ") + value, "min is");
   }
-  // All at once.
+  // All mistakes are reported together.
   refused("min: 0 growth_factor: 1", "growth_factor is 1");
   refused("min: 0 growth_factor: 1", "min is 0");
 }

@@ -21,7 +21,7 @@ std::string describe(const Request& request) {
                       " (hook ", request.hook, ")");
 }
 
-// Every rank's note, by rank.
+// Returns the notes of all ranks, by rank.
 absl::StatusOr<std::vector<RankNote>> gather(Collectives& collectives, const RankNote& own) {
   ASSIGN_OR_RETURN(const std::vector<std::string> all,
                    collectives.all_gather(own.SerializeAsString()));
@@ -34,7 +34,7 @@ absl::StatusOr<std::vector<RankNote>> gather(Collectives& collectives, const Ran
   return notes;
 }
 
-// "rank 0, rank 2"
+// Returns a text such as "rank 0, rank 2".
 std::string list_ranks(const std::vector<size_t>& ranks) {
   return absl::StrJoin(ranks, ", ",
                        [](std::string* out, size_t rank) { absl::StrAppend(out, "rank ", rank); });
@@ -75,10 +75,10 @@ void Agreement::start(Place place, const RankShare& share) {
 }
 
 void Agreement::start(Place place, const RankShare& share, absl::Status failure) {
-  // What looks may fail too: this rank then takes part as failed.
+  // A callback may also fail: this rank then takes part as failed.
   const absl::Status looked = requests_.look();
   own_failure_ = failure.ok() ? looked : std::move(failure);
-  // What an exchange carried that nobody served is carried again.
+  // Requests of an earlier exchange that were not served are sent again.
   RequestSet pending = requests_taken_ ? RequestSet() : std::move(of_this_rank_);
   pending.merge(requests_.take_this_rank());
   of_this_rank_ = std::move(pending);
@@ -99,8 +99,8 @@ void Agreement::start_exchange(Place place, const RankShare& share) {
   input.requests.stop = of_this_rank_.has(Request::kStop);
   input.requests.checkpoint = of_this_rank_.has(Request::kCheckpoint);
   input.requests.reload = of_this_rank_.has(Request::kReload);
-  // A set of unknown name counts as one more: its name travels with the notes, and serving it says
-  // what is wrong.
+  // A set of unknown name counts as one more set. The notes carry its name, and serving the request
+  // reports the error.
   const size_t sets = evaluation_sets_.size();
   input.requests.evaluate.assign(sets + 1, of_this_rank_.evaluates_all());
   for (const std::string& name : of_this_rank_.evaluation_sets()) {
@@ -148,8 +148,8 @@ absl::StatusOr<RequestSet> Agreement::requests() {
   const RequestSet own = std::exchange(of_this_rank_, {});
   if (!result_.requests.any()) return agreed;
   if (collectives_.world_size() > 1) {
-    // Hooks have run since that exchange, and one of them may have failed on some rank, which then
-    // is not here.
+    // Hooks have run since that exchange. A hook may have failed on a rank, which then does not
+    // take part in the gathering.
     const ExchangeResult kept = result_;
     start_exchange({"requests", place_.number}, RankShare());
     RETURN_IF_ERROR(verify());
@@ -216,13 +216,13 @@ absl::Status Agreement::gather_failures(const absl::Status& own) {
       absl::StrCat(list_ranks(failed), " failed: ", notes[failed[0]].error()));
 }
 
-// Which ranks served what since all agreed for the last time.
+// Returns an error that lists the facts served by each rank since the last agreement.
 absl::Status Agreement::name_divergence() {
   RankNote note;
   for (const std::string& entry : journal_) note.add_served(entry);
   note.set_place(absl::StrCat(place_.what, " ", place_.number));
   ASSIGN_OR_RETURN(const std::vector<RankNote> notes, gather(collectives_, note));
-  // What happened → the ranks it happened on, the lowest rank's first.
+  // Description of the events → ranks with these events, the lowest rank's first.
   std::vector<std::pair<std::string, std::vector<size_t>>> stories;
   for (size_t rank = 0; rank < notes.size(); ++rank) {
     const std::string served =

@@ -65,7 +65,7 @@ TEST(Agreement, RequestsOfSingleRanksReachAllTheLowestFirst) {
     ASSERT_EQ(set.asked.size(), 4u);
     EXPECT_EQ(set.asked[0].rank, 1);
     EXPECT_EQ(set.asked[3].rank, 2);
-    // They are served once.
+    // The requests are served once.
     ASSERT_OK(rank.agreement.meet({"step", 2}, {}));
     ASSERT_OK_AND_ASSIGN(const RequestSet again, rank.agreement.requests());
     EXPECT_TRUE(again.empty());
@@ -151,7 +151,7 @@ TEST(Agreement, AfterAFailureThatLeavesAllWholeTheRanksActTogetherAgain) {
     EXPECT_FALSE(rank.agreement.over());
     EXPECT_EQ(rank.agreement.failed_rank(), 2);
     ASSERT_OK(rank.agreement.meet({"checkpoint", 3}));
-    // What fails now is reported as ever, and is the end.
+    // A new failure is reported as usual, and ends the run.
     const absl::Status own = number == 1 ? absl::DataLossError("disk") : absl::OkStatus();
     EXPECT_FALSE(rank.agreement.settle({"saving"}, own).ok());
     EXPECT_TRUE(rank.agreement.over());

@@ -26,7 +26,7 @@ bool is_finite(const at::Tensor& tensor) {
 
 }  // namespace
 
-// What ranks add up beside gradients.
+// Values that ranks sum in addition to gradients.
 struct CommitExchange::Sums {
   int64_t failed = 0;         // ranks
   int64_t non_finite = 0;     // ranks
@@ -60,7 +60,7 @@ absl::StatusOr<CommitDecision> CommitExchange::run(const CommitInput& input) {
     return absl::InvalidArgumentError(
         absl::StrCat("the train step gave ", input.loss.numel(), " losses; must be ", losses));
   }
-  // Copies loss and targets to the CPU once, where they are read several times.
+  // Copies loss and targets to the CPU once, since they are read several times.
   CommitInput checked = input;
   if (checked.loss.defined()) checked.loss = checked.loss.to(at::kCPU);
   if (checked.targets.defined()) checked.targets = checked.targets.to(at::kCPU);
@@ -80,8 +80,8 @@ absl::StatusOr<CommitDecision> CommitExchange::run(const CommitInput& input) {
     ASSIGN_OR_RETURN(decision.refused, first_reason(own, sums.non_finite));
     return decision;
   }
-  // No rank reported a gradient of its own: sums are not finite. The owner of the row is not to
-  // blame, so no rank is named.
+  // No rank reported a non-finite gradient, so the sums are not finite. The owner of the row did
+  // not cause that, so the message names no rank.
   if (!sums.tables.empty()) {
     const std::string table = tables_->not_finite();
     if (!table.empty()) {
@@ -108,7 +108,7 @@ absl::StatusOr<CommitDecision> CommitExchange::run(const CommitInput& input) {
       if (gradient.defined()) gradient.mul_(decision.gradient_scale);
     }
   }
-  // Sums are the same bits on every rank, so all see the same.
+  // Sums are equal to the last bit on every rank, so all ranks find the same gradient.
   decision.refused = non_finite_gradient();
   decision.apply = decision.refused.empty();
   return decision;
@@ -148,7 +148,7 @@ absl::StatusOr<CommitExchange::Sums> CommitExchange::sum(const CommitInput& inpu
   std::vector<double> vector;
   const absl::Status status = catch_exceptions("summing gradients over ranks", [&] {
     const double targets = input.targets.defined() ? input.targets.item<double>() : 0.0;
-    // A value that is not finite is told by its flag, not by what it makes of a sum.
+    // A flag marks a non-finite value, since its effect on a sum is unreliable.
     vector = {failure.ok() ? 0.0 : 1.0, input.non_finite.empty() ? 0.0 : 1.0,
               input.loss.defined() ? 1.0 : 0.0, input.targets.defined() ? 1.0 : 0.0, targets};
     vector.resize(kFirstLoss + losses);
@@ -170,7 +170,7 @@ absl::StatusOr<CommitExchange::Sums> CommitExchange::sum(const CommitInput& inpu
     return summed;
   });
   if (!status.ok()) {
-    // Nobody else can know, if it was not a peer that failed.
+    // Unless a peer failed, no other rank knows the failure.
     collectives.fail(status);
     return agreement_.give_up(status);
   }
@@ -187,7 +187,7 @@ absl::StatusOr<CommitExchange::Sums> CommitExchange::sum(const CommitInput& inpu
   return sums;
 }
 
-// Of the lowest rank that has one.
+// Returns the reason of the lowest rank that has one.
 absl::StatusOr<std::string> CommitExchange::first_reason(const std::string& own, int64_t ranks) {
   Collectives& collectives = agreement_.collectives();
   if (collectives.world_size() == 1) return own;
@@ -202,7 +202,7 @@ absl::StatusOr<std::string> CommitExchange::first_reason(const std::string& own,
 }
 
 // Returns true if all gradients are float32 on one CUDA device, and finite. The host waits once for
-// all of them. False: unknown; check each gradient.
+// all gradients. False: unknown; the caller must check each gradient.
 bool CommitExchange::device_gradients_are_finite() const {
   std::vector<at::Tensor> gradients;
   for (const NamedParameter& parameter : parameters_) {
@@ -217,12 +217,12 @@ bool CommitExchange::device_gradients_are_finite() const {
   }
   if (gradients.empty()) return false;
   at::Tensor found = at::zeros({}, gradients[0].options());
-  // Multiplies by 1, which changes no bit of a number.
+  // Multiplies by 1, which preserves all bits of a number.
   at::_amp_foreach_non_finite_check_and_unscale_(gradients, found, at::ones_like(found));
   return found.item<float>() == 0;
 }
 
-// "the gradient of fc.weight", or "".
+// Returns a text such as "the gradient of fc.weight"; "" if all gradients are finite.
 std::string CommitExchange::non_finite_gradient() const {
   if (device_gradients_are_finite()) return "";
   for (const NamedParameter& parameter : parameters_) {

@@ -1,4 +1,4 @@
-// Whether a step is applied: decided by all ranks together, before anything changes.
+// The decision of all ranks to apply or refuse a step, before anything changes.
 #ifndef MILLRACE_FRAMEWORK_RANKS_COMMIT_EXCHANGE_H_
 #define MILLRACE_FRAMEWORK_RANKS_COMMIT_EXCHANGE_H_
 
@@ -18,60 +18,61 @@
 
 namespace millrace {
 
-// What this rank's micro-batches gave.
+// Results of this rank's micro-batches.
 struct CommitInput {
-  // Examples of the whole step, by which losses were divided before their backward passes.
+  // Examples of the whole step, the divisor of losses before their backward passes.
   int64_t examples = 0;
-  // float32 [], or [losses] if there are several: the sums over micro-batches; undefined: this rank
-  // had no examples.
+  // float32 [], or [losses] if there are several: sums over micro-batches. Undefined: this rank had
+  // no examples.
   at::Tensor loss;
-  // float32 []: what the step's summed loss is to be divided by, summed over micro-batches;
-  // undefined: its examples. All ranks that had examples give it, or none.
+  // float32 []: the divisor of the step's summed loss, summed over micro-batches; undefined: the
+  // examples. Either all ranks with examples set targets, or none.
   at::Tensor targets;
-  // Factor of these gradients, by which they are divided.
+  // Factor of these gradients, by which the exchange divides.
   double loss_scale = 1;
-  // What else was not finite ("the gradient of table items (feature clicked)"); "": nothing.
+  // Other non-finite values, such as "the gradient of table items (feature clicked)"; "": none.
   std::string non_finite;
 };
 
 struct CommitDecision {
   bool apply = false;
-  std::string refused;  // then: what was not finite, and on which rank; of a sum, on none
+  std::string refused;  // if refused, the non-finite value and its rank; for a sum, without a rank
   at::Tensor loss;      // float32 [] or [losses]: means over the targets of the whole step
-  // examples / targets / loss_scale: already in the dense gradients, not yet in the tables'.
+  // examples / targets / loss_scale. Dense gradients are already multiplied by this factor, table
+  // gradients are not yet.
   double gradient_scale = 1;
 };
 
-// Sums dense gradients over ranks and decides, in a sum of its own beside them: one value that is
-// not finite, on any rank or in the sums, refuses the step on all. A rank whose step failed takes
-// part as failed, so that all end before it is applied. Where tables are over ranks, the sums of
-// their gradients go to the owners first, and the owners' totals into the decision. One for each
-// trainer; used on its thread.
+// Sums dense gradients over ranks and, in a separate sum at the same time, makes the decision: one
+// non-finite value, on any rank or in the sums, refuses the step on all ranks. A rank whose step
+// failed takes part as failed, so that all ranks stop before the step is applied. For tables
+// sharded over ranks, the owners of the rows first receive the sums of gradients, and the owners'
+// totals join the decision. One for each trainer; used on its thread.
 class CommitExchange {
  public:
-  // Borrows all. `tables`: null if the model has none.
+  // Borrows all arguments. `tables`: null if the model has none.
   CommitExchange(Agreement& agreement, absl::Span<const NamedParameter> parameters,
                  TableExchange* tables = nullptr);
 
-  // The trainer's, before each step. `losses`: the size of the vector of losses that ranks add up;
-  // 0: the loss is one number. The same on all ranks.
+  // Called by the trainer before each step. `losses`: the size of the vector of losses that ranks
+  // sum; 0: the loss is one number. Equal on all ranks.
   void begin_step(int64_t step, size_t losses = 0);
-  // Tells other ranks what this one is doing: kForward, kBackward, kUpdate.
+  // Reports the phase of this rank to other ranks: kForward, kBackward, kUpdate.
   void enter(RankPhase phase);
 
-  // Once for each step, after the last backward pass: waits for the step exchange, sums gradients,
-  // multiplies them by examples / targets / loss_scale and decides. Errors: Aborted if another rank
-  // failed; InvalidArgument if only some ranks gave targets or they do not add up to a positive
-  // number.
+  // Waits for the step exchange, sums gradients, multiplies them by examples / targets / loss_scale
+  // and decides. Called once for each step, after the last backward pass. Errors: Aborted if
+  // another rank failed; InvalidArgument if only some ranks set targets or their sum is not
+  // positive.
   absl::StatusOr<CommitDecision> run(const CommitInput& input);
 
-  // The trainer's: the step of this rank failed before run() was called. Returns: `failure`.
+  // Called by the trainer if the step of this rank failed before run(). Returns `failure`.
   absl::Status fail(const absl::Status& failure);
   bool decided() const { return decided_; }
 
  private:
   struct Sums;
-  // `tables`: TableExchange::totals() of this rank.
+  // Sums the values of all ranks. `tables`: TableExchange::totals() of this rank.
   absl::StatusOr<Sums> sum(const CommitInput& input, absl::Span<const double> tables,
                            const absl::Status& failure);
   absl::StatusOr<std::string> first_reason(const std::string& own, int64_t ranks);

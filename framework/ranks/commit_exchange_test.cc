@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// One parameter of two elements with a gradient of 1.
+// A rank with one parameter of two elements with a gradient of 1.
 struct Rank {
   explicit Rank(std::unique_ptr<Collectives> the_collectives)
       : collectives(std::move(the_collectives)), agreement(*collectives, requests, {}) {

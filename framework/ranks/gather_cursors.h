@@ -10,8 +10,8 @@
 
 namespace millrace {
 
-// Returns what every rank gave, by rank. Collective. Errors: those of Collectives; Internal for a
-// message that is no cursor.
+// Returns the cursors of all ranks, by rank. Collective. Errors: as Collectives; Internal for a
+// message that is not a cursor.
 absl::StatusOr<std::vector<Cursor>> gather_cursors(const Cursor& own, Collectives& ranks);
 
 }  // namespace millrace

@@ -18,7 +18,7 @@ GradientBuckets::GradientBuckets(Collectives& collectives,
                                  absl::Span<const NamedParameter> parameters, int64_t max_elements)
     : collectives_(collectives), parameters_(parameters), max_elements_(max_elements) {}
 
-// Whether the same parameters require a gradient as when the buckets were laid out.
+// Returns true if the parameters that require a gradient are the same as in lay_out().
 bool GradientBuckets::fits() const {
   if (required_.size() != parameters_.size()) return false;
   for (size_t i = 0; i < parameters_.size(); ++i) {

@@ -15,28 +15,29 @@
 
 namespace millrace {
 
-// Lays the gradients of all parameters that require one into a few flat tensors, so that a step
-// makes few large sums instead of many small ones. Sums are float32, for float64 parameters
-// float64. A gradient that no rank has stays undefined, so that optimizers skip it as they do with
-// one rank; one that only some ranks have counts as zero elsewhere. Used on the trainer's thread.
+// Copies the gradients of all parameters with requires_grad() into a few flat tensors, so that a
+// step makes few large sums instead of many small ones. Sums are float32, for float64 parameters
+// float64. A gradient that exists on no rank remains undefined, so that optimizers skip the
+// parameter, as with one rank. A gradient that exists only on some ranks counts as zero on the
+// others. Used on the trainer's thread.
 class GradientBuckets {
  public:
-  // Elements of one bucket at most, unless one parameter has more.
+  // Maximum number of elements of a bucket, unless one parameter has more.
   static constexpr int64_t kMaxElements = int64_t{25} << 18;  // 25 MiB of float32
 
-  // Borrows all; parameters are the same on all ranks, in the same order.
+  // Borrows all arguments. Parameters are the same on all ranks, in the same order.
   GradientBuckets(Collectives& collectives, absl::Span<const NamedParameter> parameters,
                   int64_t max_elements = kMaxElements);
 
-  // Starts the sums. `contribute`: whether this rank's gradients count; else it brings zeros, and
-  // its gradients stay as they are.
+  // Starts the sums. `contribute`: if false, this rank contributes zeros, and its gradients are
+  // unchanged.
   void start(bool contribute);
-  // Waits for them and puts the sums into the parameters' gradients. Errors: those of Collectives.
+  // Waits for the sums and copies them into the parameters' gradients. Errors: as Collectives.
   absl::Status finish();
 
  private:
   struct Bucket {
-    at::Tensor flat;  // all gradients, then one flag each: how many ranks have it
+    at::Tensor flat;  // all gradients, then one flag each: the number of ranks with the gradient
     std::vector<size_t> parameters;
     std::unique_ptr<PendingCollective> pending;
   };

@@ -15,8 +15,9 @@ at::Tensor parameter(at::IntArrayRef sizes, at::ScalarType type = at::kFloat) {
   return at::zeros(sizes, at::TensorOptions(type)).requires_grad_(true);
 }
 
-// Rank r's parameters: "both" has a gradient of r + 1 everywhere, "first" only on rank 0, "none"
-// nowhere, "double" and "half" are of those types, "frozen" requires none.
+// Returns the parameters of a rank. "both" has a gradient of rank + 1 everywhere, "first" only on
+// rank 0, "none" nowhere; "double" and "half" have the types float64 and float16; "frozen" requires
+// no gradient.
 std::vector<NamedParameter> parameters_of_rank(int rank) {
   std::vector<NamedParameter> parameters = {
       {"both", parameter({3, 5})},

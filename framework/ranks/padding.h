@@ -1,4 +1,4 @@
-// Batches without examples, for ranks whose data ended before that of others.
+// Batches without examples, for ranks whose data ended before the data of other ranks.
 #ifndef MILLRACE_FRAMEWORK_RANKS_PADDING_H_
 #define MILLRACE_FRAMEWORK_RANKS_PADDING_H_
 
@@ -8,9 +8,9 @@
 
 namespace millrace {
 
-// A batch of size 0. Its tensors have the shapes of `like`'s, with 0 examples; where there is no
-// `like` (this rank never had an example), labels are [0, tasks], and there are no features. Its
-// cursor is `cursor`.
+// Returns a batch of size 0 with this cursor. Its tensors have the shapes of the tensors of `like`,
+// with 0 examples. Without `like` (this rank never had an example), labels are [0, tasks], and
+// there are no features.
 Batch padding_batch(const Batch* like, int64_t tasks, Cursor cursor);
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// What a rank waited for and sent in its training steps.
+// Waiting times and bytes of a rank in its training steps.
 #ifndef MILLRACE_FRAMEWORK_RANKS_RANK_FIGURES_H_
 #define MILLRACE_FRAMEWORK_RANKS_RANK_FIGURES_H_
 
@@ -10,13 +10,13 @@ namespace millrace {
 
 struct RankFigures {
   int64_t steps = 0;  // begun
-  // How long the trainer's thread waited:
-  // - for other ranks to come: to the step exchange, to the exchanges of ids and sums, and, without
-  //   tables over ranks, to the decision about the step;
+  // Waiting times of the trainer's thread:
+  // - for other ranks to join the step exchange, the exchanges of ids and sums, and, without tables
+  //   over ranks, the decision about the step;
   absl::Duration other_ranks = absl::ZeroDuration();
-  // - for owners of rows: to begin their answers, and to add up gradients before the decision;
+  // - for owners of rows to begin their answers, and to sum gradients before the decision;
   absl::Duration owners = absl::ZeroDuration();
-  // - for sums of dense gradients, beyond the decision;
+  // - for sums of dense gradients, in addition to the wait for the decision;
   absl::Duration gradients = absl::ZeroDuration();
   // - for the rest of table messages that had begun to arrive.
   absl::Duration transfer = absl::ZeroDuration();

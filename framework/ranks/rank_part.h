@@ -1,4 +1,4 @@
-// What every rank has a part of, made one.
+// Merging of figures over ranks.
 #ifndef MILLRACE_FRAMEWORK_RANKS_RANK_PART_H_
 #define MILLRACE_FRAMEWORK_RANKS_RANK_PART_H_
 
@@ -13,22 +13,22 @@ namespace millrace {
 
 class Collectives;
 
-// Figures that each rank collects by itself and that are wanted over all ranks.
+// Figures collected separately by each rank and reported over all ranks.
 class RankPart {
  public:
   virtual ~RankPart() = default;
-  // This rank's part, for load_ranks.
+  // Returns this rank's part, for load_ranks().
   virtual std::string save() const = 0;
-  // Replaces what is here by what all ranks' save() gave, by rank. The result follows from `ranks`
-  // alone, so it is the same bits on every rank, also on one that had seen nothing; so is an error.
-  // Errors: DataLoss for bytes that save() did not give; InvalidArgument, naming the ranks, for
-  // parts that cannot be one. Nothing is kept then.
+  // Replaces the content by the merged results of all ranks' save(), ordered by rank. The result,
+  // also an error, depends only on `ranks`, so it is equal to the last bit on every rank, also on a
+  // rank without content. Errors: DataLoss for bytes that save() did not write; InvalidArgument,
+  // naming the ranks, for parts that cannot be merged. After an error this object is empty.
   virtual absl::Status load_ranks(absl::Span<const absl::string_view> ranks) = 0;
 };
 
-// Replaces each of `parts` by that of all ranks, with one exchange for all of them; does nothing
-// with one rank. Collective: every rank calls it at the same point with the same kinds of parts.
-// Errors: those of Collectives and of load_ranks.
+// Replaces each of `parts` by its merge over all ranks, with one exchange for all parts; does
+// nothing with one rank. Collective: every rank calls this function at the same point with the same
+// kinds of parts. Errors: as Collectives and load_ranks().
 //
 //   RETURN_IF_ERROR(merge_ranks(collectives, {&metrics, &values}));
 absl::Status merge_ranks(Collectives& collectives, std::initializer_list<RankPart*> parts);

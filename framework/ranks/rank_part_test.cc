@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Joins texts; refuses "bad".
+// A part that joins texts and refuses "bad".
 class Text : public RankPart {
  public:
   explicit Text(std::string text) : text(std::move(text)) {}

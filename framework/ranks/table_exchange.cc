@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint32_t kMagic = 0x6c624154;  // "TAbl"
 
-// What a frame begins with, as it is in memory: ranks are of one version and byte order.
+// Header of a frame, in its memory layout: all ranks have the same version and byte order.
 struct FrameHeader {
   uint32_t magic = kMagic;
   uint8_t kind = 0;
@@ -25,7 +25,7 @@ struct FrameHeader {
   uint8_t unused = 0;
 };
 
-// Makes `frame` a header and nothing else.
+// Sets `frame` to a header without parts.
 void begin_frame(const FrameHeader& header, ByteBuffer& frame) {
   frame.clear();
   frame.append({reinterpret_cast<const char*>(&header), sizeof(header)});
@@ -74,7 +74,7 @@ void TableExchange::repeat() {
 
 absl::Status TableExchange::fetch(absl::Span<const Batch> micro_batches) {
   if (!active_) return announce(micro_batches);
-  // An evaluation is one phase, whatever it does.
+  // All of an evaluation belongs to one phase.
   if (phase_ == Phase::kTrain) agreement_.collectives().set_phase(RankPhase::kLookup, step_);
   absl::Status own =
       catch_exceptions("the lookups of the model", [&] { return request(micro_batches); });
@@ -87,7 +87,7 @@ absl::Status TableExchange::fetch(absl::Span<const Batch> micro_batches) {
   }
   RETURN_IF_ERROR(exchange(Kind::kIds, own));
 
-  // What is read of the tables goes straight into the answers.
+  // Rows read from the tables go directly into the answers.
   own = write_frames(Kind::kRows,
                      [](EmbeddingCollection&, int, ByteBuffer&) { return absl::OkStatus(); });
   if (own.ok()) {
@@ -103,8 +103,8 @@ absl::Status TableExchange::fetch(absl::Span<const Batch> micro_batches) {
                      });
 }
 
-// With one rank, so that an id that is not announced fails before a job has several ranks. Later
-// steps are not checked, since that would hash each id once more.
+// Checks the lookups with one rank, so that an id that is not announced fails before a job has
+// several ranks. Skips later steps, since the check hashes each id once more.
 absl::Status TableExchange::announce(absl::Span<const Batch> micro_batches) {
   if (collections_.empty() || phase_ != Phase::kTrain || announced_) return absl::OkStatus();
   announced_ = true;
@@ -192,7 +192,7 @@ std::vector<int64_t> TableExchange::rows() const {
   std::vector<int64_t> rows;
   if (!active_) return rows;
   for (const EmbeddingCollection* collection : collections_) {
-    // Over ranks a table has no tentative rows.
+    // A sharded table has no tentative rows.
     for (const auto& table : collection->tables()) rows.push_back(table->store().size());
   }
   return rows;
@@ -209,7 +209,7 @@ void TableExchange::set_rows(absl::Span<const int64_t> rows) {
 
 absl::Status TableExchange::enforce_limits(Place place) {
   if (!active_) return absl::OkStatus();
-  std::vector<std::pair<TableMaintenance*, int64_t>> full;  // with how many rows must go
+  std::vector<std::pair<TableMaintenance*, int64_t>> full;  // with the number of rows to remove
   size_t number = 0;
   for (EmbeddingCollection* collection : collections_) {
     for (size_t t = 0; t < collection->tables().size(); ++t, ++number) {
@@ -276,7 +276,7 @@ absl::Status TableExchange::exchange(Kind kind, const absl::Status& own) {
     return agreement_.give_up(exchanged);
   }
   if (phase_ == Phase::kTrain) count(kind, before, collectives.table_traffic());
-  // Every rank reads all frames before it leaves, so that all come to the same conclusion.
+  // Every rank reads all frames before it returns, so that all ranks reach the same conclusion.
   bool failed = !own.ok();
   absl::Status damage;
   for (int rank = 0; rank < world_size(); ++rank) {
@@ -286,7 +286,7 @@ absl::Status TableExchange::exchange(Kind kind, const absl::Status& own) {
     failed = failed || (other.ok() && *other);
   }
   if (!damage.ok()) {
-    // The ranks are no longer at the same place: no exchange can tell the others.
+    // The ranks are no longer at the same place, so no exchange can report the damage.
     next_ = Kind::kNone;
     collectives.fail(damage);
     return agreement_.give_up(damage);

@@ -1,4 +1,4 @@
-// Moves rows and gradients of embedding tables between the ranks of a step.
+// Transfers rows and gradients of embedding tables between the ranks of a step.
 #ifndef MILLRACE_FRAMEWORK_RANKS_TABLE_EXCHANGE_H_
 #define MILLRACE_FRAMEWORK_RANKS_TABLE_EXCHANGE_H_
 
@@ -28,74 +28,76 @@ namespace millrace {
 //   ...                     // forward and backward passes, without communication
 //   exchange_sums()         // sums of gradients to the owners; not in evaluation
 //
-// A rank that fails between begin() and the last of these exchanges calls fail(): it takes part in
-// the exchange that comes next as failed, all other ranks get an error there, and the run is over
-// (Agreement::gather_failures). So no rank waits for one that failed.
+// A rank that fails between begin() and the last of these exchanges calls fail(): the rank takes
+// part in the next exchange as failed, all other ranks get an error there, and the run is over
+// (Agreement::gather_failures). No rank waits for a rank that failed.
 //
-// The messages travel on the table channel of Collectives. Each begins with a magic number, the
-// kind of the exchange, the phase, and whether its rank failed; the parts of the collections
-// follow, in the order of the model's modules.
+// The messages use the table channel of Collectives. Each begins with a magic number, the kind of
+// the exchange, the phase, and a flag for a failed rank. The parts of the collections follow, in
+// the order of the model's modules.
 //
-// With one rank nothing is exchanged: fetch() checks in the first step of training that the model
-// announces what it looks up. Does nothing if the model has no table. Used on the trainer's thread.
+// With one rank nothing is exchanged: fetch() checks in the first training step that the model
+// announces the ids that it looks up. Does nothing if the model has no table. Used on the trainer's
+// thread.
 class TableExchange {
  public:
-  // Borrows all. REQUIRES: with several ranks the collections are sharded
+  // Borrows all arguments. REQUIRES: with several ranks the collections are sharded
   // (EmbeddingCollection::shard).
   TableExchange(Agreement& agreement, Model& model, std::vector<EmbeddingCollection*> collections);
 
-  // Returns true if tables are over ranks, so that the other functions communicate.
+  // Returns true if tables are sharded over ranks, so that the other functions communicate.
   bool active() const { return active_; }
 
-  // Begins a step or an evaluation batch: the exchange of ids is the next one. `step`: for messages
-  // of other ranks about this one.
+  // Begins a step or an evaluation batch: the exchange of ids comes next. `step`: for messages of
+  // other ranks about this rank.
   void begin(Phase phase, int64_t step);
-  // Begins the same step again after a refused one, with the rows that were fetched: the exchange
-  // of sums is the next one.
+  // Begins the same step again after a refusal, with the rows already fetched: the exchange of sums
+  // comes next.
   void repeat();
 
   // Asks the model for the lookups of these micro-batches, and fetches their rows. Collective.
-  // Errors: Aborted if another rank failed; this rank's own: those of Model::lookups and of
-  // EmbeddingCollection::request, DataLoss for a frame that cannot be read. Where due() is true
-  // afterwards the other ranks do not know of it: call fail(). With one rank, in the first step of
-  // training: has the collections check the lookups of this step; in others: does nothing.
+  // Errors: Aborted if another rank failed; own errors of this rank: as Model::lookups() and
+  // EmbeddingCollection::request(), DataLoss for a frame that cannot be read. If due() is true
+  // afterwards, the other ranks do not know the error yet: call fail(). With one rank, fetch() has
+  // the collections check the lookups of the first training step, and does nothing in other steps.
   absl::Status fetch(absl::Span<const Batch> micro_batches);
 
-  // Sends the sums of gradients to their owners. Collective; after the last backward pass.
+  // Sends the sums of gradients to their owners. Called after the last backward pass. Collective.
   // Errors: as fetch().
   absl::Status exchange_sums();
 
-  // Returns true if an exchange is still to be made in this step or batch.
+  // Returns true if this step or batch has another exchange to make.
   bool due() const { return next_ != Kind::kNone; }
-  // Takes part in the next exchange as failed, and returns `failure`. Does nothing but that if no
-  // exchange is due or the run is over. Collective.
+  // Takes part in the next exchange as failed, unless no exchange remains or the run is over.
+  // Returns `failure`. Collective.
   absl::Status fail(const absl::Status& failure);
 
-  // Returns what ranks add up of their rows before they decide about a step: this rank's part, as
-  // many numbers on all ranks; empty if the exchange is not active. REQUIRES: exchange_sums() went
-  // well.
+  // Returns numbers about this rank's rows, which ranks sum before the decision about a step. The
+  // length is equal on all ranks; empty if the exchange is not active. REQUIRES: exchange_sums()
+  // succeeded.
   std::vector<double> totals();
   // Returns the totals of a rank without rows.
   std::vector<double> empty_totals() const;
-  // Sets the sums over ranks of totals(), by which the collections know the norm of all gradients
-  // and the number of new rows. Errors: ResourceExhausted naming the table if its limit is FAIL and
-  // does not allow the new rows.
+  // Sets the sums over ranks of totals(), from which the collections know the norm of all gradients
+  // and the number of new rows. Errors: ResourceExhausted naming the table if the limit of a table
+  // is FAIL and does not allow the new rows.
   absl::Status set_totals(absl::Span<const double> sums);
-  // Returns the first table whose gradients, of any rank or added up, are not finite, with its
-  // features: the same on all ranks. "": none. REQUIRES: set_totals() was called, if active().
+  // Returns the first table with non-finite gradients, of any rank or summed, with its features;
+  // "": none. Equal on all ranks. REQUIRES: set_totals() was called, if active().
   std::string not_finite();
 
   // Removes rows of tables that have more rows, over all ranks, than a limit with on_full EVICT_LRU
-  // or EVICT_LFU allows: those that one rank would remove if it had all. After a step was applied.
-  // Collective where a table is over its limit, which all ranks know alike. Errors: those of
-  // Agreement::meet, at `place`, and of Collectives.
+  // or EVICT_LFU allows: the rows that a single rank with all rows would remove. Called after a
+  // step was applied. Collective if a table is over its limit, which all ranks know equally.
+  // Errors: as Agreement::meet() at `place`, and Collectives.
   absl::Status enforce_limits(Place place);
 
   // Returns the number of tables of all collections; 0 if the exchange is not active.
   int64_t tables() const;
   // Returns the committed rows of each table on this rank.
   std::vector<int64_t> rows() const;
-  // Sets the sum over ranks of rows(), before fetch(): limits hold for all ranks together.
+  // Sets the sum over ranks of rows(). Called before fetch(), since limits apply to all ranks
+  // together.
   void set_rows(absl::Span<const int64_t> rows);
 
  private:
@@ -111,7 +113,7 @@ class TableExchange {
   absl::Status request(absl::Span<const Batch> micro_batches);
   // Fills the frames to all other ranks.
   absl::Status write_frames(Kind kind, WritePart write);
-  // Exchanges frames; with `own` not OK they say that this rank failed, and nothing else.
+  // Exchanges frames. If `own` is an error, the frames contain only the failure of this rank.
   absl::Status exchange(Kind kind, const absl::Status& own);
   // Reads the parts of all collections in the frames of all other ranks.
   absl::Status read_frames(Kind kind, ReadPart read);
@@ -119,7 +121,7 @@ class TableExchange {
   absl::Status evict(TableMaintenance& table, int64_t count);
   // Adds an exchange of training to Agreement::figures().
   void count(Kind kind, const TableTraffic& before, const TableTraffic& after);
-  // Checks what the frame of another rank begins with. Returns: whether that rank failed.
+  // Checks the header of another rank's frame. Returns true if that rank failed.
   absl::StatusOr<bool> check_header(Kind kind, int rank);
   int rank() const { return agreement_.collectives().rank(); }
   int world_size() const { return agreement_.collectives().world_size(); }
@@ -132,10 +134,10 @@ class TableExchange {
   int64_t step_ = 0;
   Kind next_ = Kind::kNone;
   bool announced_ = false;  // with one rank: the lookups of the first step
-  // Of each table, over all ranks: before the step in hand, and those that it adds.
+  // Rows of each table, over all ranks: before the current step, and added by it.
   std::vector<int64_t> rows_, new_rows_;
-  // Frames by rank. Collections borrow received rows and sums until the step ends, and a step that
-  // is repeated reads its rows again.
+  // Frames by rank. Collections borrow received rows and sums until the step ends, and a repeated
+  // step reads its rows again.
   std::vector<ByteBuffer> sent_, ids_, rows_received_, sums_;
 };
 

@@ -16,10 +16,10 @@ constexpr const char* kOwn[] = {"checkpoints",  "best",          "logs",
                                 "events.jsonl", "summary.json",  "config.textproto",
                                 "lock",         "windows.jsonl", kMllog};
 
-// Names of files that Millrace writes into metrics or into directories of the configuration.
+// Names of files that Millrace writes into `metrics` or into directories of the configuration.
 constexpr const char* kOwnNames[] = {"train.jsonl", "eval.jsonl", "train.csv", "eval.csv"};
 
-// `field`: "directory" or "file"; `example`: a good value of the field.
+// Checks a path. `field`: "directory" or "file"; `example`: a good value of the field.
 absl::Status check_path(absl::string_view where, const char* field, const std::string& path,
                         const char* example) {
   const std::vector<std::string> parts = absl::StrSplit(path, '/');

@@ -10,13 +10,13 @@
 namespace millrace {
 
 // Returns OK if a sink or a hook may write files into `directory`, a path relative to the output
-// directory of the run. Errors: InvalidArgument, which begins with `where`, for an absolute path or
-// one with ".", ".." or double slashes, and for a path that Millrace itself writes to, also with
-// the name of a file that a run writes into its directories, such as train.jsonl.
+// directory of the run. Errors: InvalidArgument, with `where` at the beginning, for an absolute
+// path, for a path with ".", ".." or double slashes, and for a path that Millrace itself writes to
+// or that has the name of a file that runs write into their directories, such as train.jsonl.
 absl::Status check_directory(absl::string_view where, const std::string& directory);
 
 // Returns OK if the hook mllog may write `file`, a path relative to the output directory of the
-// run. Errors: those of check_directory().
+// run. Errors: as check_directory().
 absl::Status check_file(absl::string_view where, const std::string& file);
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// How the elements of a tensor are distributed.
+// Histograms of the elements of a tensor.
 #ifndef MILLRACE_FRAMEWORK_REPORT_DISTRIBUTION_H_
 #define MILLRACE_FRAMEWORK_REPORT_DISTRIBUTION_H_
 
@@ -10,11 +10,11 @@ namespace millrace {
 // A histogram of finite numbers.
 struct Distribution {
   int64_t count = 0;       // of the finite numbers
-  int64_t not_finite = 0;  // numbers that were left out: infinite ones and not-a-number
-  // Of the finite numbers; 0 without any.
+  int64_t not_finite = 0;  // numbers omitted: infinite ones and not-a-number
+  // Statistics of the finite numbers; 0 if there are none.
   double min = 0, max = 0, sum = 0, sum_of_squares = 0;
-  // Bin b has the numbers in (limits[b-1], limits[b]], the first one also those below. Ascending;
-  // the last limit is at least `max`.
+  // Upper limits of the bins, ascending. Bin b counts the numbers in (limits[b-1], limits[b]]; the
+  // first bin also counts all lower numbers. The last limit is at least `max`.
   std::vector<double> limits = {};
   std::vector<int64_t> counts = {};  // of each bin
 };

@@ -16,9 +16,9 @@ struct LoopEvent {
     // training continues from, "": none.
     kStarted,
     kRequested,  // a hook of some rank asked for `what`; detail: the set ("": all) or the reason
-    kServed,     // the trainer did `what`; hook, rank and scope are those of the request
+    kServed,     // the trainer did `what`; hook, rank and scope are from the request
     kRefused,    // a step was not applied; what: "step"; detail: what was not finite
-    kTolerated,  // a hook failed in event `what` and the run goes on; detail: the error
+    kTolerated,  // a hook failed in event `what`, and the run continues; detail: the error
     kFailed,   // something of some rank failed and the run ends; what: "train" or "evaluate"; rank:
                // the lowest that failed; detail: the error, which names hook and event
     kEnded,    // the run; what: "completed", "stopped" or "failed"; detail: the reason or the error
@@ -29,19 +29,21 @@ struct LoopEvent {
   Kind kind = kStarted;
   // "train", "evaluate", "checkpoint", "reload", "stop", "step", "epoch", "window", …
   std::string what;
-  std::string hook;              // that asked or failed; "": the trainer itself
-  int rank = 0;                  // that asked or failed
+  std::string hook;              // that made the request or failed; "": the trainer itself
+  int rank = 0;                  // that made the request or failed
   Scope scope = Scope::kCommon;  // of a request
-  std::string detail;            // as the kind says
+  std::string detail;            // depends on the kind
   Progress progress;             // when it happened
   int world_size = 0;            // of kStarted
 };
 
-// Where the trainer writes them, in order, on its thread, on every rank. An implementation keeps
-// those it wants; it must not fail the run. jsonl_event_log.h writes OUTPUT_DIR/events.jsonl.
+// Receives the events of the loop, in order, on the trainer's thread of every rank. An
+// implementation chooses which events it keeps, and must not fail the run. jsonl_event_log.h writes
+// OUTPUT_DIR/events.jsonl.
 class EventLog {
  public:
   virtual ~EventLog() = default;
+  // Called for each event.
   virtual void record(const LoopEvent& event) = 0;
 };
 

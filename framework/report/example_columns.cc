@@ -20,7 +20,7 @@ FirstIds first_ids(const Batch& batch, int64_t feature) {
   const at::Tensor ends = batch.sparse.offsets.narrow(0, feature * batch.size + 1, batch.size);
   if (values.numel() == 0) return {at::zeros_like(begins), at::zeros_like(begins, at::kBool)};
   const at::Tensor present = begins.lt(ends);
-  // Examples at the end that have no id begin where the values end.
+  // The offsets of trailing examples without an id are the end of the values.
   return {values.gather(0, begins.clamp_max(values.numel() - 1)).mul(present), present};
 }
 

@@ -1,4 +1,4 @@
-// Properties of examples that metrics group and slice them by.
+// Properties of examples that group or slice metrics.
 #ifndef MILLRACE_FRAMEWORK_REPORT_EXAMPLE_COLUMNS_H_
 #define MILLRACE_FRAMEWORK_REPORT_EXAMPLE_COLUMNS_H_
 
@@ -11,13 +11,13 @@
 
 namespace millrace {
 
-// Returns the first id that each example of `batch` has for sparse feature `feature`, which is its
-// place in Batch::sparse. The tensors are on the device of the batch, and nothing waits for that
+// Returns the first id of each example of `batch` for the sparse feature at index `feature` of
+// Batch::sparse. The tensors are on the device of the batch, and the call does not wait for the
 // device. REQUIRES: the feature exists.
 FirstIds first_ids(const Batch& batch, int64_t feature);
 
-// Sets StepResult::groups and StepResult::slices to those of all examples of `batches`, batch after
-// batch. REQUIRES: `batches` is not empty.
+// Sets StepResult::groups and StepResult::slices for all examples of `batches`, batch by batch.
+// REQUIRES: `batches` is not empty.
 void add_example_columns(absl::Span<const Batch> batches, absl::Span<const SliceOptions> slices,
                          StepResult& step);
 

@@ -6,7 +6,7 @@
 namespace millrace {
 namespace {
 
-// Two sparse features of two examples: {4, 5} {} of the first, {6} {7, 8} of the second.
+// Returns two sparse features of two examples: {4, 5} {} of the first, {6} {7, 8} of the second.
 Batch batch() {
   Batch batch;
   batch.size = 2;
@@ -37,7 +37,7 @@ TEST(ExampleColumnsTest, ExamplesAtTheEndWithoutIds) {
   EXPECT_TRUE(is(first_ids(batch, 0).present, {0, 0}));
 }
 
-// Tensors of this device have no values that could be read.
+// Tensors of the meta device have no values, so reading one would fail.
 TEST(ExampleColumnsTest, NothingIsRead) {
   Batch on_device = batch();
   on_device.sparse.values = on_device.sparse.values.to(at::kMeta);

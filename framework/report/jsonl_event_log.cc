@@ -30,7 +30,7 @@ std::string to_line(const LoopEvent& event, absl::Time time) {
   return json_line(json) + "\n";
 }
 
-// Whether a process that was killed left the last line of the file without its end.
+// Returns true if the last line of the file is incomplete, as after the death of a process.
 bool ends_inside_a_line(FileSystem& files, const std::string& path) {
   const auto file = files.open(path);
   if (!file.ok() || (*file)->size_bytes() == 0) return false;

@@ -1,4 +1,4 @@
-// The event log as a file.
+// The event log in a file.
 #ifndef MILLRACE_FRAMEWORK_REPORT_JSONL_EVENT_LOG_H_
 #define MILLRACE_FRAMEWORK_REPORT_JSONL_EVENT_LOG_H_
 
@@ -13,18 +13,18 @@
 namespace millrace {
 
 // Appends one JSON object for each event to a file, on rank 0. docs/hooks.md lists the fields;
-// `millrace explain` reads them. Nothing touches the disk before open(): a run that fails before
-// its first step leaves nothing. The lines of earlier runs of the job stay. Each line reaches the
-// operating system at once, so that a killed process loses none. An error in writing is logged
-// once, and the line is lost; the next event tries again. Used on the trainer's thread.
+// `millrace explain` reads them. Writes nothing to disk before open(), so a run that fails before
+// its first step leaves nothing. Keeps the lines of earlier runs of the job. Each line reaches the
+// operating system at once, so a killed process loses none. After a write error the line is lost,
+// only the first error is logged, and the next event tries again. Used on the trainer's thread.
 class JsonlEventLog : public EventLog {
  public:
-  // Borrows `files` and `clock`, which says the time of each event.
+  // Borrows `files` and `clock`, which gives the time of each event.
   JsonlEventLog(FileSystem& files, Clock& clock, std::string path, int rank)
       : files_(files), clock_(clock), path_(std::move(path)), rank_(rank) {}
 
-  // Writes what was recorded so far, and from now on each event when it happens. Called again,
-  // begins a new file if the one before was removed. REQUIRES: the directory of the file exists.
+  // Writes all events recorded so far, and from now on each event when it occurs. A further call
+  // begins a new file if the previous file was removed. REQUIRES: the directory of the file exists.
   void open();
   void record(const LoopEvent& event) override;
 
@@ -42,7 +42,7 @@ class JsonlEventLog : public EventLog {
   std::unique_ptr<WritableFile> file_;
 };
 
-// The word for a kind, as the file has it: "started", "requested", …
+// Returns the name of a kind in the file: "started", "requested", …
 absl::string_view event_kind_name(LoopEvent::Kind kind);
 
 }  // namespace millrace

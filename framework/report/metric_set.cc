@@ -16,7 +16,7 @@
 namespace millrace {
 namespace {
 
-// Returns the elements of a contiguous tensor of type T; none of an undefined one.
+// Returns the elements of a contiguous tensor of type T; none for an undefined tensor.
 template <typename T = float>
 absl::Span<const T> as_span(const at::Tensor& tensor) {
   if (!tensor.defined()) return {};
@@ -27,7 +27,8 @@ bool is_plain(const at::Tensor& tensor) {
   return tensor.device().is_cpu() && tensor.scalar_type() == at::kFloat && tensor.is_contiguous();
 }
 
-// A column as contiguous float32 on the CPU; the tensor itself where it is that already.
+// Returns a column as contiguous float32 on the CPU; the tensor itself if no conversion is
+// necessary.
 at::Tensor plain_column(const at::Tensor& tensor, int64_t column) {
   if (tensor.size(1) == 1 && is_plain(tensor)) return tensor;
   return tensor.select(1, column).to(at::kCPU, at::kFloat).contiguous();
@@ -50,7 +51,8 @@ absl::Status check_shape(const at::Tensor& tensor, int64_t rows, size_t tasks,
                    rows, ", ", tasks, "]: examples and labels"));
 }
 
-// Returns the places of labels that are numbers, int64 [places]; undefined if all are.
+// Returns the indices of labels that are numbers, int64 [indices]; undefined if all labels are
+// numbers.
 at::Tensor places_with_label(const at::Tensor& labels) {
   const absl::Span<const float> values = as_span(labels);
   if (std::none_of(values.begin(), values.end(), [](float x) { return std::isnan(x); })) return {};
@@ -63,7 +65,7 @@ at::Tensor places_with_label(const at::Tensor& labels) {
 
 constexpr uint8_t kVersion = 1;
 constexpr uint8_t kVersionWithTargets = 2;
-// Examples, or targets of a task, of one rank: their sums stay in range.
+// Limit on the examples, or on the targets of a task, of one rank, so that sums stay in range.
 constexpr int64_t kMostCounted = int64_t{1} << 50;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The metrics of one training run or one evaluation, fed from tensors.
+// The metrics of one training run or one evaluation, computed from tensors.
 #ifndef MILLRACE_FRAMEWORK_REPORT_METRIC_SET_H_
 #define MILLRACE_FRAMEWORK_REPORT_METRIC_SET_H_
 
@@ -19,30 +19,30 @@
 
 namespace millrace {
 
-// Which examples StepResult::loss and StepResult::examples count.
+// The examples that StepResult::loss and StepResult::examples cover.
 enum class LossScope {
-  kThisRank,   // those of this rank, as in evaluation; ranks are added up
-  kWholeStep,  // those of all ranks, as in training; rank 0's values are taken
+  kThisRank,   // examples of this rank, as in evaluation; ranks are summed
+  kWholeStep,  // examples of all ranks, as in training; rank 0's values are used
 };
 
-// The mean loss and, for every task, the named metrics, also of slices. With one task a metric is
-// reported by its name, with more as "task/metric"; SliceMetrics::compute has the names of slices.
-// An example without the label of a task (it is not-a-number) counts in none of its metrics.
-// Predictions, labels and weights are always this rank's, the loss is as the LossScope says. Used
-// on the trainer's thread.
+// The mean loss and the named metrics of every task, also of slices. With one task a metric is
+// reported by its name, with several as "task/metric"; see SliceMetrics::compute for the names of
+// slices. An example without a label for a task (its label is not-a-number) is omitted from all
+// metrics of the task. Predictions, labels and weights always cover this rank; the LossScope says
+// which examples the loss covers. Used on the trainer's thread.
 class MetricSet : public RankPart {
  public:
-  // `tasks` are the labels' names, in the order of the columns of predictions. `configs` are
-  // messages of metrics. Slices without metrics have `metrics`. Errors: those of create_metric()
-  // and SliceMetrics::create().
+  // Creates a set. `tasks` are the names of the labels, in the order of the columns of predictions.
+  // `configs` are messages of metrics. Slices without metrics use `metrics`. Errors: as
+  // create_metric() and SliceMetrics::create().
   static absl::StatusOr<MetricSet> create(const std::vector<std::string>& metrics,
                                           const std::vector<std::string>& tasks,
                                           LossScope scope = LossScope::kThisRank,
                                           absl::Span<const CustomConfig> configs = {},
                                           absl::Span<const SliceOptions> slices = {});
 
-  // Adds one step. Reads its tensors to the CPU. A rank that had no examples in the step may leave
-  // predictions and labels undefined. Errors: those of check().
+  // Adds one step. Reads its tensors to the CPU. A rank without examples in the step may leave
+  // predictions and labels undefined. Errors: as check().
   absl::Status update(const StepResult& step);
 
   // Returns OK if update() can add the step. Reads shapes only. Errors: InvalidArgument if
@@ -50,33 +50,35 @@ class MetricSet : public RankPart {
   // step does not have the ids of these slices.
   absl::Status check(const StepResult& step) const;
 
-  // Returns name → value over the steps since the last reset. "loss" is the mean over examples. Of
-  // a model that counts targets it is the sum over tasks of "task/loss", which is the mean over the
-  // targets of the task, and is left out with one task. A task without targets has none.
+  // Returns name → value over the steps since the last reset. "loss" is the mean over examples. If
+  // the model counts targets, "loss" is instead the sum of the tasks' losses, and each task also
+  // has "task/loss", the mean over its targets. With one task, "task/loss" is omitted. The loss of
+  // a task without targets is not-a-number and is omitted from the sum.
   std::map<std::string, double> compute() const;
-  // Returns those of the first metric of each task that knows them; task → weights, "" if there is
-  // one task. See Metric::threshold_weights().
+  // Returns task → weights, from the first metric of each task that provides them; the key is "" if
+  // there is one task. See Metric::threshold_weights().
   std::map<std::string, ThresholdWeights> threshold_weights() const;
-  // Examples the loss is over.
+  // Returns the number of examples that the loss covers.
   int64_t examples() const { return examples_; }
   void reset();
 
   std::string save() const override;
-  // The metrics of all ranks' examples, taken in the order of ranks; equal to those of one process
-  // that saw them in this order up to the rounding of sums, and AUC to the last bit. Errors,
-  // besides those for bad bytes: InvalidArgument for a rank with other metrics or tasks.
+  // Merges the metrics of all ranks, in the order of ranks. The result equals the metrics of one
+  // process that adds the same examples in this order, up to the rounding of sums; AUC is equal to
+  // the last bit. Errors: DataLoss for bytes that save() did not write; InvalidArgument for a rank
+  // with other metrics or tasks.
   absl::Status load_ranks(absl::Span<const absl::string_view> ranks) override;
 
-  // Adds everything that `other` has seen: its loss, and each metric that this set has. Leaves
-  // slices as they are. REQUIRES: `other` has the same tasks, and all metrics of this set.
+  // Adds the content of `other`: its loss, and each metric that this set has. Slices are unchanged.
+  // REQUIRES: `other` has the same tasks, and all metrics of this set.
   void merge(const MetricSet& other);
 
  private:
   struct Task {
     std::string name;    // "" if there is one task
-    std::string prefix;  // of the names of its metrics
+    std::string prefix;  // prefix of the names of its metrics
     std::vector<std::unique_ptr<Metric>> metrics;
-    // Where targets are counted.
+    // Used if targets are counted.
     double loss_sum = 0;
     int64_t targets = 0;
   };
@@ -92,9 +94,9 @@ class MetricSet : public RankPart {
   std::vector<Task> tasks_;
   std::vector<SliceMetrics> slices_;
   LossScope scope_ = LossScope::kThisRank;
-  double loss_sum_ = 0;  // where no targets are counted
+  double loss_sum_ = 0;  // used if no targets are counted
   int64_t examples_ = 0;
-  bool counted_ = false;  // whether the steps have targets
+  bool counted_ = false;  // true if the steps have targets
 };
 
 }  // namespace millrace

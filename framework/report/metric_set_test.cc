@@ -28,7 +28,7 @@ StepResult step(double loss, at::Tensor predictions, at::Tensor labels) {
   return step;
 }
 
-// Two examples and one task.
+// Returns a step with two examples and one task.
 StepResult two(double loss) {
   return step(loss, at::tensor({0.75f, 0.25f}).view({2, 1}), at::tensor({1.0f, 0.0f}).view({2, 1}));
 }
@@ -43,7 +43,7 @@ TEST(MetricSetTest, OneTask) {
 
 TEST(MetricSetTest, TasksArePrefixes) {
   ASSERT_OK_AND_ASSIGN(MetricSet set, MetricSet::create({"mean"}, {"click", "buy"}));
-  // Columns are strided views of it.
+  // The columns are strided views of the tensor.
   ASSERT_OK(
       set.update(step(1, at::tensor({0.5f, 0.1f, 1.0f, 0.3f}).view({2, 2}), at::ones({2, 2}))));
   const auto values = set.compute();
@@ -76,7 +76,7 @@ TEST(MetricSetTest, OfOneTaskToo) {
   EXPECT_EQ(set.compute().at("mean"), 0.5);
 }
 
-// Of a model that counts targets.
+// Returns a step of a model that counts targets.
 StepResult step_of_tasks(std::vector<float> losses, std::vector<int64_t> targets) {
   const auto tasks = static_cast<int64_t>(losses.size());
   StepResult result = step(0, at::full({4, tasks}, 0.5), at::ones({4, tasks}));
@@ -171,7 +171,7 @@ TEST(MetricSetTest, ARankWithoutExamplesAddsTheLossAlone) {
   EXPECT_TRUE(std::isnan(set.compute().at("mean")));
 }
 
-// Merged over ranks.
+// Tests of merging over ranks.
 
 const std::vector<std::string> kAll = {"auc", "calibration", "logloss", "mean", "ne"};
 
@@ -183,7 +183,8 @@ StepResult random_step(int64_t examples, double loss) {
   return result;
 }
 
-// What every rank's set says after merge_ranks; the same on all, to the last bit.
+// Returns the values of every rank's set after merge_ranks(), after checking that all ranks agree
+// to the last bit.
 std::map<std::string, double> merged(std::vector<MetricSet>& ranks) {
   std::vector<std::string> bits(ranks.size());
   const auto statuses = run_thread_ranks(

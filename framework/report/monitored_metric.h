@@ -13,8 +13,8 @@
 
 namespace millrace {
 
-// Finds the metric "SET/METRIC" in evaluations of that set, or "train/METRIC" in reports of
-// training, and determines which of its values are new observations: the first of each step.
+// Finds the metric "SET/METRIC" in evaluations of the set, or "train/METRIC" in reports of
+// training. The first value of each step is a new observation.
 //
 //   MonitoredMetric monitored("eval/auc");
 //   ASSIGN_OR_RETURN(const std::optional<double> value, monitored.find(result));
@@ -28,22 +28,22 @@ class MonitoredMetric {
 
   // Returns "SET/METRIC".
   const std::string& monitor() const { return monitor_; }
-  // Returns true if reports of training give the metric.
+  // Returns true if reports of training contain the metric.
   bool is_of_training() const { return source_ == kTrain; }
 
-  // Returns the value; none if the metric is that of another set, or of none.
+  // Returns the value; none if the monitor does not name this report or the set of this evaluation.
   // Errors: NotFound, naming the nearest metric, if the report or the evaluation of the set does
   // not have the metric.
   absl::StatusOr<std::optional<double>> find(const Report& report) const;
   absl::StatusOr<std::optional<double>> find(const EvaluationResult& result) const;
 
-  // Called before the first value of a run that begins at `step`. Forgets a last step that lies
-  // after it: such a step is of another job, whose state a model bank gave.
+  // Called before the first value of a run that begins at `step`. Clears a last step after `step`,
+  // which belongs to another job whose state came from a model bank.
   void begin_run(int64_t step);
   // Records a value of `step`. Returns false if the last value was of the same step: the model is
-  // then the same, and the value no new observation.
+  // then unchanged, so the value is no new observation.
   bool observe(int64_t step);
-  // The step of the last value, which belongs to the state of the caller; none: no value so far.
+  // Returns the step of the last value; none: no value so far. Belongs to the caller's state.
   std::optional<int64_t> last_step() const { return last_step_; }
   void set_last_step(std::optional<int64_t> step) { last_step_ = step; }
 

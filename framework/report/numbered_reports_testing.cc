@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-// Hands out numbers.
+// A generator of different numbers.
 class Numbers {
  public:
   int64_t next() {

@@ -1,4 +1,4 @@
-// Reports in which each figure has a number of its own.
+// Reports whose figures are all different numbers.
 #ifndef MILLRACE_FRAMEWORK_REPORT_NUMBERED_REPORTS_TESTING_H_
 #define MILLRACE_FRAMEWORK_REPORT_NUMBERED_REPORTS_TESTING_H_
 
@@ -8,9 +8,9 @@
 
 namespace millrace {
 
-// A report or an evaluation of step 10, and the numbers that a sink of all figures must hold: one
-// for each figure of report_figures.h except progress, each metric, each value, each learning
-// rate and each reason of evictions. They are all different, integers above 1000, and exact in
+// A report or an evaluation of step 10, with the numbers that a sink of all figures must hold: one
+// for each figure of report_figures.h except progress, each metric, each value, each learning rate
+// and each reason of evictions. All numbers are different integers above 1000, and exact in
 // float32.
 struct NumberedReport {
   Report report;

@@ -1,4 +1,4 @@
-// Steps whose figures are read when they are wanted.
+// Steps whose tensors are read later.
 #ifndef MILLRACE_FRAMEWORK_REPORT_PENDING_STEPS_H_
 #define MILLRACE_FRAMEWORK_REPORT_PENDING_STEPS_H_
 
@@ -12,20 +12,20 @@
 
 namespace millrace {
 
-// Keeps the tensors of steps and reads them together, so that a step without a report waits for no
-// device. The values are equal, to the last bit, to those of steps that are read one by one.
+// Keeps the tensors of steps and reads them together, so that a step without a report does not wait
+// for the device. The values equal, to the last bit, the values of steps that are read
+// individually.
 class PendingSteps {
  public:
-  // The number of steps that are kept at most. add() reads them at the latest then, which bounds
-  // memory.
+  // Maximum number of steps kept, which bounds memory: at this number, add() reads the tensors.
   static constexpr size_t kMost = 64;
 
-  // Keeps a step for `metrics`, and the values that the model reported in it for `values`. A rank
-  // without examples in the step adds no values. Errors: those of MetricSet::check; the step is
-  // left out.
+  // Keeps a step for `metrics`, and the values that the model reported in the step for `values`. A
+  // rank without examples in the step adds no values. Errors: as MetricSet::check(); the step is
+  // omitted then.
   absl::Status add(const StepResult& step, MetricSet& metrics, ReportedValues& values);
 
-  // Reads what is kept into the two.
+  // Reads all kept steps into `metrics` and `values`.
   absl::Status fold(MetricSet& metrics, ReportedValues& values);
 
   size_t size() const { return steps_.size(); }

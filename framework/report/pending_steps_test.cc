@@ -59,7 +59,7 @@ TEST_F(PendingStepsTest, NothingIsReadUntilItIsDue) {
   EXPECT_EQ(pending_.size(), 1);
   EXPECT_EQ(metrics_.examples(), 0);
   EXPECT_THAT(drained(), IsEmpty());
-  // What is in a tensor when it is read counts: it was not copied either.
+  // The values at the time of reading count, so the tensors were not copied either.
   step.loss.fill_(0.25);
   step.values[0].value.fill_(7);
   ASSERT_OK(pending_.fold(metrics_, values_));

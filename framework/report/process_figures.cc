@@ -11,7 +11,7 @@
 namespace millrace {
 namespace {
 
-// Returns the number behind `name` in /proc/self/io; 0 without one.
+// Returns the number after `name` in /proc/self/io; 0 if the file has none.
 int64_t io_figure(const std::string& name) {
   std::ifstream file("/proc/self/io");
   std::string word;

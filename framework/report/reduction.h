@@ -1,4 +1,4 @@
-// How several values of one name become one.
+// Reductions of several values of one name to one value.
 #ifndef MILLRACE_FRAMEWORK_REPORT_REDUCTION_H_
 #define MILLRACE_FRAMEWORK_REPORT_REDUCTION_H_
 
@@ -6,12 +6,12 @@
 
 namespace millrace {
 
-// Over the micro-batches of a step, the steps of a report and the ranks: the weighted mean, the
-// sum, the smallest, the largest or the last value. Over ranks kLast is the last value of the
+// Applied over the micro-batches of a step, the steps of a report and the ranks: the weighted mean,
+// the sum, the smallest, the largest or the last value. Over ranks, kLast is the last value of the
 // lowest rank that reported the name.
 enum class Reduction { kMean, kSum, kMin, kMax, kLast };
 
-// "mean", "sum", "min", "max" or "last".
+// Returns "mean", "sum", "min", "max" or "last".
 absl::string_view reduction_name(Reduction reduction);
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// The figures that reports and evaluations have, with the names under which they are written.
+// The figures of reports and evaluations, with their names in the output of sinks.
 #ifndef MILLRACE_FRAMEWORK_REPORT_REPORT_FIGURES_H_
 #define MILLRACE_FRAMEWORK_REPORT_REPORT_FIGURES_H_
 
@@ -16,7 +16,7 @@ namespace millrace {
 struct MetricFamily {
   enum class Type { kGauge, kCounter };
 
-  const char* name;  // with its unit at the end, behind it `_total` if it is a counter
+  const char* name;  // ends with the unit, followed by `_total` for a counter
   Type type;
   const char* help;
 };
@@ -24,23 +24,23 @@ struct MetricFamily {
 // A count, or a number with a fraction.
 using FigureValue = std::variant<int64_t, double>;
 
-// One number of a Part of a report, such as the rows of a table. JSON lines, values_of() of sinks,
-// and the page for Prometheus consist of the figures in the lists below: to add a figure, add a
+// One number of a Part of a report, such as the rows of a table. JSON lines, values_of() of sinks
+// and the page for Prometheus consist of the figures in the lists below. To add a figure, add a
 // member to the part, a row to its list, and lines to docs/sinks.md and docs/hooks.md.
 template <typename Part>
 struct Figure {
-  const char* name;     // in CSV, TensorBoard and MLflow, behind the prefix of the part
-  const char* json;     // in the JSON object of the part; a slash leads into an object of it
-  MetricFamily family;  // the same in all figures of one family
-  const char* label;    // of its sample of the family, such as `for="owners"`; "": no label
+  const char* name;     // in CSV, TensorBoard and MLflow, after the prefix of the part
+  const char* json;     // in the JSON object of the part; a slash leads into a nested object
+  MetricFamily family;  // equal for all figures of one family
+  const char* label;    // label of its sample in the family, such as `for="owners"`; "": none
   std::variant<int64_t Part::*, double Part::*, absl::Duration Part::*> member;
 };
 
-// The figures of a report, in the order of the columns of CSV files. CSV has columns of its own for
+// The figures of a report, in the order of the columns of CSV files. CSV has separate columns for
 // progress.
 extern const absl::Span<const Figure<Progress>> kProgressFigures;
 extern const absl::Span<const Figure<Report>> kRateFigures;
-// Figures of a table; evicted rows by reason (TableReport::evicted) are not among them.
+// Figures of a table, without rows evicted by reason (TableReport::evicted).
 extern const absl::Span<const Figure<TableReport>> kTableFigures;
 extern const absl::Span<const Figure<RankReport>> kRankFigures;
 extern const absl::Span<const Figure<ProcessReport>> kProcessFigures;
@@ -55,7 +55,7 @@ FigureValue value_of(const Figure<Part>& figure, const Part& part) {
   return absl::ToDoubleSeconds(part.*std::get<absl::Duration Part::*>(figure.member));
 }
 
-// Returns the same as a float64.
+// Returns the value of a figure as a float64.
 template <typename Part>
 double number_of(const Figure<Part>& figure, const Part& part) {
   return std::visit([](auto value) { return static_cast<double>(value); }, value_of(figure, part));

@@ -32,7 +32,7 @@ TEST(ReportFiguresTest, ValuesAreThoseOfTheMembers) {
   EXPECT_EQ(value_of(kRateFigures[0], report), FigureValue(2.5));
 }
 
-// What the figures of all lists have in common.
+// Checks of the common properties of the figures in all lists.
 class Checks {
  public:
   Checks() {
@@ -40,7 +40,7 @@ class Checks {
     EXPECT_OK(page.status());
     page_ = page.value_or("");
   }
-  // `part`: before the names of `figures`.
+  // Checks `figures`; `part` precedes their names.
   template <typename Part>
   void check(const std::string& part, absl::Span<const Figure<Part>> figures) {
     for (const Figure<Part>& figure : figures) {

@@ -14,19 +14,20 @@
 
 namespace millrace {
 
-// Reduces in double; a not-a-number among the values makes the result one (but not under kLast).
-// Not thread-safe.
+// Reduces values in double. A not-a-number among the values makes the result not-a-number, except
+// under kLast. Not thread-safe.
 class ReportedValues : public RankPart {
  public:
-  // A name keeps the reduction of its first value. `weight`, of a mean: at least 0; a value of
-  // weight 0 does not count, and the mean of nothing else is not-a-number.
+  // Adds a value. A name keeps the reduction of its first value. `weight`, used by means, is at
+  // least 0; a value of weight 0 does not count, and a mean without any other value is
+  // not-a-number.
   void add(absl::string_view name, double value, Reduction reduction, double weight = 1);
-  // Adds name → reduced value to `values`, and forgets them.
+  // Adds name → reduced value to `values`, and clears this object.
   void drain(std::map<std::string, double>* values);
 
   std::string save() const override;
-  // The names of any rank. Errors, besides those for bad bytes: InvalidArgument naming a name that
-  // two ranks reduce differently, and both.
+  // Merges the names of all ranks. Errors: DataLoss for bytes that save() did not write;
+  // InvalidArgument naming a name that two ranks reduce differently, and both ranks.
   absl::Status load_ranks(absl::Span<const absl::string_view> ranks) override;
 
  private:
@@ -35,7 +36,7 @@ class ReportedValues : public RankPart {
     double value = 0;   // of a mean: the sum of values times weights
     double weight = 0;  // the sum of weights
     int64_t count = 0;
-    int rank = 0;  // the first that reported it; known after load_ranks
+    int rank = 0;  // the first rank that reported the name; known after load_ranks
   };
 
   absl::Status load_rank(int rank, absl::string_view bytes);

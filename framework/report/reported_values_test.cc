@@ -73,14 +73,14 @@ TEST(ReportedValuesTest, TheFirstReductionStays) {
   Values values;
   reported.drain(&values);
   EXPECT_EQ(values["x"], 5);
-  // Until it is drained.
+  // The first reduction of a name counts only until drain().
   reported.add("x", 1, Reduction::kSum);
   reported.add("x", 5, Reduction::kMax);
   reported.drain(&values);
   EXPECT_EQ(values["x"], 6);
 }
 
-// What each rank reports → what load_ranks makes of it on a rank.
+// Returns the values that load_ranks() produces from the values of each rank.
 absl::StatusOr<Values> loaded(const std::vector<const ReportedValues*>& ranks) {
   std::vector<std::string> saved;
   for (const ReportedValues* rank : ranks) saved.push_back(rank->save());
@@ -144,7 +144,7 @@ TEST(ReportedValuesTest, BytesThatAreNone) {
   ReportedValues merged;
   for (size_t size = 0; size < good.size(); ++size) {
     const absl::Status status = merged.load_ranks({good, absl::string_view(good).substr(0, size)});
-    // Cut between two values it is whole.
+    // Bytes that end between two values are valid.
     if (status.ok()) continue;
     EXPECT_THAT(status, StatusIs(absl::StatusCode::kDataLoss, HasSubstr("rank 1"))) << size;
     Values values;

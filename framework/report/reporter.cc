@@ -19,7 +19,7 @@
 namespace millrace {
 namespace {
 
-// Names of times since the last report, which ranks exchange.
+// Names of times since the last report, for the exchange over ranks.
 constexpr char kSeconds[] = "seconds";
 constexpr char kDataWaitSeconds[] = "data_wait_seconds";
 // Names of RankFigures.
@@ -33,7 +33,8 @@ constexpr char kRowsBytes[] = "rows_bytes";
 constexpr char kMostRowsBytes[] = "most_rows_bytes";
 constexpr char kSumsBytes[] = "sums_bytes";
 
-// `seconds`: the time of training in which they were collected; rank 0's counts.
+// Adds the figures of a rank. `seconds`: the training time in which they were collected; rank 0's
+// counts.
 void add_figures(const RankFigures& figures, double seconds, ReportedValues& values) {
   values.add(kFiguresSeconds, seconds, Reduction::kLast);
   values.add(kOtherRanks, absl::ToDoubleSeconds(figures.other_ranks), Reduction::kMean);
@@ -55,7 +56,7 @@ constexpr char kMinorFaults[] = "minor_faults";
 constexpr char kBytesRead[] = "bytes_read";
 constexpr char kProcessSeconds[] = "process_seconds";
 
-// Adds what this rank's process used between two moments.
+// Adds the resources that this rank's process used between two moments.
 void add_process(const ProcessFigures& from, const ProcessFigures& to, ReportedValues& values) {
   const auto add = [&](const char* name, double value) {
     values.add(name, value, Reduction::kSum);
@@ -68,7 +69,7 @@ void add_process(const ProcessFigures& from, const ProcessFigures& to, ReportedV
   values.add(kProcessSeconds, absl::ToDoubleSeconds(to.at - from.at), Reduction::kLast);
 }
 
-// `merged`: what add_process() of all ranks gave.
+// Returns the report for `merged`, the values of add_process() merged over all ranks.
 ProcessReport process_report(const std::map<std::string, double>& merged) {
   ProcessReport report;
   const double seconds = merged.at(kProcessSeconds);
@@ -80,7 +81,8 @@ ProcessReport process_report(const std::map<std::string, double>& merged) {
   return report;
 }
 
-// `merged`: what add_figures() of all ranks gave. `steps`: in which they were collected.
+// Returns the report for `merged`, the values of add_figures() merged over all ranks, and the
+// number of steps in which they were collected.
 RankReport rank_report(const std::map<std::string, double>& merged, int64_t steps) {
   RankReport report;
   const double seconds = merged.at(kFiguresSeconds);

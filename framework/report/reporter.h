@@ -31,53 +31,51 @@ class DenseOptimizer;
 class EmbeddingCollection;
 class SparseOptimizer;
 
-// Made by the trainer, for the steps of training alone. Used on its thread.
+// Collects the figures of training steps; created by the trainer. Used on its thread.
 class Reporter {
  public:
-  // REQUIRES: `metrics` were made with LossScope::kWholeStep, `spans` with the same metrics.
-  // Borrows the others until it goes; `sparse` may be null. Rates are over the time of `clock`.
+  // REQUIRES: `metrics` were created with LossScope::kWholeStep, `spans` with the same metrics.
+  // Borrows all other arguments; `sparse` may be null. Rates are over the time of `clock`.
   Reporter(MetricSet metrics, SpanMetrics spans,
            absl::Span<const std::unique_ptr<DenseOptimizer>> dense, const SparseOptimizer* sparse,
            std::vector<EmbeddingCollection*> collections, const TrainingClock& clock);
 
-  // Returns the values that hooks report.
+  // Returns the values that hooks report until the next report.
   ReportedValues& values() { return values_; }
 
   // Returns the histograms of the next report, by name.
   std::map<std::string, Distribution>& distributions() { return distributions_; }
 
-  // Adds an applied step at `position`; its tensors are read later. Errors: those of
-  // PendingSteps::add.
+  // Adds an applied step at `position`; its tensors are read later. Errors: as PendingSteps::add().
   absl::Status add(const StepResult& step, SpanPosition position);
 
-  // Reads the tensors of all steps added. Before a report, while this rank may still fail alone.
-  // Errors: those of PendingSteps::fold.
+  // Reads the tensors of all steps added. Called before a report, while this rank may still fail
+  // alone. Errors: as PendingSteps::fold().
   absl::Status fold() { return pending_.fold(metrics_, values_); }
 
-  // Saves the figures since the last report. Reads the tensors of all steps added. Errors: those
-  // of fold.
+  // Saves the figures since the last report. Reads the tensors of all steps added. Errors: as
+  // fold().
   absl::Status save_state(ReportState& state);
-  // Replaces the figures since the last report: counts and times by those of `own`, sums by those
-  // of all `parts` together. REQUIRES: the clock is stopped. Errors: DataLoss for damaged parts,
-  // InvalidArgument for other metrics; the figures are then empty, and start_tables() is due.
+  // Replaces the figures since the last report: counts and times are from `own`, sums are over all
+  // `parts`. REQUIRES: the clock is stopped. Errors: DataLoss for damaged parts, InvalidArgument
+  // for other metrics; the figures are then empty, and the caller must call start_tables().
   absl::Status load_state(const ReportState& own, absl::Span<const ReportState* const> parts);
-  // Begins the figures of tables of the next report with what the tables counted so far.
+  // Begins the table figures of the next report at the current counts of the tables.
   void start_tables();
 
-  // Steps since the last report.
+  // Returns the number of steps since the last report.
   int64_t steps() const { return steps_; }
 
-  // The report since the last one, at `progress`, and begins the next. Collective: metrics,
-  // reported values and the share of data waits are over all ranks, the time is rank 0's, and all
-  // ranks get the same. Errors: those of merge_ranks.
-  // `figures`: of this rank, since the last report or since the run began. With one rank the report
-  // omits them.
+  // Returns the report since the last one, at `progress`, and begins the next. Collective: metrics,
+  // reported values and the share of data waits cover all ranks, the time is rank 0's, and all
+  // ranks get the same report. Errors: as merge_ranks(). `figures`: of this rank, since the last
+  // report or the start of the run. With one rank the report omits them.
   absl::StatusOr<Report> take(const Progress& progress, Collectives& collectives,
                               const RankFigures& figures = {});
 
  private:
   absl::Status load_figures(absl::Span<const ReportState* const> parts);
-  // Time of training since the last report.
+  // Returns the training time since the last report.
   absl::Duration trained() const { return clock_.trained() - last_report_; }
 
   MetricSet metrics_;

@@ -7,7 +7,7 @@
 namespace millrace {
 namespace {
 
-// Lists the built-in kinds also in a program that registers no other.
+// Registers the built-in kinds also in a program without custom sinks.
 [[maybe_unused]] const PartFamily& kFamily = sink_registry();
 
 }  // namespace

@@ -34,7 +34,8 @@ absl::Status check_prometheus(const std::string& where, const PrometheusSinkConf
   return within(where, "port", config.port(), 0, kMostPort);
 }
 
-// The directory of a queue has files of Millrace alone, so that none is lost with the queue.
+// Checks an MLflow sink. The directory of its queue may hold only files of Millrace, so that other
+// files are not lost with the queue.
 absl::Status check_mlflow(const std::string& where, const MlflowSinkConfig& config) {
   FieldErrors errors;
   if (config.tracking_uri().empty()) {
@@ -83,7 +84,7 @@ std::string directory_of(const SinkConfig& config) {
   }
 }
 
-// Returns true if the sink writes to `directory`, also if it is that of one rank.
+// Returns true if the sink writes to `directory`, also if `directory` belongs to one rank.
 bool writes_to(const SinkConfig& config, absl::string_view directory) {
   const std::string own = directory_of(config);
   if (directory == own) return true;
@@ -95,7 +96,7 @@ bool writes_to(const SinkConfig& config, absl::string_view directory) {
   return absl::SimpleAtoi(directory, &rank) && rank >= 0 && absl::StrCat(rank) == directory;
 }
 
-// Returns the directory that both sinks write to; "" if there is none.
+// Returns a directory that both sinks write to; "" if none exists.
 std::string shared_directory(const SinkConfig& one, const SinkConfig& other) {
   const std::string first = directory_of(one), second = directory_of(other);
   if (first.empty() || second.empty()) return "";
@@ -105,7 +106,7 @@ std::string shared_directory(const SinkConfig& one, const SinkConfig& other) {
 
 // The ports of a Prometheus sink on one address.
 struct Ports {
-  uint32_t address;  // INADDR_ANY: all of the machine
+  uint32_t address;  // INADDR_ANY: all addresses of the machine
   int64_t first, last;
 
   bool overlap(const Ports& other) const {

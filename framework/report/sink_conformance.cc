@@ -17,7 +17,7 @@
 namespace millrace {
 namespace {
 
-// Where sinks of one test write.
+// Output directory of the sinks of one test.
 class Place {
  public:
   Place() { EXPECT_OK(files_.create_directories("out")); }
@@ -27,7 +27,7 @@ class Place {
   MemoryFileSystem files_;
 };
 
-// Values that are hard to write, under names that are hard to write.
+// Returns values that are difficult to write, under difficult names.
 std::map<std::string, double> hard_values() {
   using Limits = std::numeric_limits<double>;
   return {{"loss", 0.25},
@@ -118,7 +118,7 @@ void check_full(const SinkConformance& c) {
   const auto sink = c.make(place.input());
   EXPECT_OK(sink->start({}));
   EXPECT_OK(sink->write_report(full_report(10)));
-  // The next report has other names.
+  // The names in the next report differ.
   EXPECT_OK(sink->write_report(report_at(20, 0.5)));
   for (const auto& [name, value] : hard_values()) {
     EXPECT_OK(sink->write_evaluation(full_evaluation(20, name)));
@@ -157,7 +157,7 @@ void check_runs(const SinkConformance& c) {
   }
 }
 
-// Writes reports of some steps, each with a loss of its step and `part`, and flushes.
+// Writes reports of some steps and flushes. The loss of each report is its step plus `part`.
 void write_run(const SinkConformance& c, const SinkInput& input, const SinkStart& start,
                const std::vector<int64_t>& steps, double part) {
   const auto sink = c.make(input);
@@ -168,14 +168,14 @@ void write_run(const SinkConformance& c, const SinkInput& input, const SinkStart
   EXPECT_OK(sink->flush());
 }
 
-// A set that is evaluated after a step.
+// An evaluation of a set after a step.
 struct SetAtStep {
   int64_t step;
   const char* set;
 };
 
-// Writes evaluations, and flushes. The metric of set "a" is the step and `part`, that of set "b"
-// the same below 0.
+// Writes evaluations and flushes. The metric of set "a" is the step plus `part`; set "b" has its
+// negative.
 void write_evaluations(const SinkConformance& c, const SinkInput& input, const SinkStart& start,
                        const std::vector<SetAtStep>& evaluations, double part) {
   const auto sink = c.make(input);
@@ -189,7 +189,7 @@ void write_evaluations(const SinkConformance& c, const SinkInput& input, const S
   EXPECT_OK(sink->flush());
 }
 
-// Evaluations of both sets after each step.
+// Returns evaluations of both sets after each step.
 std::vector<SetAtStep> both_sets(const std::vector<int64_t>& steps) {
   std::vector<SetAtStep> evaluations;
   for (const int64_t step : steps) {
@@ -198,7 +198,7 @@ std::vector<SetAtStep> both_sets(const std::vector<int64_t>& steps) {
   return evaluations;
 }
 
-// The numbers that write_run() or write_evaluations() with this `part` wrote.
+// Returns the numbers written by write_run() or write_evaluations() with this `part`.
 std::vector<double> numbers_of(const std::vector<SinkValue>& values, double part) {
   std::vector<double> numbers;
   for (const SinkValue& value : values) {
@@ -209,7 +209,7 @@ std::vector<double> numbers_of(const std::vector<SinkValue>& values, double part
   return numbers;
 }
 
-// Expects that no two values of a step have one name.
+// Expects that the values of a step have different names.
 void expect_distinct(const std::vector<SinkValue>& values) {
   std::set<std::pair<int64_t, std::string>> names;
   for (const SinkValue& value : values) {
@@ -234,7 +234,7 @@ void check_flushed_evaluations(const SinkConformance& c) {
   expect_distinct(values);
 }
 
-// The second run begins where the first one had its last checkpoint.
+// The second run begins at the last checkpoint of the first run.
 void check_interrupted(const SinkConformance& c) {
   Place place;
   write_run(c, place.input(), {}, {10, 20, 30, 40}, 0.25);
@@ -255,7 +255,7 @@ void check_interrupted_evaluations(const SinkConformance& c) {
   expect_distinct(values);
 }
 
-// The checkpoint of step 20 was made before the report of this step.
+// The checkpoint of step 20 precedes the report of this step.
 void check_report_after_checkpoint(const SinkConformance& c) {
   Place place;
   write_run(c, place.input(), {}, {10, 20}, 0.25);
@@ -266,7 +266,7 @@ void check_report_after_checkpoint(const SinkConformance& c) {
   expect_distinct(values);
 }
 
-// A report that the checkpoint of its step counts stays.
+// A report that the checkpoint of its step includes is kept.
 void check_report_before_checkpoint(const SinkConformance& c) {
   Place place;
   write_run(c, place.input(), {}, {10, 20, 30}, 0.25);
@@ -277,7 +277,7 @@ void check_report_before_checkpoint(const SinkConformance& c) {
   expect_distinct(values);
 }
 
-// A run was interrupted before its first checkpoint; a new one evaluates before its first step.
+// A run was interrupted before its first checkpoint. A new run evaluates before its first step.
 void check_evaluation_of_a_new_run(const SinkConformance& c) {
   Place place;
   const SinkStart start = {.first_step = 0, .written = std::set<std::string>()};
@@ -289,7 +289,8 @@ void check_evaluation_of_a_new_run(const SinkConformance& c) {
   expect_distinct(values);
 }
 
-// The checkpoint of step 20 was made after the evaluation of one set, and before that of the other.
+// The checkpoint of step 20 follows the evaluation of one set and precedes the evaluation of the
+// other.
 void check_evaluation_after_checkpoint(const SinkConformance& c) {
   const SinkStart start = {.first_step = 20, .written = {{"a", SinkStart::kTrain}}};
   Place once, twice;
@@ -301,7 +302,7 @@ void check_evaluation_after_checkpoint(const SinkConformance& c) {
   EXPECT_THAT(numbers_of(values, 0.25), testing::UnorderedElementsAre(10.25, -10.25, 20.25));
   EXPECT_THAT(numbers_of(values, 0.5), testing::UnorderedElementsAre(-20.5, 30.5));
   expect_distinct(values);
-  // Another run resumes there.
+  // A further run resumes from the same checkpoint.
   write_evaluations(c, twice.input(), start, {{20, "b"}}, 0.75);
   values = c.read_evaluations(twice.input());
   EXPECT_THAT(numbers_of(values, 0.25), testing::UnorderedElementsAre(10.25, -10.25, 20.25));
@@ -349,8 +350,8 @@ void check_last_evaluations(const SinkConformance& c) {
   EXPECT_THAT(numbers, testing::Not(testing::Contains(1002.0))) << "of the evaluation before";
 }
 
-// Has a new sink write something, and expects that it holds the numbers. `read`: null if the sink
-// shows them.
+// Calls `write` on a new sink, and expects that the sink holds the numbers. `read`: null if the
+// sink shows the numbers instead.
 void expect_held(const SinkConformance& c, const decltype(SinkConformance::read)& read,
                  const std::function<absl::Status(Sink& sink)>& write,
                  const std::vector<double>& numbers) {

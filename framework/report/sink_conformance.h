@@ -14,7 +14,7 @@
 
 namespace millrace {
 
-// A value that a sink holds.
+// A value in a sink.
 struct SinkValue {
   int64_t step = 0;  // of training
   std::string name;  // as the sink names it
@@ -24,34 +24,37 @@ struct SinkValue {
 };
 
 struct SinkConformance {
-  // Makes the sink under test, a new one at each call. The output directory is there, in memory. A
-  // sink of the same input continues what another one wrote.
+  // Creates the sink under test, a new sink at each call. The output directory exists, in memory. A
+  // new sink with the same input continues the output of the previous one.
   std::function<std::unique_ptr<Sink>(const SinkInput& input)> make;
-  // Returns the values of reports that sinks of this input wrote and flushed. Null: nothing can be
-  // read, and which reports a sink holds is not checked.
+  // Returns the values of reports that sinks of this input wrote and flushed. Null: the reports in
+  // a sink cannot be read and are not checked.
   std::function<std::vector<SinkValue>(const SinkInput& input)> read = nullptr;
-  // Returns the values of evaluations that sinks of this input wrote and flushed, where the names
-  // of two sets differ. Null: which evaluations a sink holds is not checked.
+  // Returns the values of evaluations that sinks of this input wrote and flushed, with different
+  // names for different sets. Null: the evaluations in a sink are not checked.
   std::function<std::vector<SinkValue>(const SinkInput& input)> read_evaluations = nullptr;
-  // Returns all numbers that this sink shows, for a sink that shows the last report and the last
-  // evaluation of each set alone. Null: what the sink shows is not checked.
+  // Returns all numbers that this sink shows, for a sink that shows only the last report and the
+  // last evaluation of each set. Null: the numbers shown are not checked.
   std::function<std::vector<double>(const Sink& sink)> shown = nullptr;
   // If true, the sink holds each figure of report_figures.h, each metric, value and learning rate,
   // and each reason of evictions. REQUIRES: `read` and `read_evaluations`, or `shown`.
   bool holds_figures = false;
 };
 
-// Returns the promises of Sink: reports and evaluations are taken without any value, and with all
-// of them, also infinite ones and not-a-number, under long and odd names; calls may come in any
-// order, flush() repeatedly; a run may follow another one, with the same sink and with a new one;
-// and, if they can be read, values of reports and of evaluations are there after flush(), those of
-// several evaluation sets apart, and values that come again (SinkStart) are replaced by those that
-// the run brings: those of steps after the first one of a run, and of the first one itself what the
-// checkpoint does not count. A sink that shows the last numbers shows no number of
-// reports and of evaluations before them. A sink that holds figures holds all of them.
+// Returns the properties that every sink must have:
+//  * a sink accepts reports and evaluations without any value and with all values, also infinite
+//    ones and not-a-number, under long and odd names;
+//  * calls may come in any order, and flush() repeatedly;
+//  * a run may follow another one, with the same sink or with a new one;
+//  * values of reports and of evaluations, if they can be read, exist after flush(), with several
+//    evaluation sets kept apart;
+//  * a run replaces earlier values of the same step (SinkStart): values of steps after the first
+//    step of the run, and values of the first step itself that the checkpoint does not include;
+//  * a sink that shows the last numbers shows no number of earlier reports and evaluations;
+//  * a sink that holds figures holds all of them.
 std::vector<Property> sink_properties(const SinkConformance& conformance);
 
-// Registers them as tests of `suite`, see register_properties().
+// Registers the properties as tests of `suite`, see register_properties().
 //
 //   [[maybe_unused]] const bool kQueue = register_sink_conformance(
 //       "Queue", {.make = [](const SinkInput& input) { return make_queue(input); }});

@@ -1,5 +1,4 @@
-// Checks the promises of sinks for sinks as jobs write them, and that the suite finds a sink that
-// breaks one.
+// Checks typical sinks of jobs against the suite, and checks that the suite detects every fault.
 
 #include "framework/report/sink_conformance.h"
 
@@ -52,8 +51,8 @@ std::vector<SinkValue> read_values(const SinkInput& input, absl::string_view pre
   return values;
 }
 
-// Writes metrics into a file, a line for each: those of reports as train/NAME, those of evaluations
-// as eval/SET/NAME. Breaks one promise if told to.
+// Writes metrics into a file, one per line: metrics of reports as train/NAME, metrics of
+// evaluations as eval/SET/NAME. Has the given fault.
 class FaultySink : public Sink {
  public:
   enum class Fault {
@@ -115,7 +114,7 @@ class FaultySink : public Sink {
   }
 
  private:
-  // Returns true if the run that begins drops the value.
+  // Returns true if the beginning run removes the value.
   bool is_replaced(const SinkValue& value, const SinkStart& start) const {
     const std::vector<std::string> parts = absl::StrSplit(value.name, '/');
     const bool is_evaluation = parts.at(0) == "eval";
@@ -191,7 +190,7 @@ TEST(SinkConformanceTest, ASinkOfMetricsAloneLacksFigures) {
               ElementsAre("HoldsEveryFigureOfAReport", "HoldsEveryFigureOfAnEvaluation"));
 }
 
-// Shows metrics, under their names in place of those before. Breaks one promise if told to.
+// Shows metrics under their names, replacing earlier values. Has the given fault.
 class ShowingSink : public Sink {
  public:
   enum class Fault { kNone, kKeepsReports, kKeepsEvaluations, kShowsOneSet };

@@ -133,8 +133,8 @@ void SliceMetrics::reset(Slice& slice) {
   }
 }
 
-// The ids that have a slice stay, so that reports one after the other have the same slices once the
-// smallest ids have come.
+// Keeps the ids that have a slice, so that successive reports have the same slices after the
+// smallest ids have occurred.
 void SliceMetrics::reset() {
   for (auto& [id, slice] : ids_) reset(slice);
   reset(other_);

@@ -17,48 +17,48 @@
 
 namespace millrace {
 
-// One feature whose ids have metrics of their own (SliceConfig).
+// A feature whose ids each have metrics (SliceConfig).
 struct SliceOptions {
-  std::string name;                  // of the feature, for reports
-  int64_t feature = 0;               // the place of the feature in Batch::sparse
-  std::vector<int64_t> ids = {};     // the ids that have a slice; empty: the smallest ones
-  int64_t max_ids = 10;              // without `ids`: number of ids that have a slice
+  std::string name;                  // name of the feature in reports
+  int64_t feature = 0;               // index of the feature in Batch::sparse
+  std::vector<int64_t> ids = {};     // ids that have a slice; empty: the smallest ids
+  int64_t max_ids = 10;              // without `ids`: maximum number of ids with a slice
   std::vector<std::string> metrics;  // names of metrics
 };
 
 // The metrics of each id of one feature, of the examples without an id ("none") and of the examples
 // of all other ids ("other"). Without SliceOptions::ids, the ids are the max_ids smallest of all
-// examples, whatever the order, batches and ranks in which the examples came: an id that a smaller
-// one replaces has lost none of its examples, since ids only ever leave for good, and its metrics
-// are merged into "other". Memory is bounded by max_ids + 2 times that of the metrics. Not
-// thread-safe.
+// examples, independently of the order, batches and ranks of the examples. When a smaller id
+// replaces an id, the replaced id has lost none of its examples, since a removed id never returns,
+// and its metrics are merged into "other". Memory is bounded by the memory of max_ids + 2 sets of
+// metrics. Not thread-safe.
 class SliceMetrics {
  public:
-  // The first id of each example. Both have one length.
+  // The first id of each example. Both spans have the same length.
   struct Ids {
     absl::Span<const int64_t> ids;
     absl::Span<const bool> present;
   };
 
-  // `tasks`: number of tasks. Errors: those of create_metric().
+  // Creates the metrics. `tasks`: number of tasks. Errors: as create_metric().
   static absl::StatusOr<SliceMetrics> create(const SliceOptions& options, size_t tasks,
                                              absl::Span<const CustomConfig> configs);
 
-  // Counts examples, and determines the ids that have a slice after them. Called for all examples
-  // of a step, before update().
+  // Counts examples, and updates the set of ids that have a slice. Called for all examples of a
+  // step, before update().
   void add_ids(const Ids& ids);
-  // Adds examples of a task. `input` and `ids` have one length.
+  // Adds examples of a task. `input` and `ids` have the same length.
   void update(size_t task, const MetricInput& input, const Ids& ids);
 
   // Adds "FEATURE=ID/PREFIX" + metric → value, with the prefix of each task, and
-  // "FEATURE=ID/examples" → their number. Omits slices without examples.
+  // "FEATURE=ID/examples" → number of examples. Omits slices without examples.
   void compute(absl::Span<const std::string> prefixes, std::map<std::string, double>& values) const;
   void reset();
 
-  // Writes everything that add_ids() and update() added.
+  // Writes the result of all calls of add_ids() and update().
   void save(ByteWriter& writer) const;
-  // Adds what save() of slices with equal options wrote. Errors: DataLoss for bytes that are not
-  // such; the object then has a part of them.
+  // Merges the output of save() of slices with equal options. Errors: DataLoss for other bytes; the
+  // object may then contain a part of them.
   absl::Status merge_saved(ByteReader& reader);
 
  private:
@@ -70,7 +70,7 @@ class SliceMetrics {
   SliceMetrics(const SliceOptions& options, size_t tasks, std::vector<CustomConfig> configs);
 
   absl::StatusOr<Slice> make() const;
-  // Gives `id` a slice, unless it belongs to "other".
+  // Adds a slice for `id`, unless the id belongs to "other".
   void add_id(int64_t id);
   Slice& slice_of(int64_t id);
   // Returns the slices, by name.

@@ -99,7 +99,7 @@ TEST(SliceMetricsTest, TasksArePrefixes) {
   EXPECT_TRUE(std::isnan(values.at("c=4/click/mean")));
 }
 
-// auc is equal to the last bit, whatever the order of examples.
+// auc is equal to the last bit for every order of examples.
 TEST(SliceMetricsTest, AnyOrderAndAnyCutOverRanksGiveTheSame) {
   const SliceOptions options{.name = "c", .max_ids = 3, .metrics = {"auc"}};
   uint64_t drawn = 0;

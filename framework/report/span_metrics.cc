@@ -46,7 +46,7 @@ absl::StatusOr<MetricSet> SpanMetrics::make(ReportConfig::Span span) const {
   return MetricSet::create(metrics, tasks_, LossScope::kWholeStep, configs_);
 }
 
-// Makes what create() has made once before.
+// Repeats a call of make() that succeeded in create().
 MetricSet SpanMetrics::make_checked(ReportConfig::Span span) const {
   absl::StatusOr<MetricSet> metrics = make(span);
   MILLRACE_CHECK(metrics.ok()) << metrics.status();
@@ -107,7 +107,7 @@ absl::Status SpanMetrics::load_entry(const SpanState& state, Entry& entry) const
   if (!moving && state.metrics_size() != 1) return absl::DataLossError("malformed");
   entry.number = state.number();
   entry.parts.clear();
-  // A run may keep fewer reports than the one before.
+  // A run may keep fewer reports than the previous run.
   const int64_t dropped =
       moving ? std::max<int64_t>(0, state.metrics_size() - options_.moving_reports) : 0;
   for (int i = static_cast<int>(dropped); i < state.metrics_size(); ++i) {

@@ -17,7 +17,8 @@
 
 namespace millrace {
 
-// The epoch and the window that steps of training belong to: those that were finished before them.
+// The epoch and the window of a training step, as the numbers of epochs and windows finished
+// before.
 struct SpanPosition {
   int64_t epoch = 0;
   int64_t window = 0;
@@ -25,7 +26,7 @@ struct SpanPosition {
 
 struct SpanOptions {
   std::vector<ReportConfig::Span> spans = {};  // all different
-  int64_t moving_reports = 10;                 // of MOVING; at least 2
+  int64_t moving_reports = 10;                 // span of MOVING; at least 2
 };
 
 // Returns "window", "epoch", "total" or "moving".
@@ -33,23 +34,23 @@ std::string span_name(ReportConfig::Span span);
 // Returns true for a name that span_name() returns.
 bool is_span_name(absl::string_view name);
 
-// The loss and the metrics of training over spans that are longer than a report: the current window
-// or epoch, the whole job, or the last reports. Metrics that keep every example are part of MOVING
-// alone, so that a job without end does not run out of memory. Slices have no spans. Every rank
-// adds the same reports, so all ranks hold the same. Not thread-safe.
+// The loss and the metrics of training over spans longer than a report: the current window or
+// epoch, the whole job, or the last reports. Metrics that keep every example exist only for MOVING,
+// so that an endless job does not run out of memory. Slices have no spans. Every rank adds the same
+// reports, so all ranks have the same values. Not thread-safe.
 class SpanMetrics {
  public:
-  // Errors: those of MetricSet::create().
+  // Creates the spans. Errors: as MetricSet::create().
   static absl::StatusOr<SpanMetrics> create(const SpanOptions& options,
                                             const std::vector<std::string>& metrics,
                                             const std::vector<std::string>& tasks,
                                             absl::Span<const CustomConfig> configs);
 
-  // Returns true if there are spans.
+  // Returns true if any span exists.
   bool active() const { return !entries_.empty(); }
 
-  // Adds the metrics of a report, over all ranks, whose steps belong to `position`. The span of
-  // another window or epoch begins with this report.
+  // Adds the metrics of a report, merged over all ranks, whose steps belong to `position`. If the
+  // window or epoch differs from the last report's, its span begins with this report.
   void add(const MetricSet& report, SpanPosition position);
 
   // Adds "SPAN/METRIC" → value for each span, loss included.
@@ -57,8 +58,8 @@ class SpanMetrics {
 
   // Sets ReportState::span.
   void save(ReportState& state) const;
-  // Replaces what was added by what save() wrote. A span that `state` does not have is empty then.
-  // Errors: those of MetricSet::load_ranks, annotated; all spans are empty then.
+  // Replaces the content by the output of save(). A span that `state` omits becomes empty. Errors:
+  // as MetricSet::load_ranks(), annotated; all spans are empty then.
   absl::Status load(const ReportState& state);
 
  private:

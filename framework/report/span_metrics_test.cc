@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 using ::testing::Pair;
 using Values = std::map<std::string, double>;
 
-// A report with one example of this prediction and loss.
+// Returns a report with one example whose prediction and loss are `value`.
 MetricSet report(float value, const std::vector<std::string>& metrics = {"mean"}) {
   MetricSet set = *MetricSet::create(metrics, {"label"}, LossScope::kWholeStep);
   StepResult step;

@@ -9,7 +9,7 @@
 namespace millrace {
 namespace {
 
-// The counts of a table that add up over ranks.
+// The counts of a table that are summed over ranks.
 constexpr int64_t TableStatistics::*kCounts[] = {
     &TableStatistics::rows,      &TableStatistics::bytes,      &TableStatistics::candidates,
     &TableStatistics::inserted,  &TableStatistics::unadmitted, &TableStatistics::occurrences,

@@ -15,24 +15,24 @@
 
 namespace millrace {
 
-// Collects what happened to tables between two moments. Of several ranks, each with a part of every
-// table: numbers add up; the load is that of all maps together; the most frequent id of a step is
-// the most frequent one of the rank where that number is largest.
+// Collects figures of tables between two moments. Several ranks each have a part of every table:
+// numbers are summed, and the load covers all maps together. The most frequent id of a step is
+// taken from the rank where its number is largest.
 class TableFigures : public RankPart {
  public:
-  // Adds a table. `last`: its statistics when the last report was made.
+  // Adds a table. `last`: its statistics at the last report.
   void add(const std::string& name, const TableStatistics& now, const TableStatistics& last);
 
   std::string save() const override;
   absl::Status load_ranks(absl::Span<const absl::string_view> ranks) override;
 
   std::map<std::string, TableReport> reports() const;
-  // Returns the number of ids that were looked up in all tables, duplicates included.
+  // Returns the number of ids looked up in all tables, duplicates included.
   int64_t lookups() const;
 
  private:
   struct Figures {
-    // Differences, where TableStatistics counts since the table was made. `load` is not used.
+    // Differences of the statistics that count since the table was created. `load` is not used.
     TableStatistics statistics;
     double entries = 0;  // of maps
   };

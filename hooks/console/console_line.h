@@ -1,4 +1,4 @@
-// One line of figures for people, as wide as the terminal allows.
+// A line of figures for people, as wide as the terminal allows.
 #ifndef MILLRACE_HOOKS_CONSOLE_CONSOLE_LINE_H_
 #define MILLRACE_HOOKS_CONSOLE_CONSOLE_LINE_H_
 
@@ -16,15 +16,15 @@ namespace millrace {
 //   line.text(12);  // "step 200"
 class ConsoleLine {
  public:
-  // Appends an item. Items with a higher importance are kept where not all fit.
+  // Appends an item. Items of higher importance are kept if not all fit.
   void add(std::string text, int importance);
   // Appends the items of `other`.
   void add(const ConsoleLine& other);
   bool empty() const { return items_.empty(); }
 
-  // Returns the items in the order of add(), two spaces between them. While they take more than
-  // `width` characters, omits the least important item, of equals the last one. Cuts the text of an
-  // item only if it is the one that is left.
+  // Returns the items in the order of add(), separated by two spaces. While the text exceeds
+  // `width` characters, omits the least important item, and among equals the last. Cuts the text of
+  // an item only if no other item is left.
   std::string text(int64_t width) const;
   // Returns all items.
   std::string text() const;

@@ -11,7 +11,7 @@
 namespace millrace {
 namespace {
 
-constexpr absl::string_view kExamples = "examples";  // of a slice: their number
+constexpr absl::string_view kExamples = "examples";  // number of examples of a slice
 
 // Returns the slice of "FEATURE=ID/METRIC"; "" for other metrics.
 absl::string_view slice_of(absl::string_view name) {
@@ -30,7 +30,7 @@ class Lines {
     absl::StrAppend(&text_, text_.empty() ? "" : "\n", title);
     length_ = count_characters(title);
   }
-  // Adds to the line, or to a new one that it does not fit.
+  // Appends to the line, or to a new line if the item does not fit.
   void add(absl::string_view item) {
     const size_t length = 2 + count_characters(item);
     if (static_cast<int64_t>(length_ + length) > columns_ && length_ > 0) {

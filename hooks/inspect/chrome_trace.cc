@@ -13,9 +13,9 @@ namespace millrace {
 namespace {
 
 constexpr int64_t kBaseUnitNs = int64_t{30} * 24 * 3600 * 1'000'000'000;
-constexpr size_t kPieceBytes = 1 << 20;  // that are appended at once
+constexpr size_t kPieceBytes = 1 << 20;  // appended at once
 
-// A duration in nanoseconds as microseconds, without rounding.
+// Returns a duration in nanoseconds as microseconds, without rounding.
 std::string microseconds(int64_t ns) { return absl::StrFormat("%d.%03d", ns / 1000, ns % 1000); }
 
 std::string metadata(int rank, absl::string_view tid, absl::string_view name,
@@ -34,7 +34,7 @@ std::string line(int rank, int64_t base_ns, const TraceEvent& event) {
       "}");
 }
 
-// Returns a time that is not after any event.
+// Returns a time before or at every event.
 int64_t base_of(absl::Span<const TraceEvent> events) {
   const auto first = std::min_element(
       events.begin(), events.end(),
@@ -42,7 +42,7 @@ int64_t base_of(absl::Span<const TraceEvent> events) {
   return first == events.end() ? 0 : first->start_ns - first->start_ns % kBaseUnitNs;
 }
 
-// Returns the threads of annotations: that of the trainer.
+// Returns the threads with annotations: the trainer's thread.
 std::set<int64_t> annotated_threads(absl::Span<const TraceEvent> events) {
   std::set<int64_t> threads;
   for (const TraceEvent& event : events) {
@@ -56,7 +56,7 @@ std::set<int64_t> annotated_threads(absl::Span<const TraceEvent> events) {
 absl::Status write_chrome_trace(const TraceOrigin& origin, absl::Span<const TraceEvent> events,
                                 WritableFile& file) {
   const int64_t base_ns = base_of(events);
-  // Perfetto shows the number of a process behind its name.
+  // Perfetto shows the number of a process after its name.
   std::string piece = absl::StrCat("{\"displayTimeUnit\":\"ms\",\"baseTimeNanoseconds\":", base_ns,
                                    ",\"rank\":", origin.rank, ",\"first_step\":", origin.first_step,
                                    ",\"last_step\":", origin.last_step, ",\"traceEvents\":[\n",

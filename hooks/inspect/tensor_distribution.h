@@ -1,4 +1,4 @@
-// The histogram of one tensor.
+// The histogram of a tensor.
 #ifndef MILLRACE_HOOKS_INSPECT_TENSOR_DISTRIBUTION_H_
 #define MILLRACE_HOOKS_INSPECT_TENSOR_DISTRIBUTION_H_
 
@@ -8,9 +8,9 @@
 
 namespace millrace {
 
-// Returns the histogram of all elements, as float32, in 30 bins of equal width from the least to
-// the greatest finite one. Equal elements are in one bin of width 1. Reads the tensor. REQUIRES:
-// the type of `tensor` is real.
+// Returns the histogram of all elements, as float32, in 30 bins of equal width from the minimum to
+// the maximum of the finite elements. If all elements are equal, the histogram has a single bin of
+// width 1. Reads the tensor. REQUIRES: the type of `tensor` is real.
 Distribution tensor_distribution(const at::Tensor& tensor);
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// One line of a trace.
+// An event of a trace.
 #ifndef MILLRACE_HOOKS_INSPECT_TRACE_EVENT_H_
 #define MILLRACE_HOOKS_INSPECT_TRACE_EVENT_H_
 
@@ -9,10 +9,10 @@ namespace millrace {
 
 struct TraceEvent {
   std::string name;
-  bool is_annotation = false;  // of the trainer, else of LibTorch
+  bool is_annotation = false;  // true for an event of the trainer, false for LibTorch
   int64_t start_ns = 0;        // since the epoch of Unix
   int64_t duration_ns = 0;
-  int64_t thread = 0;  // number that the operating system gives the thread
+  int64_t thread = 0;  // thread number of the operating system
   // The shapes of the inputs of an operator as a JSON array of arrays. "": not recorded.
   std::string shapes = "";
 };

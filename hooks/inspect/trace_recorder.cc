@@ -26,9 +26,9 @@ using torch::profiler::impl::ActivityType;
 using torch::profiler::impl::ProfilerConfig;
 using torch::profiler::impl::ProfilerState;
 
-// Annotations run under a number, so that the name may be given when they end.
+// Annotations run under a number, so that their names can be given at the end.
 constexpr char kPrefix[] = "millrace annotation ";
-// The first function that autograd runs in a backward pass, but for making the gradient of the
+// The first function of autograd in a backward pass, except the creation of the gradient of the
 // loss.
 constexpr char kBackward[] = "autograd::engine::evaluate_function";
 
@@ -67,8 +67,8 @@ class TraceRecorder::Session {
     return catch_exceptions("LibTorch's profiler", [this] {
       const std::set<ActivityType> activities = {ActivityType::CPU};
       torch::autograd::profiler::prepareProfiler(config_, activities);
-      // Callbacks run in the order in which they were added. This one ends "forward" before the
-      // profiler notes the begin of the function that is called.
+      // Callbacks run in the order of registration. This callback ends "forward" before the
+      // profiler records the beginning of the called function.
       callback_ = at::addThreadLocalCallback(
           at::RecordFunctionCallback(&on_function).scopes({at::RecordScope::FUNCTION}));
       is_running_ = true;
@@ -117,7 +117,7 @@ class TraceRecorder::Session {
 
  private:
   struct Open {
-    size_t number;  // of its name
+    size_t number;  // index of the annotation's name
     std::unique_ptr<at::RecordFunction> running;
   };
 
@@ -170,7 +170,7 @@ class TraceRecorder::Session {
   bool holds_process_ = false;
   bool is_running_ = false;
   bool is_paused_ = false;        // LibTorch calls no callback on this thread
-  bool awaits_backward_ = false;  // "forward" is the annotation that began last
+  bool awaits_backward_ = false;  // "forward" is the innermost annotation
   std::vector<std::string> names_;
   std::vector<Open> open_;
 };

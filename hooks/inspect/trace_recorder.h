@@ -1,4 +1,4 @@
-// Records the operators that LibTorch runs, and annotations on the same time line.
+// Records the operators of LibTorch, and annotations on the same time line.
 #ifndef MILLRACE_HOOKS_INSPECT_TRACE_RECORDER_H_
 #define MILLRACE_HOOKS_INSPECT_TRACE_RECORDER_H_
 
@@ -11,9 +11,9 @@
 
 namespace millrace {
 
-// A session of LibTorch's profiler for the thread that begins it. All calls come from that thread.
-// A process has one session at a time, since the profiler is global. Annotations nest like
-// brackets.
+// A session of LibTorch's profiler for the thread that begins the session. All calls must come from
+// this thread. A process has at most one session at a time, since the profiler is global.
+// Annotations are nested.
 //
 //   ASSIGN_OR_RETURN(auto recorder, TraceRecorder::begin(/*record_shapes=*/false));
 //   recorder->open("step 7");
@@ -22,30 +22,30 @@ namespace millrace {
 //   ASSIGN_OR_RETURN(const std::vector<TraceEvent> events, recorder->finish());
 class TraceRecorder {
  public:
-  // Starts to record. Errors: FailedPrecondition if the process already records; those of
+  // Starts to record. Errors: FailedPrecondition if the process already records; errors of
   // catch_exceptions() for exceptions of LibTorch.
   static absl::StatusOr<std::unique_ptr<TraceRecorder>> begin(bool record_shapes);
-  // Drops what was recorded unless finish() was called.
+  // Drops the recorded events unless finish() was called.
   ~TraceRecorder();
   TraceRecorder(const TraceRecorder&) = delete;
   TraceRecorder& operator=(const TraceRecorder&) = delete;
 
   // Begins an annotation.
   void open(absl::string_view name);
-  // Begins the annotation "forward". When LibTorch begins to compute gradients, it ends and
+  // Begins the annotation "forward". When LibTorch begins to compute gradients, "forward" ends and
   // "backward" begins.
   void open_passes();
-  // Ends the annotation that began last. A `name` replaces the name that it had. Does nothing if
-  // none is open.
+  // Ends the innermost annotation. A `name` replaces the annotation's name. Does nothing without an
+  // open annotation.
   void close(absl::string_view name = "");
 
-  // From pause() to resume() operators and annotations that begin are left out.
+  // Operators, and annotations that begin, are omitted from pause() to resume().
   void pause();
   void resume();
 
-  // Ends all open annotations and the session. Returns: the events that ended, in the order of
-  // their threads and starts, an outer one before those inside it. Errors: FailedPrecondition if
-  // it was called before; those of catch_exceptions().
+  // Ends all open annotations and the session. Returns: the completed events, ordered by thread and
+  // start, an outer event before inner events. Errors: FailedPrecondition after an earlier call;
+  // errors of catch_exceptions().
   absl::StatusOr<std::vector<TraceEvent>> finish();
 
  private:

@@ -38,7 +38,7 @@ std::vector<std::string> annotations(const std::vector<TraceEvent>& events) {
   return names;
 }
 
-// Returns the first event of that name. One without a thread: there is none.
+// Returns the first event of that name, or an event without a thread.
 TraceEvent event_of(const std::vector<TraceEvent>& events, const std::string& name) {
   const auto found = std::find_if(events.begin(), events.end(),
                                   [&](const TraceEvent& event) { return event.name == name; });

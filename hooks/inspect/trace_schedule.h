@@ -1,4 +1,4 @@
-// Which steps of a run are traced.
+// The steps of a run to trace.
 #ifndef MILLRACE_HOOKS_INSPECT_TRACE_SCHEDULE_H_
 #define MILLRACE_HOOKS_INSPECT_TRACE_SCHEDULE_H_
 
@@ -6,7 +6,7 @@
 
 namespace millrace {
 
-// What is done with the events of a step.
+// Handling of the events of a step.
 enum class TracePhase {
   kOff,     // nothing is recorded
   kWarmUp,  // events are recorded and dropped
@@ -15,14 +15,14 @@ enum class TracePhase {
 
 struct TracePoint {
   TracePhase phase = TracePhase::kOff;
-  // The number of the cycle, from 0. Steps of two cycles belong to two traces. 0 for kOff.
+  // The number of the cycle, from 0. Each cycle has a separate trace. 0 for kOff.
   int64_t cycle = 0;
 
   friend bool operator==(const TracePoint&, const TracePoint&) = default;
 };
 
-// A function of the step alone, so that a resumed run traces the steps that an unbroken run traces.
-// The first `skip_first` steps are skipped. Cycles of `wait`, `warmup` and `active` steps follow.
+// A function of the step alone, so that a resumed run traces the same steps as an unbroken run. The
+// first `skip_first` steps are skipped. Cycles of `wait`, `warmup` and `active` steps follow.
 //
 // REQUIRES: no number is negative, `active` is at least 1, and all are at most kMostSteps.
 struct TraceSchedule {
@@ -34,7 +34,7 @@ struct TraceSchedule {
   int64_t active = 3;
   int64_t repeat = 1;  // number of cycles; 0: no end
 
-  // Returns what is done with step `step`. The first step of a run has number 1.
+  // Returns the handling of step `step`. The first step of a run has number 1.
   TracePoint at(int64_t step) const {
     const int64_t position = step - 1 - skip_first;
     if (position < 0) return {};

@@ -8,7 +8,7 @@ namespace millrace {
 namespace {
 
 // Returns a letter for each of the first `steps` steps: "." off, "w" warm-up, and the number of the
-// cycle for an active one.
+// cycle for an active step.
 std::string letters(const TraceSchedule& schedule, int64_t steps) {
   std::string letters;
   for (int64_t step = 1; step <= steps; ++step) {
