@@ -11,7 +11,7 @@ namespace millrace {
 // A durable checkpoint.
 struct CheckpointInfo {
   std::string path;
-  Progress progress;  // what it holds; may be older than the context's
+  Progress progress;  // saved progress; may be older than the context's
 };
 
 }  // namespace millrace

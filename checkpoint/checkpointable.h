@@ -1,4 +1,4 @@
-// Objects whose state goes with checkpoints.
+// Objects whose state checkpoints include.
 #ifndef MILLRACE_CHECKPOINT_CHECKPOINTABLE_H_
 #define MILLRACE_CHECKPOINT_CHECKPOINTABLE_H_
 
@@ -10,7 +10,7 @@
 
 namespace millrace {
 
-// State of one object: bytes that only it understands, and a version that says how.
+// State of one object: bytes in a format private to the object, and the version of that format.
 struct ObjectState {
   int32_t version = 0;
   std::string bytes;
@@ -19,12 +19,14 @@ struct ObjectState {
   friend bool operator==(const ObjectState&, const ObjectState&) = default;
 };
 
-// Whether an object is the same on all ranks, so that rank 0's state is that of all, or each rank's
-// own.
+// Placement of an object's state: kOnce if the object is equal on all ranks, so that rank 0's state
+// serves all ranks; kPerRank if every rank has its own state.
 enum class StatePlacement { kOnce, kPerRank };
 
-// Something of a job's own that later steps depend on: a sampler, a running mean. It is registered
-// by name with Trainer::add_state and comes back exactly as it was, between the same steps.
+// An object of the job that later steps depend on: a sampler, a running mean. Registered by name
+// with Trainer::add_state(). A restore returns the object to its exact state between the same
+// steps.
+//
 //
 //   class Sampler : public Checkpointable {
 //     absl::Status save_state(ObjectState& state) const override {
@@ -34,15 +36,17 @@ enum class StatePlacement { kOnce, kPerRank };
 //     absl::Status load_state(absl::Span<const ObjectState> per_rank) override;   // checks version
 //   };
 //
-// Called on the trainer's thread.
+//
+// All functions are called on the trainer's thread.
 class Checkpointable {
  public:
   virtual ~Checkpointable() = default;
-  // What is empty afterwards (version 0, no bytes) is not kept.
+  // Writes the object's state to `state`. A state that stays empty (version 0, no bytes) is not
+  // saved.
   virtual absl::Status save_state(ObjectState& state) const = 0;
-  // One state for each rank that wrote one, in the order of ranks; of kOnce, one. What it gave with
-  // save_state it must take back, also to undo a load. Errors end the load; the object must then be
-  // as before.
+  // Restores the object. `per_rank`: the written states, in the order of ranks; for kOnce, one
+  // state. Must accept every state from save_state(), also to undo a load. An error ends the load
+  // and must leave the object unchanged.
   virtual absl::Status load_state(absl::Span<const ObjectState> per_rank) = 0;
 };
 

@@ -14,7 +14,7 @@
 namespace millrace {
 namespace {
 
-// hook "evict_rows"
+// Returns a name for messages: hook "evict_rows".
 std::string called(absl::string_view kind, absl::string_view name) {
   return absl::StrCat(kind, " \"", absl::CEscape(name), "\"");
 }
@@ -26,7 +26,7 @@ absl::StatusOr<ObjectState> save(const StateHolder& holder) {
   return state;
 }
 
-// What was loaded so far, to be taken back unless all went well.
+// The states loaded so far. Unless the load succeeds, the destructor restores the former states.
 class Loading {
  public:
   ~Loading() {

@@ -18,30 +18,33 @@
 
 namespace millrace {
 
-// One that has a state; the functions are those of Checkpointable.
+// An object with a state. The functions correspond to the functions of Checkpointable.
 struct StateHolder {
-  std::string kind;  // what messages call it: "hook"
+  std::string kind;  // the word for messages: "hook"
   std::string name;  // unique within its kind
   std::function<absl::Status(ObjectState&)> save;
   std::function<absl::Status(absl::Span<const ObjectState>)> load;
 };
 
 using NamedStates = google::protobuf::RepeatedPtrField<NamedState>;
-// Kind and name, as in messages → the states of the ranks that wrote one, in their order.
+// Kind and name, as in messages → the states of all ranks that wrote a state, in the order of
+// ranks.
 using StatesByName = std::map<std::string, std::vector<ObjectState>>;
 
-// Every state that is not empty, or (to undo a load) all, by ascending name. REQUIRES: all holders
-// are of one kind. Errors: those of the holders, with their names.
+// Returns every state that is not empty, by ascending name. If `empty_too` is true, also returns
+// the empty states (to undo a load).
+// REQUIRES: all holders are of one kind.
+// Errors: any error of a holder, with the holder's name.
 absl::StatusOr<NamedStates> save_states(const std::vector<StateHolder>& holders,
                                         bool empty_too = false);
 
-// Adds one rank's states. Errors: DataLoss for a name that comes twice.
+// Adds the states of one rank. Errors: DataLoss for a duplicate name.
 absl::Status add_states(absl::string_view kind, const NamedStates& states, StatesByName* all);
 
-// Loads all states or none: after an error of one holder, those before it get their former states
-// back. A holder with a state that has none here, and a state without a holder, are no errors: a
-// line about each is added to `notes`. Holders may be of several kinds.
-// Errors: those of the holders, with their names.
+// Loads all states or none: after an error of one holder, the holders before it get their former
+// states back. A holder without a state in `states` and a state without a holder are no errors:
+// each adds a line to `notes`. Holders may be of several kinds.
+// Errors: any error of a holder, with the holder's name.
 absl::Status load_states(const std::vector<StateHolder>& holders, const StatesByName& states,
                          std::vector<std::string>* notes);
 

@@ -12,7 +12,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
 
-// Holds a text; refuses "bad".
+// An object with a text as its state. Refuses "bad".
 struct Text {
   std::string text;
   int loads = 0;

@@ -14,7 +14,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// Returns the results of three ranks that took these rows of 10.
+// Returns the results of three ranks that read these rows of 10.
 std::vector<absl::Status> agreed(const std::vector<int64_t>& here,
                                  const std::vector<absl::Status>& own = {{}, {}, {}},
                                  const std::vector<std::string>& read = {"d", "d", "d"}) {

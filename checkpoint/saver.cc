@@ -27,13 +27,13 @@
 namespace millrace {
 namespace {
 
-// The least size of undo logs, for small tables.
+// The minimum size of undo logs, for small tables.
 constexpr int64_t kLeastUndoBytes = 16 << 20;
 
 // Precedes the nonce, in the message of rank 0 to the others, of a checkpoint that keeps files.
 constexpr char kKeepFiles[] = "keep ";
 
-// Makes the files of this rank durable. Returns: their manifest, for rank 0.
+// Makes the files of this rank durable. Returns their manifest, for rank 0.
 absl::StatusOr<std::string> finish_files(CheckpointManifest manifest, CommitDirectory& directory,
                                          ThreadPool& threads) {
   ASSIGN_OR_RETURN(const std::vector<CommitDirectory::File> files, directory.finish_files(threads));
@@ -91,7 +91,7 @@ absl::Status Saver::open_folder(bool chooses) {
                      ": it, or what is above it, is a file and no directory; move that file away "
                      "or choose another output_dir"));
   }
-  // The folder was removed, and the locks with it.
+  // The folder and its locks were removed.
   if (opened_ && !options_.read_only && absl::IsNotFound(folder.status())) {
     MILLRACE_LOG(WARNING) << options_.folder << " was removed while this run writes there: it is "
                           << "made again, but what was in it is gone";
@@ -117,7 +117,7 @@ absl::Status Saver::open_folder(bool chooses) {
   return absl::OkStatus();
 }
 
-// Checks that no other run has saved since the folder was read, which was before it was locked.
+// Checks that no other run has saved between reading the folder and locking it.
 absl::Status Saver::check_unchanged() const {
   ASSIGN_OR_RETURN(const auto listed, list_checkpoints(files_, options_.folder));
   if (listed.empty() || listed.back().path == restored_) return absl::OkStatus();
@@ -322,8 +322,8 @@ absl::StatusOr<StateWriterOptions> Saver::agree_on_options(const TrainState& sta
   return options;
 }
 
-// Returns the base that this rank proposes for a delta of this step; none if the checkpoint must be
-// whole.
+// Returns the base that this rank proposes for a delta of this step, or none for a whole
+// checkpoint.
 std::optional<CheckpointManifest::Base> Saver::next_base(const TrainState& state,
                                                          int64_t step) const {
   if (options_.max_deltas == 0 || !last_.has_value()) return std::nullopt;
@@ -420,8 +420,8 @@ absl::Status Saver::begin(const TrainState& whole, const std::map<std::string, d
     frozen = absl::CancelledError();  // released
     return save_at_once(whole, metrics, ranks);
   }
-  // The last operation of begin() that can fail. All ranks exchange its result, so that all release
-  // their tables if it fails on one.
+  // The last operation of begin() that can fail. All ranks exchange its result: after a failure of
+  // one rank, all ranks release their tables.
   const absl::StatusOr<std::string> begun = catch_exceptions([&]() -> absl::StatusOr<std::string> {
     ASSIGN_OR_RETURN(save->directory,
                      CommitDirectory::begin(files_, {options_.folder, progress.step, permit.nonce,
@@ -435,8 +435,8 @@ absl::Status Saver::begin(const TrainState& whole, const std::map<std::string, d
   return absl::OkStatus();
 }
 
-// Saves on this thread and keeps the checkpoint for finish(). Compares a checkpoint that the step
-// already has with the files of all ranks and writes the new one only if they differ.
+// Saves on this thread and keeps the checkpoint for finish(). Compares an existing checkpoint of
+// the step with the files of all ranks and writes a new checkpoint only if any file differs.
 absl::Status Saver::save_at_once(const TrainState& whole,
                                  const std::map<std::string, double>& metrics, Collectives& ranks) {
   while (!saves_.empty()) RETURN_IF_ERROR(complete_oldest(ranks));

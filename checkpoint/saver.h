@@ -59,7 +59,7 @@ struct SaverOptions {
   OnDamage on_damage = OnDamage::kFallback;
   RetentionPolicy retention = {};
   // Vocabularies of the job, with their digests. A checkpoint with other vocabularies is refused.
-  // The manifest lists them together with the files that training began with.
+  // The manifest lists the vocabularies together with the initial files of training.
   std::vector<CheckpointManifest::ReferredFile> vocabularies = {};
   // For the manifest: the name of the program, the fingerprint of the job (equal for equal jobs)
   // and the TrainConfig as text.
@@ -68,51 +68,52 @@ struct SaverOptions {
   std::string config = {};
 };
 
-// The checkpoints of one job in a folder. Rank 0 holds the lock of the folder and commits; every
-// rank writes its rows of the tables, and reads them again however many ranks wrote them. A failure
-// changes no checkpoint of the folder.
+// The checkpoints of one job in a folder. Rank 0 holds the lock of the folder and commits. Every
+// rank writes its rows of the tables, and reads its rows of a checkpoint from any number of ranks.
+// A failure changes no checkpoint of the folder.
 //
 //   ASSIGN_OR_RETURN(parts.saver, Saver::create(options, files, clock));
 //   ASSIGN_OR_RETURN(auto trainer, Trainer::create(trainer_options, std::move(parts)));
 //   ASSIGN_OR_RETURN(auto found, trainer->resume(&notes));
 //   ASSIGN_OR_RETURN(Summary summary, trainer->train());
 //
-// An asynchronous saver writes the same bytes as a synchronous one, with threads of low priority,
+// An asynchronous saver writes the same bytes as a synchronous saver, with threads of low priority,
 // from frozen tables (docs/embedding.md, "Snapshots") and copies of dense tensors. At most two
 // saves are under way: one reads the state, the other makes its files durable.
 class Saver : public StateSaver {
  public:
-  // Errors: InvalidArgument without a folder; those of check_saver.
+  // Creates a saver. Errors: InvalidArgument without a folder; any error of check_saver().
   static absl::StatusOr<std::unique_ptr<Saver>> create(SaverOptions options, FileSystem& files,
                                                        const Clock& clock);
 
-  // Errors: those of check_save_filter.
+  // Errors: any error of check_save_filter().
   absl::Status check(const TrainState& state) const override;
 
   // Makes the folders, acquires their locks, and removes files that dead writers left among the
-  // checkpoints. Errors: FailedPrecondition if another process holds a lock, which the error names,
-  // or if another run has saved there since; PermissionDenied for a file that has the name of a
-  // checkpoint and is no directory; those of writing.
+  // checkpoints.
+  // Errors: FailedPrecondition if another process holds a lock, which the error names, or if
+  // another run has saved to the folder since; PermissionDenied for a file that has the name of a
+  // checkpoint and is not a directory; write errors.
   absl::Status open(Collectives& ranks) override;
 
-  // Saves `whole` without what `exclude` omits. The checkpoint is durable when this returns: see
-  // "Commit" in docs/checkpoint_format.md. Verifies a checkpoint of this step that already has the
-  // same content and does not write it again. If it has the same step and another state, such as
-  // that of hooks, the new checkpoint keeps the files of tensors and tables with equal bytes and
-  // needs no room for them. `metrics`: those by which retention may choose, named as in its policy.
-  // Afterwards removes or reduces old checkpoints; logs a failure to do so. Calls open() first if
-  // the lock is not held.
+  // Saves `whole` without the tensors and tables that `exclude` omits. The checkpoint is durable
+  // when save() returns: see "Commit" in docs/checkpoint_format.md. Verifies a checkpoint of this
+  // step that already has the same content and does not write it again. If a checkpoint of the same
+  // step differs in other state, such as the state of hooks, the new checkpoint keeps the files of
+  // tensors and tables with equal bytes, which take no further disk space. `metrics`: the metrics
+  // that retention may use, named as in its policy. Afterwards removes or reduces old checkpoints;
+  // logs a failure to do so. Calls open() first if the lock is not held.
   // Errors: FailedPrecondition naming the holder of the lock; ResourceExhausted before the first
-  // write if the disk has no room (on a disk without hard links also later, for a file of a step
-  // that is saved again); InvalidArgument for a state that cannot be saved; those of writing. An
+  // write if the disk has too little space (on a disk without hard links also later, for a file of
+  // a step that is saved again); InvalidArgument for a state that cannot be saved; write errors. An
   // error changes no earlier checkpoint, and the next call may succeed.
   absl::StatusOr<CheckpointInfo> save(const TrainState& whole,
                                       const std::map<std::string, double>& metrics,
                                       Collectives& ranks);
 
   bool asynchronous() const override { return options_.asynchronous; }
-  // If the saver is not asynchronous, calls save() and keeps the checkpoint for finish(). Else
-  // waits first for a save that still reads the state, for the older of two saves under way, and
+  // If the saver is not asynchronous, calls save() and keeps the checkpoint for finish(). Otherwise
+  // first waits for a save that still reads the state, for the older of two saves under way, and
   // for a save of the same step. Calls save() for a step that the folder already has. After an
   // error no table is frozen.
   absl::Status begin(const TrainState& whole, const std::map<std::string, double>& metrics,
@@ -123,13 +124,13 @@ class Saver : public StateSaver {
 
   // Reads the newest checkpoint of the folder. Returns none if the folder has no checkpoint.
   // Errors: InvalidArgument with the differences if the checkpoint is of another job or model;
-  // DataLoss naming the damage if all checkpoints are damaged or, for OnDamage::kStrict, the newest
-  // is; those of search_newest.
+  // DataLoss naming the damage if all checkpoints are damaged or, for OnDamage::kStrict, if the
+  // newest checkpoint is damaged; any error of search_newest().
   absl::StatusOr<std::optional<FoundCheckpoint>> restore(const TrainState& target,
                                                          Collectives& ranks) override;
   // Reads the checkpoint at `path`, or the newest of another folder (checkpoint_path.h), which rank
-  // 0 chooses for all ranks. Errors: as restore(); NotFound if neither exists or the folder is
-  // empty.
+  // 0 chooses for all ranks.
+  // Errors: as restore(); NotFound if neither exists or the folder is empty.
   absl::StatusOr<FoundCheckpoint> restore_from(const std::string& path, const TrainState& target,
                                                Collectives& ranks) override;
   std::string durable_path(int64_t step) const override;
@@ -161,15 +162,15 @@ class Saver : public StateSaver {
   };
   using FindExisting =
       absl::FunctionRef<absl::StatusOr<ExistingStep>(const std::vector<std::string>&)>;
-  // The agreement of all ranks before they write.
+  // The agreement of all ranks before any rank writes.
   struct SavePermit {
     std::string nonce;        // "": the folder has this checkpoint already
     bool keep_files = false;  // CommitOptions::keep_files
   };
 
   Saver(SaverOptions options, FileSystem& files, const Clock& clock);
-  // Makes and locks the folders unless this is done. `chooses`: if true, the caller then chooses
-  // the checkpoint to resume from, so that a checkpoint of another run is no error.
+  // Makes and locks the folders unless they are locked already. `chooses`: if true, the caller then
+  // chooses the checkpoint to resume from, so that a checkpoint of another run is no error.
   absl::Status open_folder(bool chooses);
   absl::Status check_unchanged() const;
   absl::StatusOr<StateWriterOptions> agree_on_options(const TrainState& state, int64_t step,

@@ -1,4 +1,4 @@
-// How a Saver finds and reads what it goes on from.
+// The part of Saver that finds and reads the checkpoint to resume from.
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,7 +21,7 @@
 namespace millrace {
 namespace {
 
-// While some wait for the disk, others work.
+// Some threads work while others wait for the disk.
 constexpr int kReadersForWriter = 4;
 
 constexpr absl::string_view kBetweenPaths("\0", 1);
@@ -52,9 +52,9 @@ absl::StatusOr<FoundCheckpoint> Saver::read(const std::string& path, const Train
   return found;
 }
 
-// The newest first, as one text. "": none.
+// Lists the paths of checkpoints, newest first, in one text. "": none.
 absl::StatusOr<std::string> Saver::list(const std::string& folder) {
-  // Before it is read: what another run still saves there would be missed.
+  // The lock comes before reading; otherwise a save of another run in between would be missed.
   if (folder == options_.folder) {
     was_missing_ = absl::IsNotFound(files_.info(folder).status());
     if (!was_missing_ && !options_.read_only) RETURN_IF_ERROR(open_folder(/*chooses=*/true));
@@ -63,7 +63,7 @@ absl::StatusOr<std::string> Saver::list(const std::string& folder) {
   return absl::StrJoin(newest_first(all), kBetweenPaths);
 }
 
-// On all ranks or none.
+// Reads a checkpoint on all ranks or on none.
 absl::StatusOr<FoundCheckpoint> Saver::read_agreed(const std::string& path,
                                                    const TrainState& target, Collectives& ranks) {
   absl::StatusOr<FoundCheckpoint> found = catch_exceptions([&] { return read(path, target); });
@@ -73,7 +73,7 @@ absl::StatusOr<FoundCheckpoint> Saver::read_agreed(const std::string& path,
   return found;
 }
 
-// `listed`: as of list, the same on all ranks.
+// Reads the newest readable checkpoint. `listed`: a result of list(), the same on all ranks.
 absl::StatusOr<FoundCheckpoint> Saver::read_newest(absl::string_view listed,
                                                    const TrainState& target, Collectives& ranks) {
   const std::vector<std::string> paths = absl::StrSplit(listed, kBetweenPaths);
@@ -85,8 +85,7 @@ absl::StatusOr<FoundCheckpoint> Saver::read_newest(absl::string_view listed,
       found = *std::move(one);
       return true;
     }
-    // One that training cannot go on from, since it was reduced to a model, is no damage, nor what
-    // is sought.
+    // A checkpoint that was reduced to a model is not damaged, but training cannot resume from it.
     if (absl::IsFailedPrecondition(one.status())) {
       reduced.Update(one.status());
       return false;
@@ -126,7 +125,7 @@ absl::StatusOr<FoundCheckpoint> Saver::restore_from(const std::string& path,
             return absl::NotFoundError(absl::StrCat("there is no checkpoint in ", place.path));
           },
           ranks));
-  // One that is named itself is used or refused.
+  // A checkpoint that is named itself is used or refused.
   if (listed == path) return read_agreed(path, target, ranks);
   return read_newest(listed, target, ranks);
 }

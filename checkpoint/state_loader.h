@@ -1,4 +1,4 @@
-// What training begins with, as the trainer sees it.
+// The initial content of training, as the trainer sees it.
 #ifndef MILLRACE_CHECKPOINT_STATE_LOADER_H_
 #define MILLRACE_CHECKPOINT_STATE_LOADER_H_
 
@@ -13,39 +13,38 @@
 
 namespace millrace {
 
-// Every rank has one. All call load, reload and fill at the same points, between steps, on the
-// thread of the trainer. What one rank cannot do fails on all of them, with its message. After an
-// error nothing has changed.
+// Source of the initial content of a trainer. Every rank has a loader. All ranks call load(),
+// reload() and fill() at the same points, between steps, on the trainer's thread. A failure of one
+// rank becomes the error of all ranks, with its message. An error changes nothing.
 //
-// A dynamic one is an object of the trainer's state, named kModelBank: what it has loaded is not
-// loaded again after a resume.
+// A dynamic loader is an object of the trainer's state, named kModelBank: after a resume, content
+// that was loaded before the checkpoint is not loaded again.
 class StateLoader : public Checkpointable {
  public:
-  // Whether it is to be asked again.
+  // Returns true if the trainer calls reload() during training.
   virtual bool dynamic() const = 0;
 
-  // Reads what training begins with.
-  // Returns: for Trainer::restore, the state of the trainer that `target` was captured from with
-  // something else in places.
+  // Reads the initial content of training. Returns the state, for Trainer::restore(), of the
+  // trainer that `target` was captured from, with loaded content in place of parts of the state.
   virtual absl::StatusOr<LoadedState> load(const TrainState& target, Collectives& ranks) = 0;
 
-  // Puts what has changed since it was loaded last into the trainer `target` is a view of. Of the
-  // messages in it the progress alone is read.
-  // Returns: whether there was anything, the same on all ranks.
+  // Puts the content that has changed since the last load into the trainer that `target` is a view
+  // of. Reads only the progress of the messages in `target`. Returns true if any content has
+  // changed; the result is the same on all ranks.
   virtual absl::StatusOr<bool> reload(const TrainState& target, Collectives& ranks) = 0;
 
-  // Puts what it has of these dense tensors and tables into the trainer `target` is a view of,
-  // which goes on from a checkpoint without them. Of the messages in it progress and
-  // began_with are read.
-  // Returns: those that it has nothing of, in their order. Errors: InvalidArgument too, for files
-  // that are not those training began with.
+  // Puts the loader's content for these dense tensors and tables into the trainer that `target` is
+  // a view of. Called when that trainer resumes from a checkpoint without them. Reads only the
+  // progress and began_with of the messages in `target`. Returns the names for which the loader has
+  // no content, in the order of `names`.
+  // Errors: also InvalidArgument, for files other than the initial files of training.
   virtual absl::StatusOr<std::vector<std::string>> fill(const TrainState& target,
                                                         const std::vector<std::string>& names,
                                                         Collectives& ranks) = 0;
 };
 
 inline constexpr char kModelBank[] = "model_bank";
-// The hook whose state is that of the schedules that follow a metric.
+// The hook whose state is the state of the schedules that follow a metric.
 inline constexpr char kScheduleMonitor[] = "schedule_monitor";
 
 }  // namespace millrace

@@ -26,7 +26,7 @@ constexpr Counter kCounters[] = {
      &TableCountersState::set_unadmitted},
 };
 
-// All but the time, which messages have in units of their own.
+// Returns all progress except the time, whose unit differs between the messages.
 template <typename State>
 Progress counts_of(const State& state) {
   Progress progress;

@@ -16,16 +16,15 @@ namespace millrace {
 ProgressState to_state(const Progress& progress);
 // Errors: DataLoss for a number that is negative.
 absl::StatusOr<Progress> from_state(const ProgressState& state);
-// As a manifest says it, its time in seconds.
+// Converts to the form in manifests, with the time in seconds.
 CheckpointManifest::Progress to_manifest(const ProgressState& state);
 Progress from_manifest(const CheckpointManifest::Progress& progress);
 
 TableCountersState to_state(absl::string_view table, const TableCounters& counters);
-// Errors: DataLoss naming the table for a number that is negative and for other reasons of eviction
-// than there are.
+// Errors: DataLoss naming the table for a negative number and for unknown reasons of eviction.
 absl::StatusOr<TableCounters> from_state(const TableCountersState& state);
 
-// Of two ranks that held parts of one table.
+// Returns the joined counters of two ranks that held parts of one table.
 TableCounters merged(const TableCounters& a, const TableCounters& b);
 
 }  // namespace millrace

@@ -21,7 +21,7 @@ struct FoundCheckpoint {
   CheckpointInfo info;
   std::string digest;  // of its manifest
   LoadedState state;
-  std::map<std::string, double> metrics;  // those given to begin()
+  std::map<std::string, double> metrics;  // the metrics given to begin()
   std::vector<std::string> notes;         // a line for each newer checkpoint that is damaged
 };
 
@@ -40,24 +40,26 @@ class StateSaver {
   // Called before the first step of a run.
   virtual absl::Status open(Collectives& ranks) = 0;
 
-  // Begins to save all of `state`, which may change as soon as this returns. May first wait for
+  // Begins to save all of `state`, which may change as soon as begin() returns. May first wait for
   // earlier saves. `metrics`: metrics of the model at this step, by "set/metric". The progress of
-  // `state` identifies the checkpoint among those that poll() and finish() return. Errors: of an
-  // asynchronous saver, those found before the first write and those of poll(); else those of
-  // saving. An error changes no earlier checkpoint, and the next call may succeed.
+  // `state` identifies the checkpoint among the results of poll() and finish().
+  // Errors: an asynchronous saver reports errors found before the first write and any error of
+  // poll(); other savers report any error of saving. An error changes no earlier checkpoint, and
+  // the next call may succeed.
   virtual absl::Status begin(const TrainState& state, const std::map<std::string, double>& metrics,
                              Collectives& ranks) = 0;
-  // If true, the trainer continues after begin() and calls poll() after every step. If false, it
-  // calls finish() after each begin() that succeeds, and poll() after one that fails.
+  // If true, the trainer continues after begin() and calls poll() after every step. If false, the
+  // trainer calls finish() after each begin() that succeeds, and poll() after each begin() that
+  // fails.
   virtual bool asynchronous() const { return false; }
   // Returns true if this rank has finished its part of the current stage, writing or committing, of
   // the oldest save under way. The default, and without a save under way: false.
   virtual bool ready() const { return false; }
   // Continues the saves under way. `all_ready`: true if ready() was true on all ranks and no other
-  // function was called since; if false, no rank waits for another. Returns: the checkpoints that
-  // became durable, in the order of their saves; the default has none. Errors: the failure of a
-  // save, with its step. Other saves continue, earlier checkpoints are unchanged, and the next call
-  // returns those that became durable before the error.
+  // function was called since; if false, no rank waits for another. Returns the checkpoints that
+  // became durable, in the order of their saves; the default returns none.
+  // Errors: the failure of a save, with its step. Other saves continue, earlier checkpoints are
+  // unchanged, and the next call returns the checkpoints that became durable before the error.
   virtual absl::StatusOr<std::vector<CheckpointInfo>> poll(bool all_ready, Collectives& ranks) {
     return std::vector<CheckpointInfo>();
   }
@@ -73,8 +75,8 @@ class StateSaver {
   virtual absl::StatusOr<FoundCheckpoint> restore_from(const std::string& path,
                                                        const TrainState& target,
                                                        Collectives& ranks) = 0;
-  // Returns the path of the durable checkpoint of `step` in the destination; "": there is none. The
-  // default knows none.
+  // Returns the path of the durable checkpoint of `step` in the destination, or "" if none exists.
+  // The default returns "".
   virtual std::string durable_path(int64_t step) const { return ""; }
   // Called when the trainer has applied a checkpoint that restore() or restore_from() returned. The
   // default does nothing.

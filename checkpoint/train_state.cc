@@ -22,7 +22,7 @@ bool contains(const std::vector<std::string>& names, absl::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// "fc.weight" of "fc.weight/exp_avg".
+// Returns "fc.weight" for "fc.weight/exp_avg".
 absl::string_view parameter_of(absl::string_view state) {
   return state.substr(0, state.rfind('/'));
 }
@@ -58,7 +58,7 @@ void compare_dense(const std::vector<NamedParameter>& expected, const LoadedStat
   }
 }
 
-// Which optimizer each state belongs to; `strays` gets those of no parameter here.
+// Assigns each state to its optimizer. Adds a line to `strays` per state of an unknown parameter.
 std::vector<std::vector<NamedParameter>> deal_out(const std::vector<DenseOptimizer*>& optimizers,
                                                   const std::vector<NamedParameter>& states,
                                                   std::vector<std::string>* strays) {
@@ -88,7 +88,7 @@ std::vector<std::vector<NamedParameter>> deal_out(const std::vector<DenseOptimiz
   return dealt;
 }
 
-// Adds to `states` those of `own` that are missing and of parameters that are left out.
+// Adds to `states` each state of `own` that is missing and belongs to an omitted parameter.
 void keep_left_out(std::vector<NamedParameter> own, const std::vector<std::string>& left_out,
                    std::vector<NamedParameter>* states) {
   for (NamedParameter& state : own) {
@@ -106,7 +106,8 @@ struct DealtState {
   std::vector<NamedParameter> average;
 };
 
-// What is dealt out, and of parameters that are left out what the target has.
+// Assigns the loaded state to the optimizers and the average. For omitted parameters takes the
+// target's own state.
 DealtState deal_out(const TrainState& target, const LoadedState& loaded,
                     std::vector<std::string>* strays) {
   DealtState dealt;
@@ -150,8 +151,8 @@ void compare_tables(const TrainState& target, const LoadedState& loaded,
   }
 }
 
-// This rank's counters of each table, by name: its own or, after another number of ranks, the sum
-// of all on rank 0; steps are counted alike on all.
+// Returns this rank's counters of each table, by name. With the same number of ranks these are the
+// rank's own; otherwise rank 0 gets the sum over all ranks. All ranks get the same step counts.
 absl::StatusOr<std::map<std::string, TableCounters>> counters_of(
     const std::vector<RankState>& ranks, int rank, int world_size) {
   const bool same_world = static_cast<int>(ranks.size()) == world_size;
@@ -169,13 +170,13 @@ absl::StatusOr<std::map<std::string, TableCounters>> counters_of(
   return all;
 }
 
-// What put_dense has changed, with what it was.
+// The former values of everything that put_dense() has changed.
 struct FormerDense {
   std::vector<at::Tensor> tensors;
   std::vector<std::vector<NamedParameter>> optimizers;
   std::vector<NamedParameter> average;
   size_t tensors_changed = 0;
-  size_t optimizers_changed = 0;  // or begun to
+  size_t optimizers_changed = 0;  // includes one whose change has begun
   bool average_changed = false;   // likewise
 
   explicit FormerDense(const TrainState& target) {
@@ -203,7 +204,7 @@ struct FormerDense {
   }
 };
 
-// Tensors and optimizer state: all or none. REQUIRES: check_state.
+// Puts tensors and optimizer state: all or none. REQUIRES: check_state() succeeded.
 absl::Status put_dense(const TrainState& target, const LoadedState& loaded) {
   std::vector<std::string> strays;
   const DealtState dealt = deal_out(target, loaded, &strays);
@@ -230,10 +231,10 @@ absl::Status put_dense(const TrainState& target, const LoadedState& loaded) {
       put.message(), "; the state is lost, since undoing that failed too: ", undone.message()));
 }
 
-// Counters of tables that are left out, as they were.
+// The former counters of omitted tables.
 class FormerCounters {
  public:
-  // What such a table will hold counts as seen where it was seen last.
+  // Sets the last step of each omitted table to the checkpoint's, for its future rows.
   absl::Status set_clocks(const TrainState& target, const LoadedState& loaded,
                           const std::map<std::string, TableCounters>& counters) {
     for (EmbeddingTable* table : target.tables) {
@@ -326,7 +327,7 @@ absl::Status put_state(const TrainState& target, int rank, int world_size, Loade
     former.put_back();
     return status;
   }
-  // From here on nothing can fail.
+  // No operation below can fail.
   for (EmbeddingTable* table : target.tables) {
     for (const auto& other : loaded.tables) {
       if (other->name() == table->name()) table->content().swap(other->content());

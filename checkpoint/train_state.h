@@ -1,4 +1,4 @@
-// Everything the next step depends on.
+// The complete state that the next step depends on.
 #ifndef MILLRACE_CHECKPOINT_TRAIN_STATE_H_
 #define MILLRACE_CHECKPOINT_TRAIN_STATE_H_
 
@@ -16,9 +16,9 @@
 
 namespace millrace {
 
-// The state of a trainer between two steps, as Trainer::capture gives it to whoever saves it: a
-// view. Tensors, optimizers and tables are the trainer's own and go on changing with the next step;
-// messages are copies.
+// The state of a trainer between two steps, as Trainer::capture() returns it for saving: a view.
+// Tensors, optimizers and tables belong to the trainer and change with the next step; messages are
+// copies.
 //
 //   dense, optimizer_tensors()   by name, the same on all ranks
 //   tables                       of each: rows (export_rows, or the store itself),
@@ -32,51 +32,54 @@ struct TrainState {
   std::vector<EmbeddingTable*> tables;  // names are unique; rows of this rank
   SharedState shared;
   RankState rank;
-  // Dense tensors and tables of the trainer that are not among these
-  // (checkpoint/state/save_filter.h), by name, ascending.
+  // Names of the trainer's dense tensors and tables that this state omits
+  // (checkpoint/state/save_filter.h), ascending.
   std::vector<std::string> left_out = {};
 
-  // The state of all dense optimizers and of the moving average, by "optimizer/<parameter>/<what>",
-  // but for parameters that are left out. Where a tensor is no copy, the next step changes it.
+  // Returns the state of all dense optimizers and of the moving average, by
+  // "optimizer/<parameter>/<what>", except the state of omitted parameters. A tensor that is not a
+  // copy changes with the next step.
   std::vector<NamedParameter> optimizer_tensors() const;
 };
 
-// A state as it was read, on its way into a trainer: nothing of the trainer has changed yet.
+// A state read from files, on its way into a trainer. Nothing of the trainer has changed yet.
 struct LoadedState {
-  // The names, types and shapes of a TrainState; nothing else refers to the tensors.
+  // The names, types and shapes of a TrainState. No other object refers to the tensors.
   std::vector<NamedParameter> dense;
   std::vector<NamedParameter> optimizer_tensors;
-  // Those begin_loading made, filled: load_rows (in as many pieces as it takes),
-  // set_admission_state, set_evicted_log. Their counters come from `ranks`.
+  // The tables that begin_loading() made, after load_rows() (in any number of pieces),
+  // set_admission_state() and set_evicted_log(). Their counters come from `ranks`.
   std::vector<std::unique_ptr<EmbeddingTable>> tables;
   SharedState shared;
   std::vector<RankState> ranks;  // of all ranks that wrote, in their order
-  // Dense tensors and tables that were left out when it was saved: they may be missing above, and
-  // stay as they are then, with their optimizer state, average and counters, but that such tables
-  // count as seen when `ranks` says.
+  // Dense tensors and tables that the checkpoint omits; `dense` and `tables` may lack them. The
+  // trainer then retains their values, optimizer state, average and counters, except that such
+  // tables take the last step from `ranks`.
   std::vector<std::string> left_out = {};
-  // Where rows of `tables` came from; over all ranks they are to add up.
+  // Sources of the rows of `tables`. The rows of all ranks must add up.
   std::vector<PlacedRows> rows = {};
 };
 
-// A state to fill: an empty table for each of the trainer's, made to be exchanged with it.
+// Returns an empty state to fill: one empty table per table of the trainer, for a later exchange
+// with that table.
 LoadedState begin_loading(const TrainState& target);
 
-// Why the tensors and tables of `loaded` are not those of `target`: a line for each name that is
-// unknown (with the nearest), missing or there twice, and for each other type or shape. None: they
-// fit.
+// Returns the differences between the tensors and tables of `loaded` and of `target`: a line per
+// name that is unknown (with the nearest name), missing or duplicate, and per different type or
+// shape. Returns an empty vector if the states match.
 std::vector<std::string> state_differences(const TrainState& target, const LoadedState& loaded);
 
-// What put_state would refuse.
+// Checks all conditions that put_state() requires. Errors: as put_state() before any change.
 absl::Status check_state(const TrainState& target, int rank, int world_size,
                          const LoadedState& loaded);
 
 // Puts tensors, optimizer state and tables, with this rank's counters, into the trainer that
-// `target` was captured from. The tables of `loaded` hold the former content afterwards. Messages
-// of `target` are neither read nor changed. Errors: InvalidArgument with all differences; DataLoss
-// for damaged counters, FailedPrecondition inside a step; ResourceExhausted without memory for a
-// copy of what is dense; those of optimizers. Everything is as it was then, unless a part of it
-// cannot be put back: Internal, saying so.
+// `target` was captured from. Afterwards the tables of `loaded` hold the trainer's former content.
+// Neither reads nor changes the messages of `target`.
+// Errors: InvalidArgument with all differences; DataLoss for damaged counters; FailedPrecondition
+// inside a step; ResourceExhausted if memory for a copy of the dense state is lacking; any error of
+// an optimizer. After an error the trainer is unchanged, unless a part of its state cannot be
+// restored: then the error is Internal and says so.
 absl::Status put_state(const TrainState& target, int rank, int world_size, LoadedState& loaded);
 
 }  // namespace millrace

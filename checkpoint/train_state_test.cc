@@ -20,7 +20,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
-// What `from` holds, as if it had been read for `to`.
+// Returns the content of `from` as if it had been read for `to`.
 LoadedState loaded(const TinyState& from, const TinyState& to) {
   LoadedState loaded = begin_loading(to.state());
   for (const NamedParameter& tensor : from.dense) {
@@ -38,7 +38,7 @@ LoadedState loaded(const TinyState& from, const TinyState& to) {
   return loaded;
 }
 
-// Passes everything on, but for loading after `then`.
+// Forwards all calls; after loading, calls `then`.
 class Fails : public DenseOptimizer {
  public:
   Fails(DenseOptimizer& under, std::function<absl::Status()> then)
@@ -90,7 +90,7 @@ TEST_F(TrainStateTest, AllOfItIsPutInPlace) {
   ASSERT_NE(before_, from_.to_string());
   ASSERT_OK(put(state));
   EXPECT_EQ(to_.to_string(), from_.to_string());
-  // Both go on alike.
+  // Both continue alike.
   step_state(from_, {1, 2, 7});
   to_.step = from_.step - 1;
   step_state(to_, {1, 2, 7});
@@ -217,7 +217,7 @@ TEST_F(TrainStateTest, WhatCannotBePutBackIsSaid) {
               StatusIs(absl::StatusCode::kInternal, HasSubstr("the state is lost")));
 }
 
-// Its elements share their memory, so that nothing can be copied into it.
+// The tensor's elements share their memory, so no value can be copied into it.
 TEST_F(TrainStateTest, ATensorThatCannotBeWrittenIsUndone) {
   to_.dense[4].value = at::zeros({1}, at::kBool).expand({2});
   before_ = to_.to_string();

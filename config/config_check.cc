@@ -54,7 +54,7 @@ using google::protobuf::Reflection;
 constexpr int64_t kMostBatchesAhead = 1024;
 constexpr char kEvictionHook[] = "evict_rows";
 
-// Not-a-number is wrong everywhere, in extensions too.
+// Reports not-a-number values in all fields, also in extensions.
 void no_nan(const std::string& where, const Message& message, FieldErrors* errors) {
   const Reflection& reflection = *message.GetReflection();
   std::vector<const FieldDescriptor*> fields;
@@ -99,7 +99,8 @@ absl::Status check_generated(const GeneratedDataConfig& data) {
   return errors.status();
 }
 
-// Checks that no metric is named twice. Whether it is known depends on the program.
+// Checks that no metric is named twice. Known names depend on the program and are checked
+// elsewhere.
 void check_metric_list(const std::string& list,
                        const google::protobuf::RepeatedPtrField<std::string>& metrics,
                        FieldErrors* errors) {
@@ -110,7 +111,7 @@ void check_metric_list(const std::string& list,
   }
 }
 
-// Checks that each message is that of a metric which a list names.
+// Checks that each message belongs to a metric of a list.
 void check_metric_messages(const TrainConfig& train, FieldErrors* errors) {
   std::set<std::string> used;
   const auto add = [&](const google::protobuf::RepeatedPtrField<std::string>& metrics) {
@@ -195,7 +196,7 @@ absl::Status check_features(const TrainConfig& train) {
 absl::Status check_tables(const TrainConfig& train) {
   FieldErrors errors;
   std::set<std::string> names;
-  // expand_names() has removed it where it is right.
+  // expand_names() removes a valid name.
   if (train.default_table().has_name()) {
     errors.add(wrong("train.default_table", "name is given, but each table has its feature's"));
   } else if (train.has_default_table()) {
@@ -261,7 +262,8 @@ absl::Status check_run_length(const TrainConfig& train) {
   return errors.status();
 }
 
-// Hooks of both parts share one space of names, which keys their state.
+// Checks hooks. The hooks of both parts share one space of names, since names are the keys of hook
+// state.
 absl::Status check_hooks(const std::string& list,
                          const google::protobuf::RepeatedPtrField<HookConfig>& hooks,
                          std::set<std::string>* names) {
@@ -279,7 +281,7 @@ absl::Status check_hooks(const std::string& list,
   return errors.status();
 }
 
-// Rules of eviction without what they look at, or the hook that looks, would never do anything.
+// Checks that rules of eviction have their inputs, and the hook that applies the rules.
 absl::Status check_eviction_hook(const JobConfig& config) {
   const auto is_it = [](const HookConfig& hook) {
     return hook.name() == kEvictionHook && !hook.has_plugin();
@@ -315,14 +317,15 @@ absl::Status check_cadence(const std::string& where, const CadenceConfig& when) 
   return errors.status();
 }
 
-// Checks that a cadence in windows can come due.
+// Checks that a cadence in windows can occur.
 absl::Status check_windows(const std::string& where, const CadenceConfig& when,
                            const TrainConfig& train) {
   if (when.every_windows() <= 0 || comes_in_windows(train.train_data())) return absl::OkStatus();
   return wrong(where, "every_windows needs train_data.windows");
 }
 
-// Sets in windows are evaluated by the trainer, one window after each window of training.
+// Checks the cadences of evaluation sets. The trainer evaluates sets in windows itself, one window
+// after each window of training.
 absl::Status check_set_cadences(const EvaluationConfig& evaluation, const TrainConfig& train) {
   std::vector<std::string> names;
   std::set<std::string> in_windows, seen;
@@ -443,7 +446,7 @@ absl::Status validate(const JobConfig& config) {
   const TrainConfig& train = config.train();
   FieldErrors errors;
   no_nan("", config, &errors);
-  // Other checks would report the same numbers again.
+  // Later checks would report the same numbers again.
   RETURN_IF_ERROR(errors.status());
   errors.add(check_run_length(train));
   if (train.has_generated_data()) errors.add(check_generated(train.generated_data()));

@@ -1,5 +1,5 @@
-// Rules of a configuration as a whole. Those of a message are beside the class it configures, in a
-// file *_check.h; where no class has the message to itself, they are here.
+// Rules of a configuration as a whole. The rules of a message are next to the class that it
+// configures, in a file *_check.h; rules of messages without such a class are here.
 #ifndef MILLRACE_CONFIG_CONFIG_CHECK_H_
 #define MILLRACE_CONFIG_CONFIG_CHECK_H_
 
@@ -9,7 +9,8 @@
 namespace millrace {
 
 // Checks everything that needs no data and no model: ranges of numbers, unique names, references
-// between parts. REQUIRES: names are expanded.
+// between parts.
+// REQUIRES: names are expanded.
 // Errors: InvalidArgument naming entry and field: `train.table[3] "c4": dim is 0; must be ...`.
 absl::Status validate(const JobConfig& config);
 

@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
 
-// A job in which nothing is wrong.
+// Returns a valid job.
 JobConfig valid() {
   JobConfig config;
   EXPECT_OK(parse_text(R"(
@@ -183,7 +183,7 @@ TEST(ValidateTest, IdleWindowsNeedWindows) {
   EXPECT_OK(validate(config));
 }
 
-// What `config defaults` prints means the same.
+// The output of `config defaults` has the same meaning.
 TEST(ValidateTest, AcceptsNewFieldsWithDefaultsWrittenOut) {
   for (const char* text : {
            "train.global_batch_size=64",
@@ -258,7 +258,7 @@ TEST(ValidateTest, AcceptsMixesAndSamples) {
   EXPECT_FALSE(full.train().eval_data(0).data().has_mix());
 }
 
-// Each override alone makes the job wrong, and the error says where and why.
+// Each override alone makes the job invalid, and the error names the place and the reason.
 class InvalidTest : public testing::TestWithParam<std::pair<const char*, const char*>> {};
 
 TEST_P(InvalidTest, IsAnError) {

@@ -15,14 +15,14 @@ class Message;
 
 namespace millrace {
 
-// Returns the extensions that are set in `message`, the configuration of a part, and do not have
-// the name of the part.
+// Returns the extensions in `message`, the configuration of a part, that do not have the name of
+// the part.
 std::vector<const google::protobuf::FieldDescriptor*> extensions_of_others(
     const google::protobuf::Message& message, absl::string_view name);
 
 // Checks every CustomConfig within `message`, whose place in the configuration is `where`: an
-// extension that is set must have the name of the part, so that no part gets the message of
-// another. Errors: InvalidArgument with all places, one a line.
+// extension must have the name of the part, so no part gets the message of another part.
+// Errors: InvalidArgument with all places, one per line.
 absl::Status check_custom_messages(const std::string& where,
                                    const google::protobuf::Message& message);
 

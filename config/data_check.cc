@@ -33,7 +33,7 @@ absl::Status check_csv_format(const std::string& where, const DataConfig& data) 
   return check_csv(where, data.csv());
 }
 
-// That `format` is the one of these options, or not said.
+// Checks that `format` is AUTO or the format of the options at `where`.
 absl::Status check_format(const std::string& where, const DataConfig& data,
                           DataConfig::Format format) {
   if (data.format() == DataConfig::AUTO || data.format() == format) return absl::OkStatus();
@@ -60,7 +60,7 @@ absl::Status check_custom_format(const std::string& where, const DataConfig& dat
   return annotate(PartFamily::check("file format", data.custom_format().name()), where);
 }
 
-// Checks that no field that is for files alone is set beside a registered dataset.
+// Checks that no field for files is set together with a registered dataset.
 absl::Status check_custom_dataset(const std::string& where, const DataConfig& data) {
   DataConfig rest = data;
   rest.clear_custom_dataset();
@@ -72,7 +72,7 @@ absl::Status check_custom_dataset(const std::string& where, const DataConfig& da
   for (const google::protobuf::FieldDescriptor* field : fields) {
     DataConfig without = rest;
     without.GetReflection()->ClearField(&without, field);
-    // Defaults may be written out. The presence of other messages says something by itself.
+    // Defaults may be written out. For other messages, presence alone has a meaning.
     const bool has_default = field->message_type() == nullptr || field->name() == "sample";
     if (has_default && MessageDifferencer::Equivalent(rest, without)) continue;
     return wrong(

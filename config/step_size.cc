@@ -10,10 +10,10 @@
 namespace millrace {
 namespace {
 
-// Examples of a batch are counted in tensors, whose sizes LibTorch multiplies.
+// Maximum number of examples in a batch: LibTorch multiplies the sizes of tensors.
 constexpr int64_t kMostExamples = std::numeric_limits<int32_t>::max();
 
-// Returns the least divisor of `share` in [least, 2 * least]; none: 0.
+// Returns the least divisor of `share` in [least, 2 * least]; 0 if none exists.
 int64_t divisor_near(int64_t share, int64_t least) {
   for (int64_t divisor = least; divisor <= std::min(2 * least, share); ++divisor) {
     if (share % divisor == 0) return divisor;
@@ -31,7 +31,7 @@ absl::Status check_step_size(absl::string_view where, const TrainConfig& train) 
     if (train.max_micro_batch_size() == 0) return absl::OkStatus();
     return wrong(where, "max_micro_batch_size needs global_batch_size");
   }
-  // Defaults that are written out contradict nothing.
+  // A default that is written out is no contradiction.
   if (train.micro_batches() != TrainConfig().micro_batches() ||
       train.train_data().batch_size() != DataConfig().batch_size()) {
     return wrong(where,

@@ -1,4 +1,4 @@
-// How the examples of a step are divided into micro-batches.
+// Division of the examples of a step into micro-batches.
 #ifndef MILLRACE_CONFIG_STEP_SIZE_H_
 #define MILLRACE_CONFIG_STEP_SIZE_H_
 
@@ -11,7 +11,7 @@
 
 namespace millrace {
 
-// What one rank reads for a step.
+// The examples of one rank for a step.
 struct StepSize {
   int64_t batch_size = 0;     // examples of a micro-batch
   int64_t micro_batches = 1;  // of a step
@@ -23,8 +23,8 @@ struct StepSize {
 absl::Status check_step_size(absl::string_view where, const TrainConfig& train);
 
 // Returns the micro-batches of each rank. Without global_batch_size they are as configured.
-// Otherwise each of `ranks` ranks reads an equal share of it, in the least number of micro-batches
-// of one size that max_micro_batch_size allows.
+// Otherwise each of `ranks` ranks reads an equal share of global_batch_size, in the least number of
+// micro-batches of one size that max_micro_batch_size allows.
 // Errors: InvalidArgument if the ranks do not divide global_batch_size, or if the share of a rank
 // divides only into micro-batches below half of the largest possible size.
 absl::StatusOr<StepSize> step_size(const TrainConfig& train, int64_t ranks);

@@ -1,4 +1,4 @@
-// How long a job trains, as far as its configuration says.
+// The length of training, as far as the configuration determines it.
 #ifndef MILLRACE_CONFIG_TRAINING_TOTALS_H_
 #define MILLRACE_CONFIG_TRAINING_TOTALS_H_
 

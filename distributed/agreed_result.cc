@@ -13,7 +13,7 @@
 namespace millrace {
 namespace {
 
-// A result on its way to other ranks: the code and the kind of failure as one character each, then
+// Encodes a result for other ranks: the code and the kind of failure as one character each, then
 // the message or the value.
 std::string pack(const absl::StatusOr<std::string>& result) {
   const std::string head = {static_cast<char>(result.status().raw_code()),

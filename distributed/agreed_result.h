@@ -1,4 +1,4 @@
-// Results that all ranks share, good or bad.
+// Results and errors shared by all ranks.
 #ifndef MILLRACE_DISTRIBUTED_AGREED_RESULT_H_
 #define MILLRACE_DISTRIBUTED_AGREED_RESULT_H_
 
@@ -14,23 +14,23 @@
 
 namespace millrace {
 
-// All ranks call these at the same point.
+// All ranks call these functions at the same point.
 
-// What every rank has, in the order of ranks. Errors: that of the lowest rank that has one, on all
-// ranks, naming it where there are several; those of the collectives.
+// Returns the values of all ranks, in the order of ranks. Errors: on all ranks the error of the
+// lowest rank with an error, naming the rank if the job has several; any error of the collectives.
 absl::StatusOr<std::vector<std::string>> gather_results(const absl::StatusOr<std::string>& own,
                                                         Collectives& ranks);
 
-// The same of results without a value.
+// Reports the status of each rank to all ranks. Errors: as gather_results().
 absl::Status gather_statuses(const absl::Status& own, Collectives& ranks);
 
-// Returns the sums of the numbers that each rank has. Errors: Internal if a rank has another
-// number of them; those of the collectives.
+// Returns the sums of the numbers of all ranks.
+// Errors: Internal if the ranks pass different counts of numbers; any error of the collectives.
 absl::StatusOr<std::vector<int64_t>> sum_over_ranks(absl::Span<const int64_t> own,
                                                     Collectives& ranks);
 
-// What `make` returns on rank 0, where alone it is called. Errors: its error, on all ranks; those
-// of the collectives.
+// Calls `make` on rank 0 only, and returns its result on all ranks. Errors: the error of `make`, on
+// all ranks; any error of the collectives.
 absl::StatusOr<std::string> result_of_first(absl::FunctionRef<absl::StatusOr<std::string>()> make,
                                             Collectives& ranks);
 

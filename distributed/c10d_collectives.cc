@@ -1,6 +1,6 @@
-// The only file that knows c10d, except its part for NCCL (device/nccl_channel.cc). Its headers
-// take long to compile and its gloo part needs headers of another version than the library has:
-// only what is the same in both is used of them, which is functions that the library exports, never
+// The only file that depends on c10d, except the part for NCCL (device/nccl_channel.cc). c10d's
+// headers take long to compile, and the headers of gloo are of another version than the library.
+// This file therefore uses only exported functions, which are the same in both versions, and no
 // members.
 #include "distributed/c10d_collectives.h"
 
@@ -42,7 +42,7 @@ using WorkPointer = c10::intrusive_ptr<c10d::Work>;
 
 static_assert(FrameMesh::kHeaderBytes == kTableHeaderBytes);
 
-// Gloo's own time-outs must never decide: they close all connections and name nobody.
+// Gloo's own time-outs must never take effect: they close all connections and name no rank.
 constexpr std::chrono::milliseconds kNever = std::chrono::hours(24 * 100);
 
 std::chrono::milliseconds to_milliseconds(absl::Duration duration) {
@@ -61,7 +61,7 @@ StorePointer connect_store(const SocketAddress& address, absl::Duration timeout)
   return c10::make_intrusive<c10d::TCPStore>(address.ip(), options);
 }
 
-// What a TCPStore answers without looking at what it holds.
+// The messages that a TCPStore answers independently of its content.
 StoreGreeting greeting() {
   const auto query = [](c10d::detail::QueryType type, uint32_t number) {
     std::string text(1, static_cast<char>(type));
@@ -106,7 +106,7 @@ class TcpStoreClient : public StoreClient {
   const StorePointer store_;
 };
 
-// One channel: connections of its own to all ranks, and threads that work on them.
+// One channel: separate connections to all ranks, and their threads.
 class Group : public c10d::ProcessGroupGloo {
  public:
   using ProcessGroupGloo::ProcessGroupGloo;
@@ -118,11 +118,11 @@ class Group : public c10d::ProcessGroupGloo {
     return allreduce(tensors, options);
   }
 
-  // Makes collectives under way fail, here and, since it closes the connections, at the other
-  // ranks. From any thread.
+  // Makes collectives under way fail on this rank and, since their connections are closed, on the
+  // other ranks. Any thread.
   void abort_connections() {
-    // gloo has no call for this. But a receive that runs out of time closes all
-    // connections of its context and wakes whoever waits for one; so this one receives nothing.
+    // gloo has no such call. But a receive that times out closes all connections of its context and
+    // wakes all receivers. The receive below gets no data and times out.
     for (const std::shared_ptr<gloo::Context>& context : contexts_) {
       catch_exceptions([&] {
         char nothing = 0;
@@ -133,14 +133,14 @@ class Group : public c10d::ProcessGroupGloo {
   }
 };
 
-// A collective that goes on only while its thread waits for it. `Mesh` is ControlMesh or FrameMesh.
+// A collective that makes progress only while its thread waits. `Mesh`: ControlMesh or FrameMesh.
 template <typename Mesh>
 class MeshCollective : public PendingCollective {
  public:
-  // What waits for it. Called at most once.
+  // The wait for the collective. Called at most once.
   using Wait = std::function<absl::Status(Mesh&)>;
 
-  // Started with wait.ordinal.
+  // A collective that was started with wait.ordinal.
   MeshCollective(const std::shared_ptr<Mesh>& mesh, Supervisor& supervisor, SupervisedWait wait,
                  Wait mesh_wait)
       : mesh_(mesh), supervisor_(supervisor), wait_(wait), mesh_wait_(std::move(mesh_wait)) {}
@@ -158,8 +158,8 @@ class MeshCollective : public PendingCollective {
  private:
   absl::Status finish() {
     RETURN_IF_ERROR(supervisor_.failure());
-    // This thread hears of nothing but messages; the supervisor closes the connections if they must
-    // not be waited for any longer.
+    // This thread receives only messages. If the wait must end, the supervisor closes the
+    // connections.
     supervisor_.watch(wait_);
     const absl::Status ended = mesh_wait_(*mesh_.lock());
     supervisor_.unwatch();
@@ -168,7 +168,7 @@ class MeshCollective : public PendingCollective {
     return ended.ok() ? ended : supervisor_.fail(message);
   }
 
-  const std::weak_ptr<Mesh> mesh_;  // the owner's, who may be destroyed before
+  const std::weak_ptr<Mesh> mesh_;  // the owner may be destroyed before
   Supervisor& supervisor_;
   const SupervisedWait wait_;
   const Wait mesh_wait_;
@@ -181,11 +181,11 @@ class C10dCollectives : public Collectives {
   struct Parts {
     StorePointer server;  // on rank 0, unless the launcher serves the store
     std::unique_ptr<JobStore> store;
-    // Shared with nobody, but watched by collectives that may outlive them.
+    // Each has one owner. Collectives, which may outlive the mesh, hold weak pointers.
     std::shared_ptr<ControlMesh> control;
     std::shared_ptr<FrameMesh> tables;
     c10::intrusive_ptr<Group> data;
-    std::unique_ptr<DeviceChannel> device;  // null: all tensors are the CPU's
+    std::unique_ptr<DeviceChannel> device;  // null: all tensors are on the CPU
   };
 
   C10dCollectives(const C10dOptions& options, Parts parts);
@@ -217,7 +217,7 @@ class C10dCollectives : public Collectives {
   // `Number`: int64_t or double.
   template <typename Number>
   std::unique_ptr<PendingCollective> start_control(absl::Span<Number> values);
-  // Starts a collective of the data channel: `launch` asks the group for it.
+  // Starts a collective of the data channel. `launch` requests it from the group.
   template <typename Launch>
   std::unique_ptr<PendingCollective> start(const char* what, const Launch& launch);
   std::unique_ptr<PendingCollective> start_on_device(at::Tensor tensor);
@@ -232,7 +232,7 @@ class C10dCollectives : public Collectives {
   const int rank_;
   const int world_size_;
   Parts parts_;
-  // Shared with the callbacks of collectives, which may end after this object.
+  // Shared with the callbacks of collectives, which may run after the object's destruction.
   const std::shared_ptr<CollectivesUnderWay> under_way_ = std::make_shared<CollectivesUnderWay>();
   std::unique_ptr<Supervisor> supervisor_;
 };
@@ -263,8 +263,8 @@ C10dCollectives::~C10dCollectives() {
   supervisor_->leave();
   if (!under_way_->await_all(absl::ZeroDuration())) abort_connections();
   if (!under_way_->await_all(absl::Seconds(1))) {
-    // gloo does not wake a receive of which a part has arrived; a group would wait for it for
-    // ever. Its threads stay: the job has failed, and the process ends soon.
+    // gloo does not wake a receive after a part has arrived; a group would wait forever. The
+    // group's threads stay: the job has failed, and the process ends soon.
     MILLRACE_LOG(WARNING) << "leaving connections open on which a collective hangs";
     parts_.data.release();
   }
@@ -272,7 +272,7 @@ C10dCollectives::~C10dCollectives() {
   parts_.tables.reset();
   parts_.device.reset();
   parts_.data.reset();
-  // The store goes with its rank: others may still have to read there why the job ended.
+  // The store ends with its rank, and other ranks may still have to read the job's failure.
   if (parts_.server) supervisor_->wait_for_leavers(absl::Seconds(5));
 }
 
@@ -391,7 +391,7 @@ absl::StatusOr<std::vector<std::string>> C10dCollectives::all_gather(absl::strin
 
 // ---- connecting ----
 
-// Serves a store at the address, and at no other.
+// Serves a store at this address only.
 absl::StatusOr<StorePointer> serve_store(const SocketAddress& address) {
   ASSIGN_OR_RETURN(Socket socket, listen_on(address));
   return catch_exceptions([&]() -> absl::StatusOr<StorePointer> {
@@ -461,7 +461,7 @@ absl::StatusOr<std::unique_ptr<Collectives>> connect_ranks(const C10dOptions& op
   RETURN_IF_ERROR(meet_ranks(*parts.store, meeting, Clock::real()));
 
   ASSIGN_OR_RETURN(std::string ip, ip_towards(address));
-  // All ranks are there, so this is quick. One that dies now must not be waited for long.
+  // All ranks have met, so connecting is quick. A rank that dies now must not cause a long wait.
   const absl::Duration left =
       std::max(absl::Seconds(8), absl::Milliseconds(50) * meeting.world_size);
   StorePointer store = connect_store(address, left);
@@ -487,7 +487,7 @@ absl::StatusOr<std::unique_ptr<Collectives>> connect_ranks(const C10dOptions& op
 
 absl::StatusOr<std::unique_ptr<Collectives>> connect_c10d(const C10dOptions& options) {
   if (options.environment.world_size == 1) return std::make_unique<OneRankCollectives>();
-  ignore_broken_pipes();  // neither the store's client nor gloo does
+  ignore_broken_pipes();  // the store's client and gloo do not
   return catch_exceptions([&] { return connect_ranks(options); });
 }
 

@@ -68,12 +68,12 @@ TEST(C10dCollectivesTest, DeviceInAProgramForTheCpu) {
   EXPECT_THAT(ranks.wait(0), StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("cuda:1")));
 }
 
-// ---- ranks that cannot come together ----
+// ---- ranks that cannot meet ----
 
 constexpr absl::Duration kShort = absl::Seconds(2);
 
-// Connects ranks 0 and 1 of 2 with a short time-out, after `change` changed what each asks for.
-// Returns: what each got, or that it did not end within its time-out and a little more.
+// Connects ranks 0 and 1 of 2 with a short time-out, after `change` has changed the options of
+// each. Returns the results, or an error for a rank that did not end shortly after its time-out.
 std::vector<absl::Status> connect_two(const std::function<void(C10dOptions&)>& change) {
   ProcessRanks ranks(2, [&](const RankEnvironment& environment, const ChildLink&) {
     C10dOptions options = options_for(environment);
@@ -87,7 +87,7 @@ std::vector<absl::Status> connect_two(const std::function<void(C10dOptions&)>& c
   return results;
 }
 
-// One rank alone.
+// Connects one rank alone.
 absl::Status connect_one(const RankEnvironment& environment) {
   ProcessRanks ranks({environment}, [](const RankEnvironment& environment, const ChildLink&) {
     C10dOptions options = options_for(environment);
@@ -161,7 +161,7 @@ TEST(C10dRendezvousTest, Rank0OnAnotherMachineThanTheMaster) {
                        HasSubstr("192.0.2.1 is not an address of this machine")));
 }
 
-// Something else has the port, and never says anything.
+// Another program has the port, and never answers.
 TEST(C10dRendezvousTest, TakenPort) {
   auto addresses = find_addresses("127.0.0.1", 0);
   ASSERT_OK(addresses.status());
@@ -177,7 +177,7 @@ TEST(C10dRendezvousTest, TakenPort) {
                              HasSubstr("does not answer as the store of a job"))));
 }
 
-// A job of two that has come together and waits in each rank until it is killed.
+// Returns the body of a job of two ranks, which meet and then wait until they are killed.
 ProcessRanks::Body hold_job() {
   return [](const RankEnvironment& environment, const ChildLink& link) -> absl::Status {
     auto collectives = connect_c10d(options_for(environment));
@@ -212,10 +212,10 @@ TEST(C10dRendezvousTest, PortOfAnotherJob) {
                        HasSubstr("job name \"mine\" here, \"job\" at rank 0")));
 }
 
-// A launcher that serves the store itself and starts the ranks anew: the second start must not see
-// what the first one left there.
+// The launcher serves the store and restarts the ranks: the second start must not see values of the
+// first.
 TEST(C10dRendezvousTest, StoreOfTheLauncher) {
-  ProcessRanks launcher(2, hold_job());  // any store will do
+  ProcessRanks launcher(2, hold_job());  // any store is suitable
   ASSERT_TRUE(launcher.await_signal(0));
   for (int start : {1, 2}) {
     std::vector<RankEnvironment> environments;

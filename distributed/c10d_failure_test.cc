@@ -1,4 +1,4 @@
-// Ranks that are killed, stopped or stay away while the others wait for them.
+// Ranks are killed, stopped or absent while other ranks wait for them.
 #include <ATen/ops/ones.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,11 +24,11 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// A rank that was killed is missed so soon at the latest.
+// Maximum time until a killed rank is noticed.
 constexpr absl::Duration kKilledLimit = absl::Seconds(10);
 constexpr absl::Duration kTimeout = absl::Seconds(3);
 
-// Counts what a rank has told the others.
+// Counts a rank's reports to the others.
 class Told {
  public:
   void operator()(RankPhase phase, int64_t step) {
@@ -37,7 +37,7 @@ class Told {
     phase_ = phase;
     step_ = step;
   }
-  // Waits until this was said so often in a row.
+  // Waits until the same report was made `times` times in a row.
   void await(RankPhase phase, int64_t step, int times) {
     MutexLock lock(mutex_);
     mutex_.await([&] { return phase == phase_ && step == step_ && times_ >= times; });
@@ -66,11 +66,11 @@ C10dOptions options_for(const RankEnvironment& environment, Told* told) {
   for (;;) pause();
 }
 
-// What ranks do after they met; `victim` is told apart by its rank.
+// The work of the other ranks after the meeting.
 using Survivor = std::function<absl::Status(Collectives&)>;
 
-// Three ranks; the victim gets to step 12's forward pass and receives the signal there, while
-// the others do what `survivor` says. Returns: what they returned, within `limit` of the signal.
+// Runs three ranks. The victim reaches the forward pass of step 12 and receives the signal there,
+// while the others run `survivor`. Returns their results, within `limit` of the signal.
 std::vector<absl::Status> run_with_victim(int victim, int signal_number, absl::Duration limit,
                                           const Survivor& survivor) {
   constexpr int kRanks = 3;
@@ -80,7 +80,7 @@ std::vector<absl::Status> run_with_victim(int victim, int signal_number, absl::D
     RETURN_IF_ERROR(collectives->all_gather("here").status());
     if (environment.rank != victim) return survivor(*collectives);
     collectives->set_phase(RankPhase::kForward, 12);
-    // Rank 0's word must also have been read: it cannot be asked for afterwards.
+    // Other ranks must also have read rank 0's report, since the store ends with rank 0.
     told.await(RankPhase::kForward, 12, 3);
     link.signal();
     hang();
@@ -121,13 +121,13 @@ absl::Status wait_in_tables(Collectives& collectives) {
   return run_exchange(collectives, 100);
 }
 
-// The victim takes neither all that the others send nor sends all that they expect.
+// The victim neither receives all data of the others nor sends all expected data.
 absl::Status wait_in_large_tables(Collectives& collectives) {
   collectives.set_phase(RankPhase::kBackward, 12);
   return run_exchange(collectives, 16 << 20);
 }
 
-// Is at work when it happens, and finds out at the next collective.
+// Works during the failure, and detects it in the next collective.
 absl::Status work_then_exchange(Collectives& collectives) {
   collectives.set_phase(RankPhase::kEvaluation, 12);
   absl::Status status;
@@ -173,8 +173,8 @@ INSTANTIATE_TEST_SUITE_P(Each, FailureTest,
                                          Case{"Rank2Exchange", 2, work_then_exchange}),
                          [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
 
-// The victim receives the signal while bytes are on their way: whatever part of them has arrived.
-// What it was doing was not waited for, so the others may know an older phase.
+// The victim receives the signal during a transfer, after any part of the data. The test does not
+// wait for reports of the victim's activity, so the others may know an older phase.
 void test_lost_in_the_midst(const Survivor& run, int signal_number, absl::Duration limit) {
   for (int victim : {0, 1}) {
     ProcessRanks ranks(2, [&](const RankEnvironment& environment, const ChildLink& link) {
@@ -208,19 +208,19 @@ TEST(C10dFailureTest, KilledInTheMidstOfASum) {
 TEST(C10dFailureTest, KilledInTheMidstOfAnExchange) {
   test_lost_in_the_midst(exchange_much, SIGKILL, kKilledLimit);
 }
-// Nobody looked at the other ranks before it froze, and a frozen store is slow to leave.
+// No rank checked the others before the freeze, and leaving a frozen store is slow.
 TEST(C10dFailureTest, FrozenInTheMidstOfAnExchange) {
   test_lost_in_the_midst(exchange_much, SIGSTOP, 2 * kTimeout + absl::Seconds(5));
 }
 
-// A rank that waits for its dataset may take longer than any time-out.
+// The wait of a rank for its dataset may take longer than any time-out.
 TEST(C10dFailureTest, WaitingForDataIsNoFailure) {
   ProcessRanks ranks(2, [](const RankEnvironment& environment, const ChildLink&) {
     Told told;
     ASSIGN_OR_RETURN(auto collectives, connect_c10d(options_for(environment, &told)));
     if (environment.rank == 1) {
       collectives->set_phase(RankPhase::kData, 5);
-      // Said at least 0.5 s apart: for longer than the time-out.
+      // The reports are at least 0.5 s apart, so 8 of them exceed the time-out.
       told.await(RankPhase::kData, 5, 8);
     }
     return wait_in_control(*collectives);
@@ -229,7 +229,7 @@ TEST(C10dFailureTest, WaitingForDataIsNoFailure) {
   EXPECT_THAT(ranks.wait(1), IsOk());
 }
 
-// A rank that lives but does something else.
+// A live rank that does not take part.
 TEST(C10dFailureTest, AbsentRankIsNamed) {
   ProcessRanks ranks(2, [](const RankEnvironment& environment, const ChildLink& link) {
     Told told;
@@ -244,7 +244,7 @@ TEST(C10dFailureTest, AbsentRankIsNamed) {
                                  "sum within 3s")));
 }
 
-// It takes part in everything but the exchange.
+// Rank 1 takes part in everything except the exchange.
 TEST(C10dFailureTest, RankAbsentFromAnExchangeIsNamed) {
   ProcessRanks ranks(2, [](const RankEnvironment& environment, const ChildLink& link) {
     Told told;
@@ -261,7 +261,7 @@ TEST(C10dFailureTest, RankAbsentFromAnExchangeIsNamed) {
                                  "table exchange within 3s")));
 }
 
-// A rank that came and is killed or stopped before the last one came.
+// Kills or stops a rank that came, before the last rank came.
 void test_lost_in_rendezvous(int victim, int signal_number, absl::Duration limit) {
   const ReservedPort port = free_port();
   std::vector<RankEnvironment> environments;

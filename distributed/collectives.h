@@ -1,4 +1,4 @@
-// How the ranks of a job speak with one another.
+// Communication between the ranks of a job.
 #ifndef MILLRACE_DISTRIBUTED_COLLECTIVES_H_
 #define MILLRACE_DISTRIBUTED_COLLECTIVES_H_
 
@@ -18,11 +18,11 @@
 
 namespace millrace {
 
-// What a rank is doing; said in messages about ranks that died or hang.
+// The current activity of a rank, for messages about dead or stuck ranks.
 enum class RankPhase {
   kRendezvous,
   kStart,   // making parts, `start` of hooks
-  kData,    // waiting for the dataset: not limited by the collective time-out
+  kData,    // waiting for the dataset: exempt from the collective time-out
   kLookup,  // exchanging ids and rows of tables
   kForward,
   kBackward,
@@ -30,74 +30,74 @@ enum class RankPhase {
   kUpdate,
   kBetweenSteps,  // hooks, reports, requests
   kEvaluation,
-  kWindowWait,  // no window is ready: not limited either
-  kCheckpoint,  // writing or reading one: not limited either
+  kWindowWait,  // no window is ready: also exempt
+  kCheckpoint,  // writing or reading a checkpoint: also exempt
   kEnd,
 };
-// "forward", "window wait", …
+// Returns "forward", "window wait", …
 absl::string_view rank_phase_name(RankPhase phase);
-// Whether others wait for a rank in this phase without limit.
+// Returns true if other ranks wait for a rank in this phase without limit.
 bool is_unlimited(RankPhase phase);
 
-// Which connections a collective uses; see Collectives.
+// The connections of a collective; see Collectives.
 enum class Channel { kControl = 0, kData = 1, kTables = 2 };
 inline constexpr int kChannels = 3;
 
-// Bytes that the table channel sends in front of each message.
+// Bytes of the header of each message on the table channel.
 inline constexpr int64_t kTableHeaderBytes = 24;
 
-// What a rank sent on the table channel, and how long it waited there.
+// A rank's bytes and waiting time on the table channel.
 struct TableTraffic {
-  int64_t bytes_sent = 0;  // messages, and kTableHeaderBytes for each
+  int64_t bytes_sent = 0;  // messages, and kTableHeaderBytes per message
   // Time inside wait() until a message of each other rank had begun to arrive, and the time after
   // that.
   absl::Duration awaiting_ranks = absl::ZeroDuration();
   absl::Duration transferring = absl::ZeroDuration();
 };
 
-// A collective under way. Waited for by the thread that started it.
+// A collective under way. Its starting thread calls wait().
 class PendingCollective {
  public:
-  // One that was not waited for goes on; the buffers it works on must live until it is done or
-  // the Collectives is destroyed.
+  // A collective without wait() continues after its destruction. The buffers must live until the
+  // end of the collective, or until the Collectives is destroyed.
   virtual ~PendingCollective() = default;
-  // Blocks until the result is in place. Called again, it returns the same at once.
-  // Errors: those of Collectives.
+  // Blocks until the result is in place. Further calls return the same result at once. Errors: any
+  // error of Collectives.
   virtual absl::Status wait() = 0;
 };
 
-// Collectives over the ranks of one job, as one rank sees them. There are three channels, so that
-// the small exchange that runs behind every step never queues behind gradients, and neither behind
-// rows of tables:
+// Collectives over the ranks of one job, as one rank sees them. Three channels keep the small
+// exchange behind every step from queueing behind gradients, and both from queueing behind rows of
+// tables:
 //   control  start_sum of spans only
 //   tables   start_exchange only
 //   data     everything else
-// All ranks start the same collectives, with the same shapes, in the same order on each
-// channel; the order between channels is free. Results are the same bits on every rank, and from
-// run to run with the same world size.
+// All ranks start the same collectives, with the same shapes, in the same order on each channel;
+// the order between channels is free. Results have the same bits on every rank, and in every run
+// with the same world size.
 //
-// Errors, of every collective: Aborted naming a rank and what it was doing, if a rank failed (with
-// what it gave to fail()), died, or did not take part in time. After the first error every
-// collective returns that error at once: the job cannot go on. Time-outs do not run while a
-// rank they wait for says that it is in a phase that is not limited.
+// Errors, of every collective: Aborted naming a rank and its activity, if the rank failed (with the
+// argument of fail()), died, or did not take part in time. After the first error every collective
+// returns the same error at once: the job cannot continue. Time-outs pause while an awaited rank is
+// in an unlimited phase.
 //
-// Called by one thread; only set_phase and fail may be called from any.
+// Called by one thread, except set_phase() and fail(), which any thread may call.
 //
-// Versions: one_rank_collectives.h, thread_collectives.h (ranks as threads of one process, for
-// tests), c10d_collectives.h. What each must do: collectives_conformance.h.
+// Implementations: one_rank_collectives.h, thread_collectives.h (ranks as threads of one process,
+// for tests), c10d_collectives.h. Requirements: collectives_conformance.h.
 class Collectives {
  public:
-  // Leaves the job: ranks that still wait for this one get an error.
+  // Leaves the job: other ranks get an error instead of waiting.
   virtual ~Collectives() = default;
 
   virtual int rank() const = 0;
   virtual int world_size() const = 0;
 
-  // Control channel. Element-wise sum over ranks, in place; wraps around. `values` must live as
-  // PendingCollective says.
+  // Control channel. Element-wise sum over ranks, in place; wraps around. For the lifetime of
+  // `values` see PendingCollective.
   virtual std::unique_ptr<PendingCollective> start_sum(absl::Span<int64_t> values) = 0;
-  // Control channel. Element-wise sum over ranks, in place, added in the order of ranks. `values`
-  // must live as PendingCollective says.
+  // Control channel. Element-wise sum over ranks, in place, added in the order of ranks. For the
+  // lifetime of `values` see PendingCollective.
   virtual std::unique_ptr<PendingCollective> start_sum(absl::Span<double> values) = 0;
 
   // Table channel. Exchanges one message with each other rank: sends `sent[r]` to rank r and stores
@@ -105,8 +105,9 @@ class Collectives {
   // Messages may differ in length and may be empty.
   //
   // Neither the buffers nor their content may change until wait() returns or the PendingCollective
-  // is destroyed. `received` has no defined content before that, nor after an error. Destroying the
-  // PendingCollective without waiting sends the messages nevertheless and discards those received.
+  // is destroyed. Until then, and after an error, the content of `received` is undefined.
+  // Destroying the PendingCollective without waiting still sends the messages, and discards the
+  // received messages.
   //
   // Messages above 64 KB make progress only while both ranks are inside wait(). All ranks must
   // therefore wait for exchanges of such messages, and for collectives of the other channels, in
@@ -114,25 +115,26 @@ class Collectives {
   // REQUIRES: `sent` and `received` have world_size() elements.
   virtual std::unique_ptr<PendingCollective> start_exchange(absl::Span<const ByteBuffer> sent,
                                                             absl::Span<ByteBuffer> received) = 0;
-  // Returns the sums since this rank joined. An exchange is in them once its wait() returned OK.
+  // Returns the sums since this rank joined. An exchange counts once its wait() has returned OK.
   virtual TableTraffic table_traffic() const = 0;
 
   // Data channel. Element-wise sum over ranks, in place.
   // REQUIRES: contiguous float32, float64 or int64, of one shape on all ranks.
   virtual std::unique_ptr<PendingCollective> start_sum(at::Tensor tensor) = 0;
-  // Data channel. What every rank gave, by rank; lengths may differ, also be 0.
+  // Data channel. Returns the bytes of every rank, by rank; lengths may differ, also be 0.
   virtual absl::StatusOr<std::vector<std::string>> all_gather(absl::string_view bytes) = 0;
-  // Data channel. What `root` gave; the others' `bytes` are ignored.
+  // Data channel. Returns the bytes of `root`; ignores `bytes` of other ranks.
   virtual absl::StatusOr<std::string> broadcast(absl::string_view bytes, int root) = 0;
 
-  // Tells others, should they have to name this rank, what it is doing. Costs next to nothing.
+  // Sets the rank's activity, for messages of other ranks. Very cheap.
   virtual void set_phase(RankPhase phase, int64_t step) = 0;
-  // Tells all ranks that this one cannot go on and why; their collectives, also those under
-  // way, then fail with this message. The first call counts.
+  // Reports to all ranks that this rank cannot continue, and why. The collectives of the other
+  // ranks, also those under way, then fail with this message. Only the first call has an effect.
   virtual void fail(const absl::Status& reason) = 0;
 };
 
-// "rank 1 failed in forward of step 12: ..." as an Aborted error: one wording for all versions.
+// Returns "rank 1 failed in forward of step 12: ..." as an Aborted error. All implementations use
+// this wording.
 absl::Status peer_error(int rank, RankPhase phase, int64_t step, absl::string_view what);
 
 }  // namespace millrace

@@ -24,7 +24,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Returns an error from a body, naming the line, unless the condition holds.
+// Returns an error that names the line from a body, unless the condition holds.
 #define REQUIRE_RANK(condition)                                                         \
   do {                                                                                  \
     if (!(condition)) {                                                                 \
@@ -37,7 +37,7 @@ constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
 
 int64_t sum_of_ranks(int world_size) { return int64_t{world_size} * (world_size - 1) / 2; }
 
-// The same on each rank, apart from the rank; not representable exactly.
+// Depends on the rank and on `i`; not representable exactly.
 float value_of(int rank, int64_t i) { return 0.1f * (rank + 1) / static_cast<float>(i % 97 + 1); }
 
 at::Tensor values_of(int rank, int64_t count, at::ScalarType type) {
@@ -51,9 +51,9 @@ std::string bytes_of(const at::Tensor& tensor) {
   return std::string(static_cast<const char*>(tensor.data_ptr()), tensor.nbytes());
 }
 
-// The messages of exchanges, which know where they belong.
+// Writes a message of an exchange, whose bytes depend on its sender and receiver.
 void write_message(int from, int to, int64_t number, size_t size, ByteBuffer& buffer) {
-  char block[1021];  // no power of two, so that a shift is seen
+  char block[1021];  // not a power of two, so that a shift is detected
   for (size_t i = 0; i < sizeof(block); ++i) {
     block[i] = static_cast<char>(31 * from + 17 * to + 7 * number + i);
   }
@@ -72,13 +72,13 @@ bool is_message(const ByteBuffer& buffer, int from, int to, int64_t number, size
 // Number of bytes from one rank to another.
 using MessageSize = std::function<size_t(int from, int to)>;
 
-// One exchange of a rank and its buffers.
+// An exchange of a rank, with the buffers.
 class Exchange {
  public:
   explicit Exchange(Collectives& c)
       : collectives_(c), sent_(c.world_size()), received_(c.world_size()) {}
 
-  // The same buffers may be used again once the exchange before is over.
+  // The same buffers may be used again once the previous exchange has ended.
   void start(int64_t number, MessageSize size) {
     const int rank = collectives_.rank();
     number_ = number;
@@ -124,7 +124,7 @@ absl::Status know_themselves(Collectives& c, int world_size) {
 
 absl::Status sum_integers(Collectives& c) {
   const int world_size = c.world_size();
-  // Wraps around exactly as two's complement does.
+  // Wraps around exactly as in two's complement.
   std::vector<int64_t> values = {c.rank(), 1, kLargest, kLeast, -c.rank()};
   auto pending = c.start_sum(absl::MakeSpan(values));
   RETURN_IF_ERROR(pending->wait());
@@ -145,7 +145,7 @@ absl::Status sum_integers(Collectives& c) {
   return c.start_sum(absl::MakeSpan(none))->wait();
 }
 
-// In the order of ranks: (2^60 + 1) + -2^60 is 0 in double, 2^60 + -2^60 + 1 is 1.
+// The order is the order of ranks: (2^60 + 1) + -2^60 is 0 in double, 2^60 + -2^60 + 1 is 1.
 absl::Status sum_doubles(Collectives& c) {
   const double large = std::ldexp(1.0, 60);
   const auto value = [&](int rank, size_t i) {
@@ -178,7 +178,7 @@ absl::Status sum_doubles(Collectives& c) {
 absl::Status sum_tensors(Collectives& c) {
   const int world_size = c.world_size();
   for (at::ScalarType type : {at::kFloat, at::kDouble, at::kLong}) {
-    // Nothing, a little, and more than any buffer of the system holds.
+    // Empty, small, and larger than any buffer of the system.
     for (int64_t count : {int64_t{0}, int64_t{1}, int64_t{1000}, int64_t{2} << 20}) {
       at::Tensor tensor = at::arange(count, at::kLong).mul(c.rank() + 1).to(type);
       RETURN_IF_ERROR(c.start_sum(tensor)->wait());
@@ -226,10 +226,10 @@ absl::Status exchange_messages(Collectives& c) {
   Exchange exchange(c);
   const MessageSize sizes[] = {
       [](int, int) { return 0; }, [](int from, int to) { return 1 + from + 2 * to; },
-      // Some have nothing for some, or for anyone.
+      // Some messages, or all messages of a rank, are empty.
       [](int from, int to) { return (from + to) % 2 * 1000; },
       [](int from, int) { return from == 0 ? 100'000 : 0; },
-      // More than any buffer of the system holds, in both directions or in one.
+      // Messages larger than any buffer of the system, in both directions or in one.
       [](int from, int to) { return (12 << 20) + from + 2 * to; },
       [](int from, int) { return from == 0 ? 12 << 20 : 1; },
       [](int, int to) { return to == 0 ? 6 << 20 : 0; }};
@@ -245,7 +245,7 @@ absl::Status exchange_messages(Collectives& c) {
   return absl::OkStatus();
 }
 
-// Ranks that are early and late by turns. Buffers are written to as soon as an exchange is over.
+// Ranks are early and late in turn. Buffers are written to as soon as an exchange has ended.
 absl::Status random_exchanges(Collectives& c) {
   std::mt19937_64 own(c.rank());
   Exchange exchanges[2] = {Exchange(c), Exchange(c)};
@@ -264,8 +264,8 @@ absl::Status random_exchanges(Collectives& c) {
   return absl::OkStatus();
 }
 
-// Small messages do not wait for the other channels, nor these for them, whatever the order on each
-// rank is; large ones where all ranks wait in the same order.
+// Small messages and the other channels do not wait for one another, in any order on each rank. For
+// large messages all ranks wait in the same order.
 absl::Status exchanges_beside_sums(Collectives& c) {
   for (int64_t round = 0; round < 12; ++round) {
     const bool large = round % 4 == 3;
@@ -292,7 +292,7 @@ absl::Status exchanges_beside_sums(Collectives& c) {
   return absl::OkStatus();
 }
 
-// Waited for in another order than started.
+// The order of waiting differs from the order of starting.
 absl::Status many_exchanges_under_way(Collectives& c) {
   std::vector<std::unique_ptr<Exchange>> exchanges;
   for (int64_t number = 0; number < 40; ++number) {
@@ -303,7 +303,7 @@ absl::Status many_exchanges_under_way(Collectives& c) {
   return absl::OkStatus();
 }
 
-// Buffers of an exchange that nobody waits for are free at once.
+// Dropping an exchange frees its buffers at once.
 absl::Status exchanges_not_waited_for(Collectives& c) {
   Exchange kept(c);
   for (int64_t number = 0; number < 12; ++number) {
@@ -318,7 +318,7 @@ absl::Status exchanges_not_waited_for(Collectives& c) {
   return kept.run(12, [](int, int) { return 10; });
 }
 
-// Control and data do not wait for one another, whatever the order on each rank is.
+// The control and data channels do not wait for one another, in any order on each rank.
 absl::Status channels_are_independent(Collectives& c) {
   for (int round = 0; round < 10; ++round) {
     std::vector<int64_t> control = {1};
@@ -342,7 +342,7 @@ absl::Status channels_are_independent(Collectives& c) {
   return absl::OkStatus();
 }
 
-// Many at once on both channels; waited for in another order than started.
+// Many collectives on both channels; the order of waiting differs from the order of starting.
 absl::Status many_under_way(Collectives& c) {
   constexpr int kCount = 64;
   std::vector<std::vector<int64_t>> control(kCount);
@@ -362,7 +362,7 @@ absl::Status many_under_way(Collectives& c) {
   return absl::OkStatus();
 }
 
-// Sums of numbers that round: the same bits on all ranks, each time.
+// Sums of numbers that round have the same bits on all ranks, each time.
 absl::Status bits_are_the_same(Collectives& c) {
   for (int64_t count : {7, 1000, 300'001}) {
     for (at::ScalarType type : {at::kFloat, at::kDouble}) {
@@ -381,7 +381,7 @@ absl::Status bits_are_the_same(Collectives& c) {
   return absl::OkStatus();
 }
 
-// A pending collective that nobody waits for goes on by itself.
+// A pending collective without a wait continues.
 absl::Status not_waited_for(Collectives& c) {
   at::Tensor dropped = at::full({100}, 1.0, at::kFloat);
   std::vector<int64_t> values = {1};
@@ -389,7 +389,7 @@ absl::Status not_waited_for(Collectives& c) {
   c.start_sum(absl::MakeSpan(values)).reset();
   ASSIGN_OR_RETURN(std::vector<std::string> all, c.all_gather("x"));
   REQUIRE_RANK(all.size() == c.world_size());
-  // `values` must live until its sum is done, which it is before a later one.
+  // `values` must live until the end of its sum, which precedes the end of any later sum.
   std::vector<int64_t> later = {2};
   RETURN_IF_ERROR(c.start_sum(absl::MakeSpan(later))->wait());
   REQUIRE_RANK(later[0] == 2 * c.world_size());
@@ -402,7 +402,7 @@ void expect_all_ok(const std::vector<absl::Status>& results, const char* part) {
   }
 }
 
-// Every collective returns `error` at once.
+// Checks that every collective returns `error` at once.
 absl::Status all_return(Collectives& c, const absl::Status& error) {
   std::vector<int64_t> values = {1};
   REQUIRE_RANK(c.start_sum(absl::MakeSpan(values))->wait() == error);
@@ -415,11 +415,11 @@ absl::Status all_return(Collectives& c, const absl::Status& error) {
   return absl::OkStatus();
 }
 
-// Where the other ranks are while one leaves the job or fails.
+// The activity of the other ranks while one rank leaves the job or fails.
 enum class Waiting { kControl, kData, kBoth, kGather, kTables, kLargeTables, kAll, kNowhere };
 
-// Joins the collective that `waiting` says, which cannot succeed. Returns: its error; OK if nothing
-// was waited for.
+// Joins the collective of `waiting`, which cannot succeed. Returns its error; OK if there was no
+// wait.
 absl::Status wait_in_vain(Collectives& c, Waiting waiting) {
   std::vector<int64_t> values(16, 1);
   at::Tensor tensor = at::full({1 << 20}, 1.0, at::kFloat);
@@ -497,7 +497,7 @@ void test_leaving_rank(const RunRanks& run_ranks, int leaving, Waiting waiting) 
   }
 }
 
-// Destroys it with collectives under way that nobody else starts.
+// Rank 0 destroys its Collectives with collectives under way; no other rank starts them.
 void test_leaving_with_collectives_under_way(const RunRanks& run_ranks) {
   std::vector<absl::Status> results = run_ranks([&](std::unique_ptr<Collectives> c) {
     RETURN_IF_ERROR(know_themselves(*c, c->world_size()));
@@ -514,7 +514,7 @@ void test_leaving_with_collectives_under_way(const RunRanks& run_ranks) {
   expect_all_ok(results, "leaving with collectives under way");
 }
 
-// fail() from another thread than the one that waits.
+// Calls fail() from another thread than the waiting thread.
 void test_failing_from_another_thread(const RunRanks& run_ranks) {
   std::vector<absl::Status> results = run_ranks([&](std::unique_ptr<Collectives> c) {
     RETURN_IF_ERROR(know_themselves(*c, c->world_size()));
@@ -557,7 +557,7 @@ void test_collectives_conformance(int world_size, const RunRanks& run_ranks) {
     expect_all_ok(run_ranks([&](std::unique_ptr<Collectives> c) {
                     RETURN_IF_ERROR(know_themselves(*c, world_size));
                     RETURN_IF_ERROR(part.body(*c));
-                    // All are through before the first leaves.
+                    // All ranks complete the part before the first rank leaves.
                     return c->all_gather("").status();
                   }),
                   part.name);

@@ -1,4 +1,4 @@
-// What every version of Collectives must do, as tests.
+// The conformance suite of Collectives.
 #ifndef MILLRACE_DISTRIBUTED_COLLECTIVES_CONFORMANCE_H_
 #define MILLRACE_DISTRIBUTED_COLLECTIVES_CONFORMANCE_H_
 
@@ -11,14 +11,14 @@
 
 namespace millrace {
 
-// What one rank does. It may run in a process of its own: it must not use GoogleTest, nor write to
-// what the others see; what it finds wrong is the error that it returns.
+// The work of one rank. May run in a separate process: must not use GoogleTest, and must not write
+// to memory of other ranks. Returns its findings as an error.
 using RankBody = std::function<absl::Status(std::unique_ptr<Collectives>)>;
-// Runs the body on each rank of a new job. Returns: what each returned, by rank.
+// Runs the body on each rank of a new job. Returns the results by rank.
 using RunRanks = std::function<std::vector<absl::Status>(const RankBody&)>;
 
-// Tests the version that `run_ranks` gives, with `world_size` ranks, by GoogleTest's expectations.
-// Every part is a job of its own.
+// Tests the implementation of `run_ranks` with `world_size` ranks, by GoogleTest's expectations.
+// Each part of the suite is a separate job.
 void test_collectives_conformance(int world_size, const RunRanks& run_ranks);
 
 }  // namespace millrace

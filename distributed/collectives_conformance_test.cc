@@ -19,7 +19,7 @@ RunRanks threads(int world_size) {
   };
 }
 
-// Each rank is late at collectives of its own choice.
+// Each rank is late at different collectives.
 TEST(CollectivesConformanceTest, ThreeThreadsWithDelays) {
   test_collectives_conformance(3, [](const RankBody& body) {
     ThreadRanksOptions options;

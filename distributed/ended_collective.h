@@ -1,4 +1,4 @@
-// A collective for which nobody has to wait.
+// A collective without a wait.
 #ifndef MILLRACE_DISTRIBUTED_ENDED_COLLECTIVE_H_
 #define MILLRACE_DISTRIBUTED_ENDED_COLLECTIVE_H_
 
@@ -9,7 +9,7 @@
 
 namespace millrace {
 
-// One that was over when it was started: it could not begin, or its result was there at once.
+// A collective that could not begin, or whose result was available at once.
 class EndedCollective : public PendingCollective {
  public:
   explicit EndedCollective(absl::Status result) : result_(std::move(result)) {}

@@ -1,4 +1,4 @@
-// Collectives that pass everything on to others.
+// Collectives that forward all calls.
 #ifndef MILLRACE_DISTRIBUTED_FORWARDED_COLLECTIVES_H_
 #define MILLRACE_DISTRIBUTED_FORWARDED_COLLECTIVES_H_
 
@@ -12,11 +12,11 @@
 
 namespace millrace {
 
-// Forwards every function to other Collectives. Subclasses override what they change.
+// Forwards every function to other Collectives. Subclasses override some functions.
 class ForwardedCollectives : public Collectives {
  public:
   explicit ForwardedCollectives(std::shared_ptr<Collectives> others) : others_(std::move(others)) {}
-  // Borrows them.
+  // Borrows `others`.
   explicit ForwardedCollectives(Collectives& others)
       : others_(std::shared_ptr<Collectives>(), &others) {}
 

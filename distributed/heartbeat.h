@@ -1,4 +1,4 @@
-// What each rank of a job says about itself in the store, and what others conclude from it.
+// The heartbeats of ranks in the store, and the conclusions of other ranks.
 #ifndef MILLRACE_DISTRIBUTED_HEARTBEAT_H_
 #define MILLRACE_DISTRIBUTED_HEARTBEAT_H_
 
@@ -14,48 +14,49 @@
 
 namespace millrace {
 
-// A sign of life. `beat` changes each time; a rank whose beat stands still is dead or frozen.
+// A sign of life. `beat` changes in each heartbeat; a rank with a constant beat is dead or frozen.
 struct Heartbeat {
   int64_t beat = 0;
   RankPhase phase = RankPhase::kRendezvous;
   int64_t step = 0;
-  int64_t started[kChannels] = {};  // collectives that it started so far, by Channel
-  bool left = false;                // it destroyed its Collectives
-  bool knows_failure = false;       // it knows that the job cannot go on
-  int stop_signal = 0;              // that asks it to stop; 0: none
+  int64_t started[kChannels] = {};  // number of collectives started so far, by Channel
+  bool left = false;                // if true, the rank destroyed its Collectives
+  bool knows_failure = false;       // if true, the rank knows that the job cannot continue
+  int stop_signal = 0;              // the signal that requests the rank to stop; 0: none
 };
 
 std::string format_heartbeat(const Heartbeat& heartbeat);
-// None if `text` is not one.
+// Returns none if `text` is not a heartbeat.
 std::optional<Heartbeat> parse_heartbeat(absl::string_view text);
 
-// What one rank knows about the others. Time is any steady time; thread-compatible.
+// One rank's knowledge of the others. Time is any steady time. Thread-compatible.
 class PeerWatch {
  public:
-  // One step of time counts at most as `longest_step`: who was frozen itself must not
+  // An interval of time counts at most as `longest_step`: a rank that was frozen itself must not
   // conclude that the others were.
   PeerWatch(int rank, int world_size, absl::Duration longest_step);
 
   void observe(int peer, const Heartbeat& heartbeat, absl::Duration now);
-  // It was looked for and could not be asked.
+  // Records a failed attempt to read the heartbeat of `peer`.
   void observe_nothing(int peer, absl::Duration now);
 
   const Heartbeat& last(int peer) const { return peers_[peer].last; }
-  // For how long its beat has stood still while it was looked at.
+  // Returns how long the beat of `peer` has been constant during observation.
   absl::Duration silence(int peer) const { return peers_[peer].silence; }
 
-  // Other ranks whose silence is at least `limit`, and have not left.
+  // Returns the other ranks whose silence is at least `limit`, except ranks that left.
   std::vector<int> silent(absl::Duration limit) const;
-  // Another rank that has left; none if all are here.
+  // Returns another rank that has left; none if no rank has.
   std::optional<int> left() const;
-  // Whether another rank waits for its dataset, for as long as that takes.
+  // Returns true if another rank waits for its dataset, without a time limit.
   bool any_waits_for_data() const;
-  // The signal that asks the lowest other rank to stop that has one; 0: none.
+  // Returns the stop signal of the lowest other rank with a stop signal; 0: none.
   int stop_signal() const;
-  // Other ranks that did not start the collective with this ordinal, counted from 1.
+  // Returns the other ranks that did not start the collective with this ordinal, counted from 1.
   std::vector<int> absent(Channel channel, int64_t ordinal) const;
 
-  // The error that names `peers` (the first as by peer_error) and where each was last seen.
+  // Returns the error that names `peers` (the first as peer_error() does) and the last known
+  // activity of each.
   absl::Status blame(const std::vector<int>& peers, absl::string_view what) const;
 
  private:

@@ -1,4 +1,4 @@
-// Finding the addresses of the machine of rank 0 while its name may not be known yet.
+// Look-up of the addresses of rank 0's machine, whose name may not be known yet.
 #ifndef MILLRACE_DISTRIBUTED_NAME_LOOKUP_H_
 #define MILLRACE_DISTRIBUTED_NAME_LOOKUP_H_
 
@@ -16,9 +16,8 @@ namespace millrace {
 using FoundAddresses = absl::StatusOr<std::vector<SocketAddress>>;
 
 // Calls `find` until it succeeds or `timeout` has passed, with growing pauses of at most 2 s. The
-// name servers of a cluster learn the name of a pod seconds after it starts, so that a first
-// look-up may fail. Logs that the rank waits for the name of `host`. Returns: what the last call
-// returned.
+// name servers of a cluster learn the name of a pod seconds after its start, so the first look-ups
+// may fail. Logs that the rank waits for the name of `host`. Returns the result of the last call.
 FoundAddresses await_addresses(const std::string& host, absl::Duration timeout,
                                absl::FunctionRef<FoundAddresses()> find,
                                Clock& clock = Clock::real());

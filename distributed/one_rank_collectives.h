@@ -12,8 +12,8 @@
 
 namespace millrace {
 
-// Rank 0 of 1: every sum is what it was, nothing waits and nothing fails, but for what this rank
-// itself gave to fail().
+// Rank 0 of 1: sums leave their operands unchanged, nothing waits, and the only error is this
+// rank's own argument of fail().
 class OneRankCollectives : public Collectives {
  public:
   int rank() const override { return 0; }

@@ -18,7 +18,7 @@
 namespace millrace {
 namespace {
 
-// Reads what comes until the other end closes the pipe. Returns: false if that takes too long.
+// Reads until the other end closes the pipe. Returns false after the deadline.
 bool read_all(int descriptor, absl::Time deadline, std::string* text) {
   for (;;) {
     pollfd wanted = {.fd = descriptor, .events = POLLIN, .revents = 0};
@@ -87,7 +87,7 @@ void ProcessRanks::start(const RankEnvironment& environment, const Body& body) {
     const ChildLink link(signals[1]);
     const std::string text = encode(catch_exceptions([&] { return body(environment, link); }));
     const bool written = write(result[1], text.data(), text.size()) == text.size();
-    // Not exit(): nothing of the parent's may run here a second time.
+    // Not exit(), which would run the parent's exit handlers a second time.
     _exit(written ? 0 : 1);
   }
   close(result[1]);

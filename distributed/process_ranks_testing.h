@@ -1,5 +1,4 @@
-// Ranks as processes of a test: children of the test's process that it can stop, kill and hear
-// from.
+// Ranks as child processes of a test. The test can stop and kill them and receive their signals.
 #ifndef MILLRACE_DISTRIBUTED_PROCESS_RANKS_TESTING_H_
 #define MILLRACE_DISTRIBUTED_PROCESS_RANKS_TESTING_H_
 
@@ -16,43 +15,43 @@
 
 namespace millrace {
 
-// Reserves a port; ends the test if there is none.
+// Reserves a port; ends the test if no port is free.
 ReservedPort free_port();
 
-// What a child sees of its parent.
+// A child's connection to its parent.
 class ChildLink {
  public:
   explicit ChildLink(int descriptor) : descriptor_(descriptor) {}
-  // Tells the parent that the child has come to a certain point. Any thread.
+  // Reports to the parent that the child has reached a certain point. Any thread.
   void signal() const;
 
  private:
   const int descriptor_;
 };
 
-// Children are copies of the process, made by fork without exec: the process must have no other
-// threads when it makes them, and so must not have computed with tensors. They end with it.
+// Child processes, made by fork without exec. When they are made, the process must have no other
+// threads, and so must not have computed with tensors. The children end with the process.
 class ProcessRanks {
  public:
-  // Runs in the child of that rank; what it returns comes back by wait().
+  // Runs in the child of the rank; wait() returns its result.
   using Body = std::function<absl::Status(const RankEnvironment&, const ChildLink&)>;
 
-  // Starts `world_size` ranks that meet at a port of 127.0.0.1, which is theirs until this object
-  // is destroyed.
+  // Starts `world_size` ranks that meet at a port of 127.0.0.1, reserved for the lifetime of the
+  // object.
   ProcessRanks(int world_size, const Body& body);
-  // Starts one for each environment.
+  // Starts a rank per environment.
   ProcessRanks(const std::vector<RankEnvironment>& environments, const Body& body);
-  ~ProcessRanks();  // kills those that still run
+  ~ProcessRanks();  // kills the children that still run
 
   // Returns the port at which ranks of the first constructor meet.
   int port() const { return port_.number; }
 
-  // Waits until the child called signal(). Returns: false if it ended before, or did not in a
+  // Waits until the child has called signal(). Returns false if the child ended before, or after a
   // minute.
   bool await_signal(int child);
   void send(int child, int signal_number);
-  // Waits for the child's end. Returns: what its body returned; Unknown naming the signal if one
-  // killed it; DeadlineExceeded if it still runs after `limit`.
+  // Waits for the child's end. Returns the result of its body; Unknown naming the signal if a
+  // signal killed the child; DeadlineExceeded if the child still runs after `limit`.
   absl::Status wait(int child, absl::Duration limit = absl::Minutes(1));
 
  private:

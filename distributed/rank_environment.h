@@ -1,4 +1,4 @@
-// Which rank a process is, from the variables that launchers set.
+// The rank of a process, from the variables that launchers set.
 #ifndef MILLRACE_DISTRIBUTED_RANK_ENVIRONMENT_H_
 #define MILLRACE_DISTRIBUTED_RANK_ENVIRONMENT_H_
 
@@ -16,29 +16,29 @@ struct RankEnvironment {
   int local_world_size = 1;    // ranks on this machine: LOCAL_WORLD_SIZE, else 1
   std::string master_address;  // MASTER_ADDR, or PET_MASTER_ADDR
   int master_port = 0;         // MASTER_PORT, or PET_MASTER_PORT
-  // Whether the launcher itself serves a c10d store there (TORCHELASTIC_USE_AGENT_STORE is "True",
-  // as torchrun sets it): then rank 0 connects to it as the others do.
+  // If true, the launcher itself serves a c10d store at the master address
+  // (TORCHELASTIC_USE_AGENT_STORE is "True", as torchrun sets it), and rank 0 connects to the store
+  // as the other ranks do.
   bool agent_store = false;
-  // How often the launcher started the ranks anew (TORCHELASTIC_RESTART_COUNT, else 0). A
-  // launcher's store may live longer than the ranks: what an earlier start wrote there must not be
-  // seen.
+  // Number of restarts of the ranks by the launcher (TORCHELASTIC_RESTART_COUNT, else 0). A
+  // launcher's store may outlive the ranks; values from an earlier start must not be visible.
   int restart_count = 0;
 };
 
 // Reads the variables through `get`.
 //
 // WORLD_SIZE and RANK come first. If neither is set and PET_* are
-// (distributed/environment/node_environment.h), the process is the only one of its node, and its
-// rank is the number of the node. SLURM's variables are read only if MASTER_ADDR is set, so that a
-// single program started inside an allocation stays one rank. Without any of these there is one
+// (distributed/environment/node_environment.h), the process is the only one of its node, and the
+// rank is the number of the node. SLURM's variables are read only if MASTER_ADDR is set; a single
+// program started inside an allocation stays one rank. Without all these variables the job has one
 // rank.
 //
-// Errors: InvalidArgument naming the variable, its value and the expected one, if a number is
-// missing or is none, a rank is outside [0, world size), a port is outside [1, 65535], an address
+// Errors: InvalidArgument naming the variable, its value and the expected value, if a number is
+// missing or invalid, a rank is outside [0, world size), a port is outside [1, 65535], an address
 // is empty, a local world size is below 1, a restart count is below 0, or PET_NPROC_PER_NODE is
-// above 1; also the errors of read_node_environment().
+// above 1; also any error of read_node_environment().
 absl::StatusOr<RankEnvironment> read_rank_environment(const GetVariable& get);
-absl::StatusOr<RankEnvironment> read_rank_environment();  // the process's own
+absl::StatusOr<RankEnvironment> read_rank_environment();  // from the variables of the process
 
 }  // namespace millrace
 

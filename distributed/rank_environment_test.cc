@@ -80,7 +80,7 @@ TEST(RankEnvironmentTest, UsualVariablesGoBeforeSlurms) {
   EXPECT_EQ(environment.local_rank, 0);
 }
 
-// The only process of node 2.
+// Returns the environment of the only process of node 2.
 Variables pod() {
   return with(with(train_job_pod(), "PET_NPROC_PER_NODE", "1"), "PET_NODE_RANK", "2");
 }

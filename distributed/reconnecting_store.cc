@@ -16,7 +16,7 @@ absl::Status ReconnectingStore::reconnect() {
   descriptors_ = {probe_.descriptor()};
   for (int descriptor : sockets_connected_to(address_)) {
     if (std::count(before.begin(), before.end(), descriptor) != 0) continue;
-    // The server may stop in the midst of a call.
+    // The server may stop during a call.
     limit_waits(descriptor, call_limit_);
     descriptors_.push_back(descriptor);
   }

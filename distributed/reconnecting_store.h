@@ -1,4 +1,4 @@
-// A JobStore over a library's client that may block for ever, throw, and lose its connection.
+// A JobStore over a library's client, which may block forever, throw, and lose its connection.
 #ifndef MILLRACE_DISTRIBUTED_RECONNECTING_STORE_H_
 #define MILLRACE_DISTRIBUTED_RECONNECTING_STORE_H_
 
@@ -17,7 +17,7 @@
 
 namespace millrace {
 
-// The library's client, connected when it is made. Every call may throw.
+// The library's client, which connects in its constructor. Every call may throw.
 class StoreClient {
  public:
   virtual ~StoreClient() = default;
@@ -29,11 +29,11 @@ class StoreClient {
   virtual std::string set_once(const std::string& key, absl::string_view value) = 0;
 };
 
-// Asks whether the server is there before every call, limits how long the client's socket blocks,
-// and replaces a client that failed. Exceptions mean that the store is gone.
+// Probes the server before every call, limits the blocking time of the client's socket, and
+// replaces a client that failed. An exception means that the store is gone.
 class ReconnectingStore : public JobStore {
  public:
-  // Keys get `prefix`. `connect` makes a client of the store at `address`; it may throw.
+  // Prepends `prefix` to keys. `connect` makes a client of the store at `address`; it may throw.
   ReconnectingStore(SocketAddress address, std::string prefix, absl::Duration call_limit,
                     StoreGreeting greeting, std::function<std::unique_ptr<StoreClient>()> connect)
       : address_(std::move(address)),
@@ -53,11 +53,11 @@ class ReconnectingStore : public JobStore {
   absl::Status reach_server() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status reconnect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Tries up to three times. The server has just answered the probe, but on an overloaded machine a
-  // connection may take longer than a call. Errors: that of the last try.
+  // connection may take longer than a call. Errors: the error of the last try.
   absl::StatusOr<std::unique_ptr<StoreClient>> connect_with_patience()
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void disconnect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Calls `body` with a client; `again`: it may be called twice.
+  // Calls `body` with a client. `again`: if true, `body` may be called twice.
   absl::Status call(bool again, const std::function<void(StoreClient&)>& body);
 
   const SocketAddress address_;
@@ -71,7 +71,7 @@ class ReconnectingStore : public JobStore {
 
   Mutex closing_mutex_;
   bool closed_ ABSL_GUARDED_BY(closing_mutex_) = false;
-  // Of the client and the probe, for close() to end a call under way.
+  // Descriptors of the client and the probe, with which close() ends a call under way.
   std::vector<int> descriptors_ ABSL_GUARDED_BY(closing_mutex_);
 };
 

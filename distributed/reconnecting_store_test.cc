@@ -17,7 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Answers each byte with one, as long as it lives.
+// A server that answers each byte with a byte until destroyed.
 class Server {
  public:
   Server() {
@@ -61,12 +61,12 @@ class Server {
   std::vector<std::thread> talkers_;
 };
 
-// What clients see of a store: values, and how often the next calls throw.
+// The clients' view of a store: the values, and the number of next calls that throw.
 struct Shared {
   std::map<std::string, std::string> values;
   int throws = 0;
   int made = 0;
-  int unmade = 0;  // how often the next connections fail
+  int unmade = 0;  // number of next connections that fail
 };
 
 class FakeClient : public StoreClient {

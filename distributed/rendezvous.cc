@@ -18,7 +18,7 @@ namespace {
 
 constexpr char kJobFormat[] = "millrace job 1";
 constexpr absl::Duration kBeatInterval = absl::Milliseconds(500);
-// How long rank 0 stays after a refusal, so that the others read why.
+// Time that rank 0 stays after a refusal, so that the other ranks can read the reason.
 constexpr absl::Duration kFarewell = absl::Seconds(3);
 
 std::string encode_job(int world_size, const JobIdentity& identity) {
@@ -37,7 +37,7 @@ absl::StatusOr<std::pair<int, JobIdentity>> decode_job(const std::string& text) 
   return std::make_pair(world_size, JobIdentity{fields[2], fields[3], fields[4]});
 }
 
-// Rank 0's word, as a value in the store.
+// Encodes rank 0's verdict as a value in the store.
 std::string encode_verdict(const absl::Status& status) {
   return absl::StrCat(static_cast<int>(status.code()), " ", absl::string_view(status.message()));
 }
@@ -49,7 +49,7 @@ absl::Status decode_verdict(const std::string& text) {
   return absl::Status(static_cast<absl::StatusCode>(code), parts.second);
 }
 
-// "rank 3", "ranks 1, 2 and 17 more"
+// Returns "rank 3", "ranks 1, 2 and 17 more".
 std::string name_ranks(const std::vector<int>& ranks) {
   constexpr int kMostNamed = 16;
   const int named = std::min<int>(ranks.size(), kMostNamed);
@@ -59,9 +59,9 @@ std::string name_ranks(const std::vector<int>& ranks) {
   return text;
 }
 
-// What a rank knows after one look into the store.
+// A rank's knowledge after one check of the store.
 struct Word {
-  bool spoken = false;  // whether the meeting is over, with `status`
+  bool spoken = false;  // if true, the meeting has ended with `status`
   absl::Status status;
 };
 
@@ -74,7 +74,7 @@ class Meeting {
         options_(options),
         clock_(clock),
         deadline_(clock.elapsed() + options.timeout - options.waited),
-        // Many ranks ask more rarely, so that the store has the time to answer.
+        // Ranks of large jobs ask less often, so that the store has time to answer.
         poll_interval_(
             std::max(absl::Milliseconds(20), absl::Milliseconds(0.5) * options.world_size)),
         watch_(options.rank, options.world_size, options.silence_limit / 2),
@@ -94,7 +94,7 @@ class Meeting {
 
   bool too_late() const { return clock_.elapsed() >= deadline_; }
 
-  // A store that fails takes its rank 0 with it.
+  // Returns the error for a failed store: rank 0, which serves the store, is named.
   absl::Status store_failed(const absl::Status& status) const {
     return peer_error(
         0, RankPhase::kRendezvous, 0,
@@ -102,7 +102,7 @@ class Meeting {
                      absl::string_view(status.message())));
   }
 
-  // Takes note of how a round went. Returns: false if the store is gone or frozen.
+  // Records the result of a round. Returns false if the store is gone or frozen.
   bool still_answers(const absl::Status& status) {
     if (status.ok()) answered_ = clock_.elapsed();
     return status.ok() || (absl::IsDeadlineExceeded(status) &&
@@ -137,11 +137,11 @@ class Meeting {
         "; all ranks of a job need the same job, and each job a MASTER_PORT of its own"));
   }
 
-  // Leaves a note for rank 0. Returns: the error of this rank.
+  // Leaves a note for rank 0. Returns the error of this rank.
   absl::Status refuse(absl::string_view why) {
     const std::string text = absl::StrCat("rank ", options_.rank, " was refused: ", why);
     absl::StatusOr<int64_t> number = store_.add("refusals", 1);
-    // Best effort: the rank's own error says it in any case.
+    // Best effort: this rank's own error has the reason too.
     if (number.ok()) store_.set(absl::StrCat("refusal/", *number), text).IgnoreError();
     return absl::FailedPreconditionError(text);
   }
@@ -165,7 +165,7 @@ class Meeting {
     return absl::OkStatus();
   }
 
-  // Looks whether `peer` has come, and still shows signs of life if it has.
+  // Returns true if `peer` has come, and then reads its heartbeat.
   absl::StatusOr<bool> look_at(int peer) {
     ASSIGN_OR_RETURN(std::optional<std::string> text, store_.get(beat_key(peer)));
     if (!text) return false;
@@ -206,13 +206,13 @@ class Meeting {
     return absl::UnavailableError(text);
   }
 
-  // One round of rank 0.
+  // Runs one round of rank 0.
   absl::StatusOr<Word> decide() {
     ASSIGN_OR_RETURN(int64_t arrived, store_.add("arrived", 0));
     if (arrived >= options_.world_size) return speak(absl::OkStatus());
     if (clock_.elapsed() >= next_beat_) {
       RETURN_IF_ERROR(beat());
-      ASSIGN_OR_RETURN(const std::vector<int> absent, missing());  // looks at all
+      ASSIGN_OR_RETURN(const std::vector<int> absent, missing());  // reads all heartbeats
       if (!absent.empty()) {
         notice_.log_if_due(
             absl::StrCat("for ", name_ranks(absent), " of ", options_.world_size, " to come"));
@@ -246,7 +246,8 @@ class Meeting {
     return word;
   }
 
-  // One round of another rank: rank 0's word, or why this one does not wait for it.
+  // Runs one round of another rank. Returns rank 0's verdict, or a reason not to wait for a
+  // verdict.
   absl::StatusOr<Word> listen() {
     ASSIGN_OR_RETURN(std::optional<std::string> verdict, store_.get("verdict"));
     if (verdict) {
@@ -260,7 +261,7 @@ class Meeting {
       notice_.log_if_due("for rank 0 to find all ranks there");
       if (absl::Status status = silence(); !status.ok()) return speak(status);
     }
-    // Rank 0 began earlier and says more: its word goes first.
+    // Rank 0 began earlier and has more information, so its verdict takes precedence.
     if (clock_.elapsed() >= deadline_ + absl::Seconds(1)) return speak(not_all_came());
     return Word();
   }
@@ -283,7 +284,7 @@ class Meeting {
   int64_t beats_ = 0;
   absl::Duration next_beat_ = absl::ZeroDuration();
   WaitNotice notice_;
-  absl::Duration answered_;  // when the store last did
+  absl::Duration answered_;  // last answer of the store
 };
 
 }  // namespace

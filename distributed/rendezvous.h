@@ -1,4 +1,4 @@
-// How the ranks of a job come together: each finds out whether all are there and are of one job.
+// The meeting of the ranks of a job: each learns whether all ranks have come and belong to one job.
 #ifndef MILLRACE_DISTRIBUTED_RENDEZVOUS_H_
 #define MILLRACE_DISTRIBUTED_RENDEZVOUS_H_
 
@@ -13,11 +13,11 @@
 
 namespace millrace {
 
-// What all ranks of a job must agree on before they begin.
+// Properties on which all ranks of a job must agree before they begin.
 struct JobIdentity {
   std::string name;     // of the job
   std::string version;  // of Millrace
-  std::string config;   // text of everything that decides the result; compared line by line
+  std::string config;   // text of every setting that affects the result; compared line by line
 };
 
 struct RendezvousOptions {
@@ -25,25 +25,26 @@ struct RendezvousOptions {
   int world_size = 1;
   JobIdentity identity;
   absl::Duration timeout = absl::Minutes(5);
-  // How much of that has passed.
+  // Part of `timeout` that has already passed.
   absl::Duration waited = absl::ZeroDuration();
-  // A rank that came and then says nothing for so long is dead or frozen.
+  // A rank that is silent for so long after arrival is dead or frozen.
   absl::Duration silence_limit = absl::Seconds(6);
-  // Called each time after this rank told the store that it is here. Null: nothing is.
+  // Called after each write of this rank's heartbeat to the store. Null: no call.
   std::function<void()> published;
 };
 
-// Meets the other ranks in `store`. Rank 0 says what the job is, and when all have come; the others
-// follow its word. A rank that is refused leaves a note, which rank 0 adds to its message if
-// the time runs out.
+// Meets the other ranks in `store`. Rank 0 publishes the job's identity and the verdict; the other
+// ranks follow the verdict. A refused rank leaves a note, and rank 0 adds the note to the message
+// of a time-out.
 //
-// Errors, at the time-out at the latest: FailedPrecondition (this rank came twice, or differs from
-// rank 0: says in what), Unavailable (ranks are missing: says which), Aborted as by peer_error (a
-// rank died or froze after it had come; rank 0 also if `store` fails, which it then serves).
+// Errors, at the time-out at the latest: FailedPrecondition naming the difference (the rank came
+// twice, or differs from rank 0), Unavailable naming the missing ranks, Aborted in the form of
+// peer_error() (a rank died or froze after arrival; for rank 0, which serves the store, also if
+// `store` fails).
 absl::Status meet_ranks(JobStore& store, const RendezvousOptions& options, Clock& clock);
 
-// In what the second differs from the first, for people: "world size 2 here, 3 at rank 0"; ""
-// if they agree. Of configurations, the first line that differs.
+// Returns the difference of the two jobs, for people: "world size 2 here, 3 at rank 0"; "" if they
+// agree. Of configurations, names the first different line.
 std::string identity_difference(int world_size, const JobIdentity& here, int world_size_0,
                                 const JobIdentity& at_rank_0);
 

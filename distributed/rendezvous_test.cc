@@ -23,7 +23,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Time passes only while a rank sleeps; then the other ranks act.
+// A clock that advances only while a rank sleeps; then the other ranks act.
 class ScriptedClock : public FakeClock {
  public:
   void sleep(absl::Duration duration) override {
@@ -44,7 +44,7 @@ RendezvousOptions options_of(int rank, int world_size) {
 
 class RendezvousTest : public testing::Test {
  protected:
-  // Meets on a thread each, in real time. Returns: their results.
+  // Runs each rank on a thread, in real time. Returns the results.
   std::vector<absl::Status> meet_all(const std::vector<RendezvousOptions>& ranks) {
     std::vector<absl::Status> results(ranks.size());
     std::vector<std::thread> threads;
@@ -55,7 +55,7 @@ class RendezvousTest : public testing::Test {
     return results;
   }
 
-  // Meets as one rank, with a time of its own.
+  // Runs one rank, with a separate clock.
   absl::Status meet(const RendezvousOptions& options, std::function<void()> meanwhile = nullptr) {
     ScriptedClock clock;
     clock.meanwhile = std::move(meanwhile);
@@ -64,7 +64,7 @@ class RendezvousTest : public testing::Test {
     return status;
   }
 
-  // What a rank does in the store when it comes, and as long as it lives.
+  // Simulates a rank's arrival in the store. shows_life() simulates a later heartbeat.
   void comes(int rank) {
     EXPECT_OK(store_.add("came/" + std::to_string(rank), 1).status());
     shows_life(rank);
@@ -73,7 +73,7 @@ class RendezvousTest : public testing::Test {
   void shows_life(int rank) {
     EXPECT_OK(store_.set("beat/" + std::to_string(rank), format_heartbeat({.beat = ++beats_})));
   }
-  // Rank 0 came, and waits for others.
+  // Simulates rank 0, which has come and waits for others.
   void rank_0_has_come(int world_size) {
     RendezvousOptions zero = options_of(0, world_size);
     zero.timeout = absl::ZeroDuration();

@@ -7,15 +7,15 @@
 
 namespace millrace {
 
-// A TCP port of 127.0.0.1 that nobody uses, and the socket that keeps others from being given it.
-// A rank can listen on it meanwhile: a socket that is bound with SO_REUSEADDR, and does not listen,
-// hinders only those without.
+// An unused TCP port of 127.0.0.1, and the socket that reserves the port. A rank can still listen
+// on the port: a socket that is bound with SO_REUSEADDR and does not listen blocks only sockets
+// without SO_REUSEADDR.
 struct ReservedPort {
   Socket socket;
   int number = 0;
 };
 
-// Errors: Unavailable if there is none.
+// Reserves a port. Errors: Unavailable if no port is free.
 absl::StatusOr<ReservedPort> reserve_port();
 
 }  // namespace millrace

@@ -6,8 +6,7 @@
 namespace millrace {
 namespace {
 
-// Places in the vector; one for each evaluation set follows, then one for each task
-// and one for each table.
+// Places in the vector. One place per evaluation set, then one per task and one per table follow.
 enum Slot {
   kHasData,
   kExamples,

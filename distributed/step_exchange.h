@@ -28,17 +28,17 @@ struct RequestCounts {
 struct ExchangeInput {
   bool has_data = false;  // if true, this rank has data for the next step
   int64_t examples = 0;   // in all micro-batches of the next step
-  // Targets of each task in them. Empty stands for zeros.
+  // Targets of each task in these micro-batches. Empty means zeros.
   std::vector<int64_t> targets = {};
-  // Committed rows that this rank holds of each table over ranks. Empty stands for zeros.
+  // Committed rows that this rank holds of each table over ranks. Empty means zeros.
   std::vector<int64_t> rows = {};
-  // Requests of hooks of this rank with scope kThisRank. An empty `evaluate` stands for zeros.
+  // Requests of hooks of this rank with scope kThisRank. An empty `evaluate` means zeros.
   RequestCounts requests;
   bool failed = false;   // if true, this rank failed, and all ranks end
   bool durable = false;  // if true, the files of this rank of the oldest save are on disk
-  absl::Duration elapsed = absl::ZeroDuration();  // training time; that of rank 0 is exchanged
-  // Hash of all requests served so far and of the place in the loop. Equal on all ranks unless they
-  // diverged. The exchange compares 48 bits.
+  absl::Duration elapsed = absl::ZeroDuration();  // training time; the exchange uses rank 0's
+  // Hash of all requests served so far and of the place in the loop. Equal on all ranks unless the
+  // ranks diverged. The exchange compares 48 bits.
   uint64_t fingerprint = 0;
 };
 
@@ -61,10 +61,10 @@ struct ExchangeResult {
 //   ...
 //   ASSIGN_OR_RETURN(result, exchange.finish());
 //
-// exchange.run(input) does both where no step runs.
+// exchange.run(input) starts and finishes an exchange where no step runs.
 //
-// Every rank detects divergence alike, since every rank receives the same sums. W fingerprints f
-// are equal if and only if W * sum(f^2) = (sum f)^2 (Cauchy-Schwarz).
+// All ranks detect divergence alike, since all ranks receive the same sums. W fingerprints f are
+// equal if and only if W * sum(f^2) = (sum f)^2 (Cauchy-Schwarz).
 //
 // Used by one thread.
 class StepExchange {
@@ -79,9 +79,9 @@ class StepExchange {
   void start(const ExchangeInput& input);
   // Returns true between start() and finish().
   bool under_way() const { return pending_ != nullptr; }
-  // Waits for the exchange under way and returns its result. Errors: those of Collectives.
+  // Waits for the exchange under way and returns its result. Errors: any error of Collectives.
   absl::StatusOr<ExchangeResult> finish();
-  // Calls start() and finish(). REQUIRES, Errors: as they.
+  // Calls start() and finish(). REQUIRES, Errors: as start() and finish().
   absl::StatusOr<ExchangeResult> run(const ExchangeInput& input);
 
  private:

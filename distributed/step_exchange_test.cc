@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-// What each rank gets when rank r brings inputs[r].
+// Returns each rank's result if rank r's input is inputs[r].
 std::vector<ExchangeResult> exchange(const std::vector<ExchangeInput>& inputs,
                                      int64_t evaluation_sets = 0, int64_t tasks = 0) {
   std::vector<ExchangeResult> results(inputs.size());
@@ -101,7 +101,7 @@ TEST(StepExchange, DivergenceShowsOnEveryRank) {
   EXPECT_FALSE(diverged({0, 0, 0}));
   EXPECT_FALSE(diverged({0xffffffffffff, 0xffffffffffff, 0xffffffffffff}));
   EXPECT_TRUE(diverged({9, 8}));
-  // Rank 1 alone could not tell from the sum: 1 + 2 + 3 = 3 * 2.
+  // Rank 1 could not detect the difference from this sum alone: 1 + 2 + 3 = 3 * 2.
   EXPECT_TRUE(diverged({1, 2, 3}));
   EXPECT_TRUE(diverged({0xffffffffffff, 0xffffff}));
   EXPECT_TRUE(diverged({0, 1ull << 47}));

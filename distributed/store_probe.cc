@@ -33,7 +33,7 @@ absl::Status StoreProbe::ask_again(absl::Duration timeout) {
 
 absl::StatusOr<SocketAddress> find_store(const std::vector<SocketAddress>& addresses,
                                          const StoreGreeting& greeting, absl::Duration timeout) {
-  // One that takes longer may be frozen; the next try will tell.
+  // A store that takes longer may be frozen; the next try decides.
   constexpr absl::Duration kLongestTry = absl::Seconds(2);
   constexpr absl::Duration kLongestPause = absl::Milliseconds(500);
   const absl::Time deadline = absl::Now() + timeout;

@@ -1,4 +1,4 @@
-// Finds the store of a job and asks, with a time limit, whether it is still there.
+// Finds the store of a job and checks, with a time limit, that the store answers.
 #ifndef MILLRACE_DISTRIBUTED_STORE_PROBE_H_
 #define MILLRACE_DISTRIBUTED_STORE_PROBE_H_
 
@@ -12,23 +12,24 @@
 
 namespace millrace {
 
-// What a store understands, as bytes.
+// Messages that a store understands, as bytes.
 struct StoreGreeting {
-  std::string hello;     // once, at first
+  std::string hello;     // once, first
   std::string question;  // any number of times
   std::string answer;    // to each question
 };
 
-// A connection to a store for nothing but asking whether it answers. The store's own client may
-// wait for ever for one that does not. Not thread-safe.
+// A connection to a store that only checks whether the store answers. The store's own client may
+// wait forever for a store that does not answer. Not thread-safe.
 class StoreProbe {
  public:
   explicit StoreProbe(StoreGreeting greeting) : greeting_(std::move(greeting)) {}
 
-  // Connects anew and asks. Errors: Unavailable (nobody listens, or not a store), DeadlineExceeded
-  // (no answer).
+  // Makes a new connection and asks. Errors: Unavailable (nobody listens, or not a store),
+  // DeadlineExceeded (no answer).
   absl::Status connect(const SocketAddress& address, absl::Duration timeout);
-  // Asks again. Errors as above; then connect() is due.
+  // Asks on the existing connection. Errors: as connect(); after an error the caller must call
+  // connect().
   absl::Status ask_again(absl::Duration timeout);
   void close() { socket_ = Socket(); }
   int descriptor() const { return socket_.get(); }  // -1: not connected
@@ -40,7 +41,7 @@ class StoreProbe {
   Socket socket_;
 };
 
-// Tries the addresses in turn until a store answers at one of them. Returns: which. Errors:
+// Tries the addresses in turn until a store answers. Returns the address of the store. Errors:
 // Unavailable, after `timeout`.
 absl::StatusOr<SocketAddress> find_store(const std::vector<SocketAddress>& addresses,
                                          const StoreGreeting& greeting, absl::Duration timeout);

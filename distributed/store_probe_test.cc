@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 const StoreGreeting kGreeting = {.hello = "hello ", .question = "there?", .answer = "yes"};
 
-// Listens on a port of its own; what is accepted is up to the test.
+// Listens on a free port; each test accepts connections itself.
 class StoreProbeTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -30,7 +30,7 @@ class StoreProbeTest : public testing::Test {
     address_ = *address;
   }
 
-  // Accepts one connection, reads what comes first and answers.
+  // Accepts one connection, reads the request and answers.
   std::thread answer(std::string expected, std::string answer) {
     return std::thread([this, expected, answer] {
       Socket accepted(accept(server_.get(), nullptr, nullptr));

@@ -1,4 +1,4 @@
-// A collective under way on threads of a library, waited for under supervision.
+// A collective under way on threads of a library, with a supervised wait.
 #ifndef MILLRACE_DISTRIBUTED_SUPERVISED_COLLECTIVE_H_
 #define MILLRACE_DISTRIBUTED_SUPERVISED_COLLECTIVE_H_
 
@@ -16,7 +16,7 @@
 namespace millrace {
 
 // The collectives of one rank that have not ended. Shared with the library's callbacks, which may
-// come after the rank's Collectives is gone. Thread-safe.
+// be called after the destruction of the rank's Collectives. Thread-safe.
 class CollectivesUnderWay {
  public:
   // One collective; guarded by the mutex of its CollectivesUnderWay.
@@ -26,13 +26,14 @@ class CollectivesUnderWay {
   };
 
   std::shared_ptr<Entry> add();
-  // The collective ended, with what the library says was wrong, if anything was.
+  // Ends the collective. `error`: the library's error, or empty.
   void end(Entry& entry, std::string error);
-  // The job cannot go on: nobody shall wait any longer.
+  // Ends all waits, since the job cannot continue.
   void fail();
-  // Waits until the collective ended, or the job failed. Returns: whether it ended, with its error.
+  // Waits until the collective has ended, or the job has failed. Returns true if the collective has
+  // ended, and then sets `error`.
   bool await(const Entry& entry, absl::Duration limit, std::string* error);
-  // Waits until all have ended. Returns: false if they do not within the limit.
+  // Waits until all collectives have ended. Returns false after the limit.
   bool await_all(absl::Duration limit);
 
  private:
@@ -41,18 +42,18 @@ class CollectivesUnderWay {
   std::list<std::shared_ptr<Entry>> entries_ ABSL_GUARDED_BY(mutex_);
 };
 
-// How long a wait takes before its rank looks for failures of the others, and the time between two
-// such looks.
+// The duration of a wait before its rank checks the other ranks for failures, and the time between
+// two such checks.
 inline constexpr absl::Duration kFirstLook = absl::Seconds(1);
 inline constexpr absl::Duration kBetweenLooks = absl::Milliseconds(250);
 
-// A collective whose wait() ends once: later calls return what the first one did.
+// A collective with only one actual wait: later calls of wait() return the first result.
 class CollectiveAwaitedOnce : public PendingCollective {
  public:
   absl::Status wait() final;
 
  private:
-  // Waits, and finds out what is amiss if that takes too long.
+  // Waits, and determines the cause of a long wait.
   virtual absl::Status supervise() = 0;
 
   bool done_ = false;
@@ -61,7 +62,7 @@ class CollectiveAwaitedOnce : public PendingCollective {
 
 class SupervisedCollective : public CollectiveAwaitedOnce {
  public:
-  // Under way. `supervisor` must outlive it.
+  // A collective under way. `supervisor` must outlive this object.
   SupervisedCollective(Supervisor& supervisor, std::shared_ptr<CollectivesUnderWay> under_way,
                        std::shared_ptr<CollectivesUnderWay::Entry> entry, SupervisedWait wait)
       : supervisor_(supervisor),

@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Rank 0 of 1, so that nobody else is looked for.
+// Rank 0 of 1, so that no other rank is checked.
 class SupervisedCollectiveTest : public testing::Test {
  protected:
   void SetUp() override {

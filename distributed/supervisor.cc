@@ -11,11 +11,11 @@ namespace millrace {
 namespace {
 
 constexpr char kFailureKey[] = "failure";
-// A rank whose connection is closed and that is silent for so long has died.
+// A rank with a closed connection that is silent for this time has died.
 constexpr absl::Duration kDeadSilence = absl::Seconds(2);
-// Nothing is amiss in a wait as short as this.
+// A wait as short as this needs no check.
 constexpr absl::Duration kShortWait = absl::Seconds(1);
-// How long to look for the rank that broke a connection.
+// Maximum time to search for the rank that broke a connection.
 constexpr absl::Duration kExplainLimit = absl::Seconds(5);
 
 absl::Duration now() { return Clock::real().elapsed(); }
@@ -83,7 +83,7 @@ absl::Status Supervisor::read_others(bool all) {
 }
 
 void Supervisor::note_store_error(const absl::Status& status) {
-  // A store that is slow to answer is a matter of time: see judge().
+  // judge() handles a store that is slow to answer.
   if (!absl::IsUnavailable(status) || options_.rank == 0) return;
   absl::Status failure;
   {
@@ -203,7 +203,7 @@ bool Supervisor::wait_for_round() {
   MutexLock lock(mutex_);
   attention_until_ = absl::Now() + absl::Seconds(5);
   hurry();
-  // Two, since one may have been under way.
+  // Two rounds, since one may have been under way.
   const int64_t wanted = rounds_ + 2;
   return mutex_.await_for(absl::Seconds(1), [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     return rounds_ >= wanted || !failure_.ok();
@@ -237,7 +237,7 @@ absl::Status Supervisor::judge(SupervisedWait& wait) {
   const std::string within = absl::FormatDuration(options_.timeout);
   const std::string no_life = absl::StrCat("it shows no sign of life (time-out ", within, ")");
   const bool too_long = wait.waited >= options_.timeout;
-  // Looking around began a little later than the wait.
+  // Observation of the other ranks began a little later than the wait.
   const absl::Duration silence_limit = too_long ? options_.timeout / 2 : options_.timeout;
   if (wait.unanswered >= silence_limit) {
     store_lost_ = true;
@@ -339,7 +339,7 @@ void Supervisor::leave() {
   if (store_lost) store_.close();
   thread_.join();
   left_ = true;
-  // Best effort: without it the others find out in seconds.
+  // Best effort: without the report the other ranks notice within seconds.
   publish().IgnoreError();
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Rank 1 of 3, whose peers are what the test writes into the store.
+// Rank 1 of 3; the test writes the state of its peers to the store.
 class SupervisorTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -29,7 +29,7 @@ class SupervisorTest : public testing::Test {
     options_.peer_stop_signal = [this](int signal) { peer_signal_ = signal; };
     options_.published = [this](RankPhase phase, int64_t step) {
       MutexLock lock(mutex_);
-      // The living beat whenever this one does.
+      // The live ranks beat whenever this rank does.
       for (int rank : {0, 2}) {
         if (rank != dead_) beat(rank);
       }
@@ -71,7 +71,7 @@ class SupervisorTest : public testing::Test {
     said_[rank].left = true;
     beat(rank);
   }
-  // Waits until this rank told and looked so often more.
+  // Waits for `count` more rounds of this rank.
   void await_rounds(int count) {
     MutexLock lock(mutex_);
     const int before = published_;
@@ -123,7 +123,7 @@ TEST_F(SupervisorTest, TellsWhatTheRankDoes) {
   EXPECT_FALSE(heartbeat->left);
   supervisor_->leave();
   EXPECT_TRUE(parse_heartbeat(*store_.peek("beat/1"))->left);
-  supervisor_->leave();  // once more does nothing
+  supervisor_->leave();  // a second call does nothing
 }
 
 TEST_F(SupervisorTest, TellsOfAStopSignal) {
@@ -139,7 +139,7 @@ TEST_F(SupervisorTest, ARankThatWaitsForDataLearnsOfAStopSignal) {
   EXPECT_EQ(peer_signal_, 15);
 }
 
-// The exchange that it takes part in says it.
+// The rank's next exchange reports the signal.
 TEST_F(SupervisorTest, ARankThatComputesDoesNotAskForStopSignals) {
   has_stop_signal(2, 15);
   await_rounds(5);
@@ -174,7 +174,7 @@ TEST_F(SupervisorTest, FailureOfAnotherRankIsSeenWithoutWaiting) {
   EXPECT_OK(supervisor_->failure());
   EXPECT_OK(store_.set("failure", "rank 2 failed in update of step 9: x"));
   {
-    // The others are told that this one knows, and needs the store no more.
+    // The heartbeat reports that the rank knows of the failure and no longer needs the store.
     MutexLock lock(mutex_);
     mutex_.await([&] {
       const std::optional<std::string> text = store_.peek("beat/1");
@@ -240,7 +240,7 @@ TEST_F(SupervisorTest, BrokenConnectionToALivingRank) {
 }
 
 TEST_F(SupervisorTest, StoreThatIsGoneMeansRank0) {
-  await_rounds(2);  // its last word is known
+  await_rounds(2);  // its last heartbeat is known
   store_.break_with(absl::UnavailableError("refused"));
   EXPECT_EQ(
       supervisor_->explain_broken_connection("connection reset"),

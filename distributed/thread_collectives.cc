@@ -24,14 +24,14 @@ namespace {
 
 // Channel and ordinal of a collective.
 using MeetingKey = std::pair<Channel, int64_t>;
-// Bytes for each rank, by rank, or one element for all of them.
+// Bytes for each rank, by rank, or one element for all ranks.
 using Messages = std::vector<std::string>;
 
-// One collective: what each rank brought to it.
+// One collective: the messages of each rank.
 struct Meeting {
   explicit Meeting(int world_size) : brought(world_size) {}
   std::string what;                              // must be the same on all ranks
-  absl::Status mismatch;                         // if it is not
+  absl::Status mismatch;                         // the error if it is not
   std::vector<std::optional<Messages>> brought;  // by rank
   int missing() const {
     int count = 0;
@@ -40,8 +40,8 @@ struct Meeting {
   }
 };
 
-// In received buffers until the exchange is over. Fills at least this many bytes, so that a reader
-// of a buffer that was empty finds something wrong.
+// The content of received buffers until the exchange ends. Fills at least kLeastPoison bytes, so
+// that a reader of an empty buffer also finds an error.
 constexpr char kPoison = '\xa5';
 constexpr size_t kLeastPoison = 64;
 
@@ -56,7 +56,7 @@ struct RankState {
   bool left = false;
 };
 
-// What the ranks share.
+// The shared state of all ranks.
 class World {
  public:
   World(int world_size, absl::Duration timeout)
@@ -91,7 +91,7 @@ class World {
     ranks_[rank].left = true;
   }
 
-  // Rank `rank` brings `messages` to the meeting `ordinal` of a channel.
+  // Adds the messages of rank `rank` to the meeting `ordinal` of a channel.
   void bring(int rank, Channel channel, int64_t ordinal, const std::string& what,
              Messages messages) {
     MutexLock lock(mutex_);
@@ -105,8 +105,8 @@ class World {
     meeting.brought[rank] = std::move(messages);
   }
 
-  // Waits for all ranks. Returns: what they brought for this one, by rank. The meeting stays until
-  // every rank took its part.
+  // Waits for all ranks. Returns their messages for this rank, by rank. The meeting exists until
+  // every rank has taken its messages.
   absl::StatusOr<std::vector<std::string>> take(int rank, Channel channel, int64_t ordinal) {
     MutexLock lock(mutex_);
     const MeetingKey key(channel, ordinal);
@@ -138,7 +138,7 @@ class World {
   }
 
  private:
-  // A rank that has left without coming to the meeting; -1: none.
+  // Returns a rank that has left without coming to the meeting; -1 if there is none.
   int gone(const Meeting& meeting) const ABSL_NO_THREAD_SAFETY_ANALYSIS {
     for (int rank = 0; rank < world_size_; ++rank) {
       if (!meeting.brought[rank].has_value() && ranks_[rank].left) return rank;
@@ -261,7 +261,7 @@ class ThreadCollectives : public Collectives {
     absl::Status finish() {
       RETURN_IF_ERROR(ordinal_.status());
       ASSIGN_OR_RETURN(const std::vector<std::string> all, collectives_.take(channel_, *ordinal_));
-      // In the order of the ranks: the same bits for all.
+      // Adds in the order of the ranks, so that all ranks get the same bits.
       for (size_t rank = 0; rank < all.size(); ++rank) {
         for (int64_t i = 0; i < count_; ++i) {
           T value;
@@ -317,7 +317,7 @@ class ThreadCollectives : public Collectives {
       RETURN_IF_ERROR(ordinal_.status());
       ASSIGN_OR_RETURN(const std::vector<std::string> all,
                        collectives_.take(Channel::kTables, *ordinal_));
-      // A version that sends from the caller's buffers would have sent something else.
+      // An implementation that sends from the caller's buffers would have sent other data.
       if (hashes_of(sent_) != sent_hashes_) {
         return collectives_.die(absl::FailedPreconditionError(
             "messages of an exchange changed before it was waited for"));
@@ -345,7 +345,7 @@ class ThreadCollectives : public Collectives {
                                            data, count, std::move(keep));
   }
 
-  // Returns: which of the channel's collectives this is.
+  // Returns the ordinal of the collective on its channel.
   absl::StatusOr<int64_t> bring(Channel channel, const std::string& what, Messages messages) {
     RETURN_IF_ERROR(died_);
     RETURN_IF_ERROR(world_.failure());
@@ -359,7 +359,7 @@ class ThreadCollectives : public Collectives {
     return ordinal;
   }
 
-  // Ends this rank's part in the job because of `reason`, unless that is OK. Returns: `reason`.
+  // Ends this rank's part in the job because of `reason`, unless `reason` is OK. Returns `reason`.
   absl::Status die(const absl::Status& reason) {
     died_ = reason;
     if (!died_.ok()) world_.fail(rank_, died_.message());
@@ -392,7 +392,8 @@ std::vector<absl::Status> run_thread_ranks(
     threads.emplace_back([&, rank] {
       outcomes[rank] = catch_exceptions(
           [&] { return body(std::make_unique<ThreadCollectives>(world, rank, options)); });
-      // Not when its collectives end, which may be sooner: others would hear of that alone.
+      // The failure is reported here and not when the rank's collectives end, which may be sooner:
+      // the other ranks would then see only that the rank left.
       if (!outcomes[rank].ok()) world.fail(rank, outcomes[rank].message());
       world.leave(rank);
     });

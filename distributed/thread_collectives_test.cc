@@ -1,4 +1,4 @@
-// What thread ranks do beyond the conformance suite.
+// Properties of thread ranks beyond the conformance suite.
 #include "distributed/thread_collectives.h"
 
 #include <gmock/gmock.h>

@@ -8,14 +8,13 @@
 
 namespace millrace {
 
-// Logs what a rank waits for: 5 s after the wait began, then every 30 s.
+// Logs the reason of a rank's wait: 5 s after the wait began, then every 30 s.
 class WaitNotice {
  public:
-  // The wait begins now and ends at `deadline`, which is a time of clock.elapsed(). Borrows
-  // `clock`.
+  // Begins the wait, which ends at `deadline`, a time of clock.elapsed(). Borrows `clock`.
   WaitNotice(Clock& clock, absl::Duration deadline);
 
-  // Logs "waiting TEXT, at most 55s longer" if a line is due.
+  // Logs "waiting TEXT, at most 55s longer" if the interval has passed.
   void log_if_due(absl::string_view text);
 
  private:

@@ -20,10 +20,10 @@
 namespace millrace {
 namespace {
 
-// Parts of a row that are copied.
+// Selection of the parts of a row to copy.
 struct RowParts {
-  // Number of weights, the first ones, that replace those of an existing row; -1: all. A new row
-  // gets all weights.
+  // Number of weights, counted from the first, that replace the weights of an existing row; -1:
+  // all. A new row gets all weights.
   int64_t columns = -1;
   bool frequency = false;
   bool last_step = false;
@@ -36,8 +36,8 @@ RowParts all_parts(const EmbeddingTable& table) {
   return parts;
 }
 
-// Adds the rows of one table to another of the same kind, or replaces them. New rows whose last
-// step is not copied get `step`.
+// Adds the rows of one table to another table of the same kind, or replaces its rows. New rows get
+// `step` if their last step is not copied.
 absl::Status copy_rows(const EmbeddingTable& from, const RowParts& parts, int64_t step,
                        EmbeddingTable& to) {
   std::vector<RowIndex> sources;
@@ -99,7 +99,7 @@ class BankLoad {
   }
 
  private:
-  // A dense tensor or one of optimizer state, under its name in the model.
+  // A dense tensor or a tensor of optimizer state, under its name in the model.
   struct Tensor {
     std::string name;
     std::string parameter;  // of optimizer state
@@ -166,9 +166,9 @@ class BankLoad {
     }
   }
 
-  // The state that an optimizer has of a parameter comes as a whole, and so does its average. A
-  // parameter that is loaded again without its average has none: that of other values would mislead
-  // evaluations.
+  // The optimizer state of a parameter is loaded as a whole, and so is the average. A parameter
+  // that is reloaded without an average loses its average: the average of the earlier values would
+  // mislead evaluations.
   void take_optimizers() {
     const bool restarts = target_.average != nullptr && !dense_.empty();
     if (!options_.whole && optimizer_.empty() && !restarts) return;
@@ -208,7 +208,7 @@ class BankLoad {
       loaded_.rows.push_back({absl::StrCat(config.path(), ": table ", own.name()),
                               rows->store().size(),
                               static_cast<int64_t>(source.rows().ids.size())});
-      // The others are the model's own, and may have been trained.
+      // The other columns are the model's own, and may have been trained.
       parts.columns = source.file_columns();
     } else {
       TableReaderOptions options = reader_options(load);
@@ -261,12 +261,12 @@ class BankLoad {
     return options_.step_by_table ? own.content().counters().last_step : options_.step;
   }
 
-  // Into what the table will hold.
+  // Adds rows to the table's future content.
   absl::Status add_rows(const EmbeddingTable& own, std::unique_ptr<EmbeddingTable> rows,
                         const RowParts& parts, bool table_state, bool admission, bool clear) {
     std::unique_ptr<EmbeddingTable>& result = tables_[own.name()];
-    // No step notes the rows of a reload, so a delta on what was saved before it would lack them.
-    // What the job begins with, also where it is read again, is not in what was saved before.
+    // No step records the rows of a reload, so a delta on an earlier checkpoint would lack them.
+    // The initial content of a job, even if it is read again, is not in an earlier checkpoint.
     const int64_t step = step_of(own);
     const bool reload = !options_.whole && !options_.step_by_table;
     const int64_t log_begins = reload ? step + 1 : step;

@@ -1,4 +1,4 @@
-// From the sources of a model bank into memory.
+// Loads the sources of a model bank into memory.
 #ifndef MILLRACE_CHECKPOINT_BANK_BANK_LOAD_H_
 #define MILLRACE_CHECKPOINT_BANK_BANK_LOAD_H_
 
@@ -17,24 +17,25 @@
 namespace millrace {
 
 struct BankLoadOptions {
-  // The job begins with it: everything the target has, where no source gives it as it is there.
-  // Else only what changes, but of optimizer state all or none.
+  // If true, the job begins with the result: everything that the target has, and the target's own
+  // values where no source gives any. If false, only the content that changes, but all or none of
+  // the optimizer state.
   bool whole = true;
-  int64_t step = 0;  // where training stands afterwards: new rows count as seen then
-  // They count as seen when their table was seen last.
+  int64_t step = 0;  // the step after the load: new rows get it as last step
+  // If true, new rows get the last step of their table instead.
   bool step_by_table = false;
 };
 
-// Reads what the plan says, for the trainer that `target` was captured from, which stays as it is.
-// Tables come with their counters; `shared` and `ranks` of the result are empty. Every byte of a
-// checkpoint is checked on the way.
-// Rows that are there and come from a source too keep what the source does not give: frequency,
-// last step, slots; and what is counted of ids without rows.
-// REQUIRES: `sources` are those the plan was made for, null where there is none.
+// Reads the content that the plan lists, for the trainer that `target` was captured from, which
+// stays unchanged. Tables have their counters; `shared` and `ranks` of the result are empty. Every
+// byte of a checkpoint is checked as it is read. A row that exists and that a source gives too
+// retains everything that the source does not give: frequency, last step, slots. Likewise the
+// counts of ids without rows.
+// REQUIRES: `sources` are the sources of the plan; null where a source does not exist.
 // Errors: DataLoss naming file and place for damage; ResourceExhausted for a table whose limits do
-// not allow the rows; OutOfRange, naming table and step, for a step that rows cannot note
-// (EmbeddingTable::check_step); InvalidArgument for counts of another kind of admission; those of
-// reading.
+// not allow the rows; OutOfRange, naming table and step, for a step that rows cannot record
+// (EmbeddingTable::check_step); InvalidArgument for counts of another kind of admission; read
+// errors.
 absl::StatusOr<LoadedState> load_bank(const ModelBankConfig& config, const BankPlan& plan,
                                       absl::Span<const std::unique_ptr<BankSource>> sources,
                                       const TrainState& target, const BankLoadOptions& options,

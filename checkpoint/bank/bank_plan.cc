@@ -18,7 +18,8 @@ namespace {
 
 using Patterns = google::protobuf::RepeatedPtrField<std::string>;
 
-// A pattern over parameters and tables is one over their slots too.
+// Returns true if a pattern fits the name or its owner: a pattern for parameters and tables also
+// covers their slots.
 bool matches_with_slots(absl::string_view name, const Patterns& patterns) {
   return matches_any(name, patterns) || matches_any(owner_of(name), patterns);
 }
@@ -32,12 +33,12 @@ SourceConfig::Part part_of(BankItem::Kind kind) {
   }
 }
 
-// `name` by a rule that fits it.
+// Returns the name that a fitting rule gives to `name`.
 std::string renamed(absl::string_view name, const RenameConfig& rule) {
   const size_t star = rule.from().find('*');
   if (star == std::string::npos) return rule.to();
   const absl::string_view text =
-      name.substr(star, name.size() - (rule.from().size() - 1));  // what * stands for
+      name.substr(star, name.size() - (rule.from().size() - 1));  // the text that * matches
   const size_t to = rule.to().find('*');
   return absl::StrCat(rule.to().substr(0, to), text, rule.to().substr(to + 1));
 }
@@ -76,7 +77,7 @@ class Planner {
 
   bool selected(const SourceConfig& source, const BankItem& item) const {
     if (!gives(source, part_of(item.kind))) return false;
-    // Counts belong to the slots as much.
+    // Counts also belong to the slots.
     if (item.kind == BankItem::kAdmission && !gives(source, SourceConfig::SLOTS)) return false;
     return (source.load().empty() || matches_with_slots(item.name, source.load())) &&
            !matches_with_slots(item.name, source.exclude());
@@ -105,7 +106,7 @@ class Planner {
     check_patterns(s, "clear_rows", source.clear_rows(), tables);
   }
 
-  // The name in the model; notes which rules were used.
+  // Returns the name in the model. Adds the rules that apply to `used`.
   std::string target_name(const SourceConfig& source, const std::string& name,
                           std::set<int>* used) const {
     for (const absl::string_view part : {absl::string_view(name), owner_of(name)}) {
@@ -143,7 +144,7 @@ class Planner {
 
   void add(int s, const BankItem& item, const std::string& target) {
     const bool optimizer = item.kind == BankItem::kOptimizer;
-    // The optimizer itself knows what state a parameter has.
+    // The optimizer itself checks the names of a parameter's states.
     const auto found = by_name_.find(optimizer ? std::string(owner_of(target)) : target);
     const BankItem::Kind kind = optimizer ? BankItem::kDense : item.kind;
     if (found == by_name_.end() || found->second->kind != kind) {
@@ -164,7 +165,7 @@ class Planner {
     plan_.loads.push_back({s, item.name, std::move(to), clear});
   }
 
-  // Slots come with the rows of their table, all of them.
+  // Checks that slots are loaded with the rows of their table, and that all slots are.
   void check_slots(int s, const std::map<std::string, std::string>& taken) {
     const SourceConfig& source = config_.source(s);
     for (const auto& [target, from] : taken) {
@@ -190,8 +191,8 @@ class Planner {
     return false;
   }
 
-  // Of tensors that several sources give, the last one counts; of tables, those from the last that
-  // clears them.
+  // Drops overridden loads: for tensors, all loads except the last source's; for tables, the loads
+  // before the last source that clears the table.
   void drop_overridden() {
     std::map<std::string, int> last;
     for (const BankPlan::Load& load : plan_.loads) {

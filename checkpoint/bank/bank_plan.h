@@ -1,4 +1,4 @@
-// What of a model comes from which source.
+// Assigns the items of a model to the sources of a model bank.
 #ifndef MILLRACE_CHECKPOINT_BANK_BANK_PLAN_H_
 #define MILLRACE_CHECKPOINT_BANK_BANK_PLAN_H_
 
@@ -12,7 +12,7 @@
 
 namespace millrace {
 
-// One thing with a name that a source has or the model needs.
+// A named item that a source has or the model needs.
 struct BankItem {
   enum Kind {
     kDense,      // a parameter or buffer
@@ -23,38 +23,39 @@ struct BankItem {
   };
   Kind kind = kDense;
   std::string name;
-  // Type and shape: "F32 [3, 2]", "F32 rows of 16". Equal texts fit.
+  // Type and shape: "F32 [3, 2]", "F32 rows of 16". Two items match if their texts are equal.
   std::string shape;
 };
 
 struct BankPlan {
   struct Load {
-    int source = 0;    // its number
-    std::string from;  // its name there
+    int source = 0;    // number of the source
+    std::string from;  // the item's name in the source
     BankItem to;
-    bool clear = false;  // a table: rows from before go
+    bool clear = false;  // for a table: if true, its earlier rows are removed
   };
-  // By source, then in the order of the source's items.
+  // Sorted by source, then in the order of the source's items.
   std::vector<Load> loads;
-  // Items of the model that no source gives, in its order.
+  // Items of the model that no source gives, in the model's order.
   std::vector<BankItem> fresh;
 
-  // A table for people: a line for each item.
+  // Returns a table for people, with a line per item.
   std::string to_string(const ModelBankConfig& config) const;
 };
 
-// What each source has; none: it is not there (an optional one), or not asked.
+// The items of each source. None: the source does not exist (an optional source), or is not needed.
 using SourceItems = std::vector<std::optional<std::vector<BankItem>>>;
 
-// Plans a load of the sources that are there. `model`: all it has, without optimizer state, which
-// comes and goes with its parameter. `all`: what no source gives must be allowed to be missing;
-// without it (a reload) it stays as it is.
-// Errors: InvalidArgument with a line for each pattern without a match, each item that the model
-// does not have or has in another shape, and each that is missing.
+// Plans a load of the sources that exist. `model`: all items of the model except optimizer state,
+// which belongs to its parameter. `all`: if true, an item without a source is an error unless the
+// configuration allows it to be missing; if false (a reload), such an item stays unchanged.
+// Errors: InvalidArgument with a line per pattern without a match, per item that the model does not
+// have or has in another shape, and per missing item.
 absl::StatusOr<BankPlan> plan_bank(const ModelBankConfig& config, const SourceItems& sources,
                                    const std::vector<BankItem>& model, bool all);
 
-// "items" of "items@exp_avg"; what has no @ is its own.
+// Returns the owner in an item's name: "items" of "items@exp_avg". A name without @ is its own
+// owner.
 absl::string_view owner_of(absl::string_view name);
 
 }  // namespace millrace

@@ -35,14 +35,14 @@ const std::vector<BankItem>& model() {
   return *items;
 }
 
-// All that the model has, with state of optimizers.
+// Returns all items of the model, with optimizer state.
 std::vector<BankItem> everything() {
   std::vector<BankItem> items = model();
   items.push_back({BankItem::kOptimizer, "fc.weight@exp_avg", "F32 [3, 2]"});
   return items;
 }
 
-// "source from → to" of each load.
+// Returns "source from → to" of each load.
 std::vector<std::string> loads(const BankPlan& plan) {
   std::vector<std::string> lines;
   for (const BankPlan::Load& load : plan.loads) {

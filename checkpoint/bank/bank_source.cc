@@ -39,14 +39,14 @@ void add_table(const CheckpointManifest::Table& table, std::vector<BankItem>* it
   }
 }
 
-// "fc.weight@exp_avg" of "optimizer/fc.weight/exp_avg".
+// Returns "fc.weight@exp_avg" for "optimizer/fc.weight/exp_avg".
 std::string optimizer_item(absl::string_view name) {
   const size_t begin = sizeof(kOptimizerPrefix) - 1;
   const size_t end = name.rfind('/');
   return absl::StrCat(name.substr(begin, end - begin), "@", name.substr(end + 1));
 }
 
-// Gives rows the columns of the table that they lack: the last ones, with their initial values.
+// Adds the table's last columns that the rows lack, with their initial values.
 void add_columns(const EmbeddingTable& table, TableRows* rows) {
   if (rows->dim == table.dim()) return;
   std::vector<float> weights(rows->ids.size() * table.dim());
@@ -60,8 +60,8 @@ void add_columns(const EmbeddingTable& table, TableRows* rows) {
   rows->dim = table.dim();
 }
 
-// The same for two saves of one step that differ in metrics or in the state of hooks alone: a run
-// saves before its last evaluation and again after it.
+// Returns the same version for two saves of one step that differ only in metrics or in the state of
+// hooks: a run saves before and after its last evaluation.
 std::string content_version(const CheckpointManifest& manifest) {
   if (manifest.content_digests().empty()) return manifest.digest();
   return absl::StrCat("content ", format_digest(combined_content_digest(manifest)));

@@ -19,42 +19,43 @@
 
 namespace millrace {
 
-// All that a model has, in the order of its state; without optimizer state.
+// Returns all items of a model, in the order of its state, without optimizer state.
 std::vector<BankItem> model_items(const TrainState& target);
 
-// What a source's path stands for at this moment.
+// The checkpoint or file that a source's path currently resolves to.
 struct SourcePlace {
-  std::string path;     // of one checkpoint, or of a file with rows; "": there is none
-  std::string version;  // differs where the content does
-  // What is wrong with newer checkpoints of a folder, newest first.
+  std::string path;     // of one checkpoint, or of a file with rows; "": none exists
+  std::string version;  // differs if the content differs
+  // Errors of newer checkpoints of a folder that were skipped, newest first.
   std::vector<std::string> passed_over;
 };
 
-// Finds it: a checkpoint, the newest of a folder or an output directory of which every byte
-// verifies, or a file. Borrows `files` for the call.
-// Errors: NotFound, unless the source is optional; DataLoss if none of a folder verifies; those of
-// reading.
+// Resolves the path of a source: a checkpoint, a file, or the newest checkpoint of a folder or an
+// output directory whose every byte verifies. Borrows `files` for the call.
+// Errors: NotFound, unless the source is optional; DataLoss if no checkpoint of a folder verifies;
+// read errors.
 absl::StatusOr<SourcePlace> find_source(const SourceConfig& config, FileSystem& files,
                                         ThreadPool& threads);
 
-// An open one. Borrows the file system.
+// An open source. Borrows the file system.
 class BankSource {
  public:
-  // `target`: what it is for. `features`: of the job, for files whose ids are text.
-  // Errors: those of CheckpointReader, open_chain and read_rows_file; FailedPrecondition if a
-  // checkpoint lacks a part that is asked for; Aborted if it is not the one that was found.
+  // Opens a source. `target`: the state to load into. `features`: features of the job, for files
+  // whose ids are text.
+  // Errors: any error of CheckpointReader, open_chain() and read_rows_file(); FailedPrecondition if
+  // a checkpoint lacks a requested part; Aborted if the checkpoint is not the one in `place`.
   static absl::StatusOr<std::unique_ptr<BankSource>> open(
       const SourceConfig& config, const SourcePlace& place, FileSystem& files,
       const TrainState& target, const std::vector<FeatureConfig>& features);
 
   const std::vector<BankItem>& items() const { return items_; }
-  // Of a checkpoint: it and those it is a delta on, itself last. Empty for a file with rows.
+  // For a checkpoint: the checkpoint after all its bases, oldest first. Empty for a file with rows.
   const std::vector<std::unique_ptr<CheckpointReader>>& chain() const { return chain_; }
   const CheckpointReader& checkpoint() const { return *chain_.back(); }
   // Rows of a file; empty for a checkpoint. Columns that the model adds and the file lacks have the
   // initial values of each id.
   const TableRows& rows() const { return rows_; }
-  // Number of columns in the file, without those that were added to rows().
+  // Number of columns in the file, without the columns that were added to rows().
   int64_t file_columns() const { return file_columns_; }
   const FileIdentity& identity() const { return identity_; }
 

@@ -34,8 +34,7 @@ absl::Status check_limits(const LoadedState& loaded, Collectives& ranks) {
   return absl::OkStatus();
 }
 
-// Reports the result of loading to all ranks; if it is good on all of them, checks what they loaded
-// together.
+// Reports the result of loading to all ranks. If all ranks succeeded, checks the joint content.
 absl::Status agree(const absl::StatusOr<LoadedState>& loaded, Collectives& ranks) {
   RETURN_IF_ERROR(agree_on_loading(loaded.status(), "",
                                    loaded.ok() ? loaded->rows : std::vector<PlacedRows>(), ranks));
@@ -63,7 +62,7 @@ TrainState part_of(const TrainState& target, const LoadedState& loaded) {
   return part;
 }
 
-// Those that a source was to give rows, each with the source.
+// Returns the tables that a source should give rows but that have none, each with the source.
 std::vector<std::string> tables_without_rows(const BankPlan& plan, const ModelBankConfig& config,
                                              const LoadedState& loaded) {
   std::vector<std::string> tables;
@@ -82,18 +81,18 @@ std::vector<std::string> tables_without_rows(const BankPlan& plan, const ModelBa
   return tables;
 }
 
-// As manifests name it.
+// Returns the user's name, in the form of manifests.
 std::string table_user(const SourceConfig& config) {
   return absl::StrCat("table/", config.rows().table());
 }
 
-// Whether a source need not be opened for these names; null: all.
+// Returns true if a source has no content for these names and need not be opened; null: all names.
 bool gives_nothing_of(const SourceConfig& config, const std::vector<std::string>* names) {
   return names != nullptr && config.has_rows() &&
          std::find(names->begin(), names->end(), config.rows().table()) == names->end();
 }
 
-// Drops from a plan what is of other dense tensors and tables.
+// Removes items of other dense tensors and tables from a plan.
 void keep_only(const std::vector<std::string>& names, BankPlan* plan) {
   const auto other = [&](const BankItem& item) {
     return std::find(names.begin(), names.end(), owner_of(item.name)) == names.end();
@@ -125,7 +124,7 @@ bool ModelBank::dynamic() const {
                      [](const SourceConfig& source) { return source.dynamic(); });
 }
 
-// What each path stands for, as rank 0 finds it; of a reload, only those that have changed.
+// Resolves all paths on rank 0; in a reload, only the changed dynamic sources.
 absl::StatusOr<std::vector<SourcePlace>> ModelBank::find(bool reload, const Pick& pick,
                                                          Collectives& ranks) {
   const auto make = [&]() -> absl::StatusOr<std::string> {
@@ -208,7 +207,7 @@ absl::StatusOr<LoadedState> ModelBank::read(const std::vector<SourcePlace>& plac
   return loaded;
 }
 
-// Of files with rows that are read a second time.
+// Checks files with rows that are read a second time.
 absl::Status ModelBank::check_unchanged(const Sources& sources, const SharedState& state) const {
   for (int s = 0; s < config_.source_size(); ++s) {
     const SourceConfig& config = config_.source(s);
@@ -229,7 +228,7 @@ absl::Status ModelBank::check_unchanged(const Sources& sources, const SharedStat
   return absl::OkStatus();
 }
 
-// Those of dynamic sources are in the state of this object.
+// Records the files with rows. Dynamic sources are recorded in the state of this object instead.
 absl::Status ModelBank::add_files(const Sources& sources, SharedState* state) const {
   CheckpointManifest all;
   for (int s = 0; s < config_.source_size(); ++s) {
@@ -243,7 +242,7 @@ absl::Status ModelBank::add_files(const Sources& sources, SharedState* state) co
   return absl::OkStatus();
 }
 
-// Messages of the state: the trainer's own with what sources give.
+// Builds the messages of the state: the trainer's own messages, with the parts that sources give.
 absl::Status ModelBank::add_messages(const Sources& sources, const TrainState& target,
                                      int world_size, LoadedState* loaded) const {
   const BankSource* progress = giver(sources, SourceConfig::PROGRESS);
@@ -259,7 +258,7 @@ absl::Status ModelBank::add_messages(const Sources& sources, const TrainState& t
     ASSIGN_OR_RETURN(RankStates states, read_rank_states(progress->checkpoint()));
     *loaded->shared.mutable_progress() = states.shared.progress();
   }
-  // State of as many ranks as wrote it.
+  // The state of ranks, as many as wrote the checkpoint.
   if (cursor != nullptr && hooks != nullptr && cursor != hooks &&
       cursor->checkpoint().manifest().world_size() != hooks->checkpoint().manifest().world_size()) {
     return absl::InvalidArgumentError(
@@ -319,7 +318,7 @@ absl::StatusOr<LoadedState> ModelBank::load(const TrainState& target, Collective
     if (config_.source(s).dynamic()) versions[s] = places[s].version;
   }
   if (!versions.empty()) {
-    // restore() gives every registered object its state, this one too.
+    // restore() gives every registered object its state, including this one.
     loaded_.swap(versions);
     ObjectState state;
     absl::Status saved = save_state(state);
@@ -338,7 +337,7 @@ absl::StatusOr<LoadedState> ModelBank::load(const TrainState& target, Collective
   return loaded;
 }
 
-// Reads and puts in place what changes by it alone.
+// Reads and applies only the changed content.
 absl::Status ModelBank::put(const std::vector<SourcePlace>& places, const Pick& pick,
                             const TrainState& target, Collectives& ranks) {
   Sources sources;

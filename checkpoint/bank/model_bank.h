@@ -1,4 +1,4 @@
-// What training begins with, from checkpoints of others and files with rows.
+// Initial content of training, from other checkpoints and files with rows.
 #ifndef MILLRACE_CHECKPOINT_BANK_MODEL_BANK_H_
 #define MILLRACE_CHECKPOINT_BANK_MODEL_BANK_H_
 
@@ -21,47 +21,46 @@
 
 namespace millrace {
 
-// The sources of a job, in their order (docs/model_bank.md). Rank 0 says which checkpoint a path
-// stands for.
+// The sources of a job, in their order (docs/model_bank.md). Rank 0 resolves each path to a
+// checkpoint for all ranks.
 //
 //   parts.model_bank = std::make_unique<ModelBank>(model_bank_of(config.train()), files, threads);
 //
-// Its state is which version of each dynamic source was loaded last.
+// The bank's state is the last loaded version of each dynamic source.
 class ModelBank : public StateLoader {
  public:
-  // Borrows `files`. `features`: of the job, for files whose ids are text. REQUIRES:
-  // check_model_bank accepts the configuration.
+  // Borrows `files`. `features`: features of the job, for files whose ids are text. REQUIRES:
+  // check_model_bank() accepts the configuration.
   ModelBank(ModelBankConfig config, FileSystem& files, int threads,
             std::vector<FeatureConfig> features = {});
 
-  // Whether a source is to be looked at again.
+  // Returns true if a source is dynamic.
   bool dynamic() const override;
 
-  // Reads all sources and logs the plan on rank 0.
-  // Errors: InvalidArgument with all that does not fit (plan_bank); those of find_source,
-  // BankSource and load_bank.
+  // Reads all sources and logs the plan on rank 0. Errors: InvalidArgument with all mismatches
+  // (plan_bank()); any error of find_source(), BankSource and load_bank().
   absl::StatusOr<LoadedState> load(const TrainState& target, Collectives& ranks) override;
 
-  // Looks at the dynamic sources again. Those that are not there are passed over if they are
-  // optional. Errors: as load.
+  // Checks the dynamic sources for new versions. Skips optional sources that do not exist. Errors:
+  // as load().
   absl::StatusOr<bool> reload(const TrainState& target, Collectives& ranks) override;
 
-  // Looks at all sources but files with rows of other tables. Errors: as load.
+  // Reads all sources except files with rows of other tables. Errors: as load().
   absl::StatusOr<std::vector<std::string>> fill(const TrainState& target,
                                                 const std::vector<std::string>& names,
                                                 Collectives& ranks) override;
 
-  // Of the last load, reload or fill that read something.
+  // The plan of the last load, reload or fill that read any source.
   const std::string& plan() const { return plan_; }
 
   absl::Status save_state(ObjectState& state) const override;
   absl::Status load_state(absl::Span<const ObjectState> per_rank) override;
 
  private:
-  using Sources = std::vector<std::unique_ptr<BankSource>>;  // null: not there, or not asked
-  // What of the trainer sources may give.
+  using Sources = std::vector<std::unique_ptr<BankSource>>;  // null: missing, or not needed
+  // Selection of the trainer's parts that sources may give.
   struct Pick {
-    bool whole = true;                               // all of its state comes from here
+    bool whole = true;                               // if true, the bank gives all of its state
     const std::vector<std::string>* only = nullptr;  // dense tensors and tables; null: any
   };
 
@@ -83,8 +82,8 @@ class ModelBank : public StateLoader {
   FileSystem& files_;
   ThreadPool threads_;
   std::string plan_;
-  std::set<std::string> given_;        // by it: names of dense tensors and tables
-  std::vector<std::string> empty_;     // tables that got no rows by it, and from where
+  std::set<std::string> given_;        // names of dense tensors and tables that the bank gave
+  std::vector<std::string> empty_;     // tables that got no rows from the bank, with the source
   std::map<int, std::string> loaded_;  // dynamic sources → version
 };
 

@@ -1,4 +1,4 @@
-// What a model bank may be told.
+// Rules of the configuration of a model bank.
 #ifndef MILLRACE_CHECKPOINT_BANK_MODEL_BANK_CHECK_H_
 #define MILLRACE_CHECKPOINT_BANK_MODEL_BANK_CHECK_H_
 
@@ -7,18 +7,18 @@
 
 namespace millrace {
 
-// The bank of a job: model_bank, or the one that initialize_from is short for. None: no sources.
+// Returns the bank of a job: model_bank, or the bank that initialize_from abbreviates. A job
+// without either has a bank without sources.
 ModelBankConfig model_bank_of(const TrainConfig& train);
 
-// The parts a source gives: those it names, or WEIGHTS and SLOTS.
+// Returns true if a source gives this part: a listed part, or by default WEIGHTS and SLOTS.
 bool gives(const SourceConfig& source, SourceConfig::Part part);
 
-// `bank` without what only training needs: its sources give WEIGHTS, and those that give none are
-// gone, as are rules over slots and optimizer state and about what may be missing.
+// Returns `bank` without everything that only training needs. Its sources give WEIGHTS; sources
+// without WEIGHTS are removed, as are rules for slots, optimizer state and missing items.
 ModelBankConfig weights_alone(const ModelBankConfig& bank);
 
-// Checks what can be checked without any source.
-// Errors: InvalidArgument naming the source and the field.
+// Checks all rules that need no source. Errors: InvalidArgument naming the source and the field.
 absl::Status check_model_bank(const TrainConfig& train);
 
 }  // namespace millrace

@@ -20,7 +20,7 @@ TrainConfig train(const std::string& text) {
   return config;
 }
 
-// A bank of one source.
+// Returns a bank of one source.
 TrainConfig source(const std::string& text) {
   return train("model_bank { source { path: \"a\" " + text + " } }");
 }

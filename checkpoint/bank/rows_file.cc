@@ -24,9 +24,9 @@
 namespace millrace {
 namespace {
 
-// What the configuration says of the file.
+// Returns an error of the configuration.
 absl::Status wrong(absl::string_view what) { return absl::InvalidArgumentError(what); }
-// What is in the file.
+// Returns an error of the file's content.
 absl::Status bad(absl::string_view what) { return absl::DataLossError(what); }
 
 std::vector<std::string> weight_names(const RowsFileConfig& config) {
@@ -44,7 +44,7 @@ RowsFileConfig::Layout layout_of(const std::string& path, const RowsFileConfig& 
   return RowsFileConfig::TEXT;
 }
 
-// "row 3" or, of text, "line 4": where a row came from.
+// Returns "row 3" or, for text files, "line 4": the place of a row.
 using Place = std::string (*)(int64_t);
 std::string row_place(int64_t row) { return absl::StrCat("row ", row); }
 
@@ -57,7 +57,7 @@ absl::Status check_numbers(const TableRows& rows, Place place) {
   return absl::OkStatus();
 }
 
-// `places`: where each row came from.
+// `places`: the place of each row.
 absl::Status check_ids(const TableRows& rows, absl::string_view unit,
                        const std::vector<int64_t>& places) {
   const auto place = [&](size_t row) {
@@ -74,13 +74,13 @@ absl::Status check_ids(const TableRows& rows, absl::string_view unit,
   return absl::OkStatus();
 }
 
-// True if a file whose rows have `columns` numbers suits the table: with the columns that the model
-// adds, or without them.
+// Returns true if a file whose rows have `columns` numbers fits the table: with the columns that
+// the model adds, or without them.
 bool fits(const RowsFileTable& table, int64_t columns) {
   return columns == table.dim || columns == table.dim - table.added_columns;
 }
 
-// Returns: the numbers of columns that `fits` accepts, for messages.
+// Returns the numbers of columns that fits() accepts, for messages.
 std::string due(const RowsFileTable& table) {
   if (table.added_columns == 0) return absl::StrCat("the table has ", table.dim);
   return absl::StrCat("the table takes ", table.dim - table.added_columns, ", or ", table.dim,
@@ -94,8 +94,8 @@ absl::Status check_width(const RowsFileTable& table, int64_t columns, int64_t nu
                                   : absl::StrCat(numbers, " numbers; ", due(table)));
 }
 
-// Sets the id of each row from its text, and drops each row whose text has no id. `places` has the
-// place of each row, or is empty. `first` names the place of a text that is no integer.
+// Sets the id of each row from its text, and drops each row whose text has no id. `places`: the
+// place of each row, or empty. `first` names the place of a text that is no integer.
 absl::Status take_text_ids(FileSystem& files, const RowsFileConfig& config,
                            const RowsFileTable& table, const StringValues& texts,
                            absl::string_view first, std::vector<int64_t>* places, TableRows* rows) {
@@ -158,7 +158,7 @@ absl::StatusOr<TableRows> read_safetensors(FileSystem& files, const std::string&
   return rows;
 }
 
-// Parquet and ORC.
+// Reads Parquet and ORC files.
 class ColumnRows {
  public:
   ColumnRows(FileReader& file, const RowsFileTable& table) : file_(file), table_(table) {}
@@ -267,8 +267,8 @@ class TextRows {
   }
 
  private:
-  // Finds the number of columns, from the first two lines since the first may be a header, and the
-  // first id that is no integer. Reads no more than the ids of the lines behind.
+  // Determines the number of columns, from the first two lines since the first may be a header, and
+  // the first id that is no integer. Of later lines reads only the ids.
   void detect_layout(absl::string_view text) {
     int64_t line = 0, rows = 0;
     rows_.dim = table_.dim;
@@ -289,7 +289,7 @@ class TextRows {
     }
   }
 
-  // The same as split(line)[0].
+  // Returns split(line)[0].
   absl::string_view first_word(absl::string_view line) const {
     if (delimiter_.empty()) return line.substr(0, line.find_first_of(" \t"));
     return absl::StripAsciiWhitespace(line.substr(0, line.find(delimiter_)));
@@ -305,7 +305,7 @@ class TextRows {
   absl::Status take(absl::string_view content, int64_t line) {
     const std::vector<absl::string_view> words = split(content);
     int64_t id = 0, columns = 0;
-    // With one column a row looks the same.
+    // If the table has one column, a header cannot be told from a row.
     if (line == 1 && words.size() == 2 && rows_.dim != 1 && absl::SimpleAtoi(words[0], &id) &&
         absl::SimpleAtoi(words[1], &columns)) {
       announced_ = id;
@@ -336,7 +336,7 @@ class TextRows {
   StringValues texts_;      // ids, if they are texts
   TableRows rows_;
   std::vector<int64_t> lines_;
-  int64_t announced_ = -1;  // rows, by the first line
+  int64_t announced_ = -1;  // number of rows that the first line announces
 };
 
 absl::StatusOr<TableRows> read_any(FileSystem& files, const std::string& path,

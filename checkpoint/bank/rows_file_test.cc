@@ -39,7 +39,7 @@ class RowsFileTest : public ::testing::Test {
     return read("rows.txt", config, dim);
   }
 
-  // A feature of the table, in text format.
+  // Adds a feature of the table, in text format.
   void add_feature(const std::string& text) {
     features_.emplace_back();
     EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &features_.back())) << text;
@@ -80,7 +80,7 @@ TEST_F(RowsFileTest, TextIdsAreHashedAsByTheFeature) {
   ASSERT_OK_AND_ASSIGN(TableRows rows, text("2 2\nring 1 2\nbook 3 4\n"));
   EXPECT_THAT(rows.ids, ElementsAre(hash("ring"), hash("book")));
   EXPECT_THAT(rows.weights, ElementsAre(1, 2, 3, 4));
-  // One that is no integer makes texts of all of them.
+  // One id that is no integer turns all ids into texts.
   ASSERT_OK_AND_ASSIGN(rows, text("ring 1 2\n17 3 4\n"));
   EXPECT_THAT(rows.ids, ElementsAre(hash("ring"), hash("17")));
   ASSERT_OK_AND_ASSIGN(rows, text("16 1 2\n17 3 4\n"));
@@ -212,7 +212,7 @@ TEST(RowsFileColumnsTest, ErrorsNameFileAndRow) {
                             {"text", TestColumn::Rows<std::string>{{"a"}, {"b"}, {"c"}}}}};
   const std::string path = absl::StrCat(fresh_test_dir(), "/rows.parquet");
   ASSERT_OK(write_data_file(table, DataConfig::PARQUET, 2, path));
-  // What is wrong with rows, and with the columns that are asked for.
+  // Errors of rows, and of the requested columns.
   const std::pair<const char*, const char*> cases[] = {
       {"ids: \"id\" weights: \"vector\"", "row 1: 0 ids; must be one"},
       {"ids: \"twice\" weights: \"vector\"", "row 1: id 5 was there in row 0"},

@@ -12,18 +12,21 @@
 
 namespace millrace {
 
-// Stands for the best checkpoint behind the path of an output directory or a folder of checkpoints.
+// The last name of a path that refers to the best checkpoint of an output directory or of a folder
+// of checkpoints.
 inline constexpr char kBestName[] = "best";
 
-// Returns the index of the best checkpoint: the newest one's manifest says of which step it is.
-// None: the newest knows no best score, or the best one is not among `usable`. `usable`: indices
-// into `checkpoints` by ascending step, of those that training could resume from as far as known.
+// Returns the index of the best checkpoint, whose step is in the manifest of the newest checkpoint.
+// Returns none if the newest checkpoint records no best score, or if the best checkpoint is not in
+// `usable`. `usable`: indices into `checkpoints`, by ascending step, of the checkpoints that
+// training could resume from as far as known.
 std::optional<size_t> find_best(const std::vector<ListedCheckpoint>& checkpoints,
                                 const std::vector<size_t>& usable);
 
-// Returns the path of the best checkpoint of a folder. Checkpoints that are damaged, as far as a
-// listing shows, count for nothing. Errors: NotFound if there is no checkpoint, the newest knows no
-// best score, or the best one is not there; those of list_checkpoints.
+// Returns the path of the best checkpoint of a folder. Ignores checkpoints whose damage a listing
+// shows.
+// Errors: NotFound if no checkpoint exists, if the newest checkpoint records no best score, or if
+// the best checkpoint does not exist; any error of list_checkpoints().
 absl::StatusOr<std::string> best_checkpoint(FileSystem& files, const std::string& folder);
 
 }  // namespace millrace

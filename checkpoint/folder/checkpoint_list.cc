@@ -36,7 +36,7 @@ absl::Status verify_chain(CheckpointChain chain, ThreadPool& threads) {
   return absl::OkStatus();
 }
 
-// Whether `base` is what the delta `of` says that it changes.
+// Checks that `base` is the checkpoint that the delta `of` names as its base.
 absl::Status check_base(const CheckpointReader& of, const CheckpointReader& base) {
   const CheckpointManifest& manifest = base.manifest();
   const CheckpointManifest::Base& due = of.manifest().base();

@@ -43,7 +43,7 @@ class CheckpointListTest : public testing::Test {
   absl::StatusOr<NewestCheckpoint> newest(Check check) {
     return newest_checkpoint(files_, folder_, check, threads_);
   }
-  // Makes it one of a newer program.
+  // Gives the checkpoint the format version of a newer program.
   void make_newer(const std::string& name) {
     const std::string path = at(name + "/manifest.json");
     ASSERT_OK_AND_ASSIGN(std::string text, read_file(files_, path));
@@ -149,7 +149,7 @@ TEST_F(CheckpointListTest, TheNewestThatCanBeUsed) {
   EXPECT_THAT(tried, testing::ElementsAre(3));
 }
 
-// Neither says that the content is bad: an older one in its place would be a step back.
+// Neither error indicates damaged content: an older checkpoint instead would be a step back.
 TEST_F(CheckpointListTest, ANewerFormatAndADiskThatFailsArePassedOverByNobody) {
   for (const int64_t step : {1, 2}) save({.step = step});
   make_newer("step-00000002");

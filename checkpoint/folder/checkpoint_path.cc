@@ -14,7 +14,8 @@ namespace {
 
 constexpr char kFolderName[] = "checkpoints";
 
-// Without slashes at the end. Bases of a delta are found beside it, so it must have a name.
+// Returns the path without trailing slashes and with a last name: bases of a delta are found next
+// to the delta, so its path must have a name.
 std::string with_name(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   const std::string name = base_name(path);
@@ -29,14 +30,14 @@ bool is_directory(FileSystem& files, const std::string& path) {
   return info.ok() && info->is_directory;
 }
 
-// Of one that was named: what else there may be.
+// Adds the remedy to an error of a checkpoint that was named itself.
 absl::Status with_remedy(const absl::Status& status, const std::string& path) {
   if (!absl::IsDataLoss(status)) return status;
   return absl::DataLossError(absl::StrCat(status.message(), "; name ", directory_of(path),
                                           " to take the newest checkpoint there that is whole"));
 }
 
-// One that was named.
+// Opens a checkpoint that was named itself.
 absl::StatusOr<NewestCheckpoint> open_named(FileSystem& files, const std::string& path) {
   auto chain = open_chain(files, path);
   if (!chain.ok()) return with_remedy(chain.status(), path);
@@ -45,7 +46,7 @@ absl::StatusOr<NewestCheckpoint> open_named(FileSystem& files, const std::string
   return named;
 }
 
-// `found`, or why there is none.
+// Returns `found`, or the error if no checkpoint was found.
 absl::StatusOr<NewestCheckpoint> newest_of(NewestCheckpoint found, const std::string& folder) {
   if (!found.chain.empty()) return found;
   if (!found.damaged.empty()) {

@@ -1,4 +1,4 @@
-// What a path that somebody gives stands for.
+// Resolves a path from a user to a checkpoint.
 #ifndef MILLRACE_CHECKPOINT_FOLDER_CHECKPOINT_PATH_H_
 #define MILLRACE_CHECKPOINT_FOLDER_CHECKPOINT_PATH_H_
 
@@ -12,27 +12,27 @@
 namespace millrace {
 
 struct CheckpointPath {
-  bool is_checkpoint = false;  // else a folder of them
+  bool is_checkpoint = false;  // if false, a folder of checkpoints
   std::string path;            // has a last name other than "." and ".."
 };
 
-// A checkpoint has a manifest.json, or the name of one; a folder of checkpoints is called so or has
-// some; an output directory has the folder "checkpoints". Behind one of these two, "best" stands
-// for the checkpoint with the best score (best_checkpoint.h), unless there is a file of that name.
-// Whether a checkpoint is whole is not looked at.
-// Errors: NotFound if there is nothing, or nothing of that, or no best checkpoint;
-// FailedPrecondition for a file; those of reading.
+// Resolves a path. A checkpoint has a manifest.json, or the name of a checkpoint. A folder of
+// checkpoints has the name "checkpoints" or contains checkpoints. An output directory contains the
+// folder "checkpoints". In a folder of checkpoints or an output directory, "best" resolves to the
+// checkpoint with the best score (best_checkpoint.h), unless a file of that name exists. Does not
+// check that the checkpoint is whole.
+// Errors: NotFound if the path does not exist, is another kind of directory, or has no best
+// checkpoint; FailedPrecondition for a file; read errors.
 absl::StatusOr<CheckpointPath> resolve_checkpoint_path(FileSystem& files, const std::string& path);
 
-// The checkpoint that `path` stands for: itself, else the newest of the folder that `use` takes.
-// Borrows `files`.
-// Returns: a chain that is not empty.
-// Errors: those of resolve_checkpoint_path, open_chain and `use`; NotFound if there is no
-// checkpoint; that of the newest if all are damaged.
+// Opens the checkpoint that `path` resolves to: the named checkpoint, or the newest one of the
+// folder that `use` accepts. Borrows `files`. Returns a chain that is not empty.
+// Errors: any error of resolve_checkpoint_path(), open_chain() and `use`; NotFound if no checkpoint
+// exists; the error of the newest checkpoint if all are damaged.
 absl::StatusOr<NewestCheckpoint> open_checkpoint(FileSystem& files, const std::string& path,
                                                  const UseChain& use);
-// The same, but of a folder the newest that verifies. One that is named is only opened: who reads
-// it checks every byte.
+// Like the function above, but takes the newest checkpoint of a folder that verifies. A checkpoint
+// that is named itself is only opened: its reader checks every byte.
 absl::StatusOr<NewestCheckpoint> open_checkpoint(FileSystem& files, const std::string& path,
                                                  Check check, ThreadPool& threads);
 

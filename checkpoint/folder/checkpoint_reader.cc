@@ -16,7 +16,7 @@ using File = CheckpointManifest::File;
 
 constexpr int64_t kMaxChunksFileBytes = int64_t{1} << 30;
 
-// Whether a header says what the manifest says.
+// Returns true if the header and the manifest list the same tensors.
 bool same_tensors(const TensorFileLayout& layout, const File& file) {
   if (static_cast<int>(layout.tensors().size()) != file.tensors_size()) return false;
   for (int i = 0; i < file.tensors_size(); ++i) {
@@ -137,8 +137,8 @@ absl::StatusOr<TensorFileLayout> CheckpointReader::layout(const File& file) cons
   return layout(file, *opened);
 }
 
-// The header is read without its chunks, which are read anyway when all is; if something is wrong
-// with it, they say whether it was written so or damaged.
+// Reads the header without its chunks: a reader of all data reads the chunks anyway. After an error
+// the chunks' digests show if the header is damaged or was written so.
 absl::StatusOr<TensorFileLayout> CheckpointReader::layout(const File& file,
                                                           const ChunkedFile& opened) const {
   auto read = [&](bool checked) -> absl::StatusOr<TensorFileLayout> {

@@ -1,4 +1,4 @@
-// Reading the files of one checkpoint. Knows neither LibTorch nor tables.
+// Reads the files of one checkpoint. Does not depend on LibTorch or tables.
 #ifndef MILLRACE_CHECKPOINT_FOLDER_CHECKPOINT_READER_H_
 #define MILLRACE_CHECKPOINT_FOLDER_CHECKPOINT_READER_H_
 
@@ -19,8 +19,8 @@
 
 namespace millrace {
 
-// One checkpoint directory. Whatever it hands out has been checked against the digests that the
-// manifest answers for. Thread-safe.
+// One checkpoint directory. All returned bytes have been checked against the digests in the
+// manifest. Thread-safe.
 //
 //   ASSIGN_OR_RETURN(auto checkpoint, CheckpointReader::open(files, "checkpoints/step-00001000"));
 //   for (const auto& file : checkpoint->manifest().files()) {
@@ -30,34 +30,37 @@ class CheckpointReader {
  public:
   using File = CheckpointManifest::File;
 
-  // Checks all that can be checked without reading the data: manifest, names, kinds and sizes of
+  // Opens a checkpoint. Checks everything except the data: manifest, names, kinds and sizes of
   // files, chunks files. Borrows `files`.
-  // Errors: NotFound if there is no directory, or one without manifest that is not named as a
-  // checkpoint; DataLoss naming file and what is wrong; Unimplemented for a newer format; those of
-  // reading.
+  // Errors: NotFound if the directory does not exist, or has no manifest and not the name of a
+  // checkpoint; DataLoss naming the file and the mistake; Unimplemented for a newer format; read
+  // errors.
   static absl::StatusOr<std::unique_ptr<CheckpointReader>> open(FileSystem& files,
                                                                 const std::string& directory);
 
-  // The manifest alone, whatever is wrong with the rest. Errors: those of open.
+  // Reads the manifest alone, even if other files are damaged. Errors: as open().
   static absl::StatusOr<CheckpointManifest> read_manifest(FileSystem& files,
                                                           const std::string& directory);
 
   const std::string& directory() const { return directory_; }
   const CheckpointManifest& manifest() const { return manifest_; }
 
-  // A file named in the manifest. Borrows this reader. Errors: those of ChunkedFile.
+  // Opens a file that the manifest lists. Borrows this reader. Errors: any error of ChunkedFile.
   absl::StatusOr<std::unique_ptr<ChunkedFile>> open_file(const File& file) const;
 
-  // The header of a safetensors file. Errors: DataLoss too if it is not what the manifest says.
+  // Returns the header of a safetensors file. Errors: any error of open_file(); DataLoss if the
+  // header differs from the manifest.
   absl::StatusOr<TensorFileLayout> layout(const File& file) const;
 
-  // Reads a safetensors file and hands all bytes of its tensors to `take`, in pieces, from any
-  // thread of `threads`, in any order. Errors: those of layout and of ChunkedFile::read_all; some
-  // pieces may have been handed out then.
+  // Reads a safetensors file and passes all bytes of its tensors to `take`, in pieces, from any
+  // thread of `threads`, in any order.
+  // Errors: any error of layout() and of ChunkedFile::read_all(); some pieces may have been passed
+  // before.
   absl::Status read_tensors(const File& file, const TensorFileLayout::Take& take,
                             ThreadPool& threads) const;
 
-  // The whole content of a file. Errors: ResourceExhausted too for more than `limit_bytes`.
+  // Returns the whole content of a file. Errors: any error of open_file() and of reading;
+  // ResourceExhausted for more than `limit_bytes`.
   absl::StatusOr<std::string> read_all(const File& file, int64_t limit_bytes) const;
 
   // Reads every byte. Errors: DataLoss naming the first file that is damaged, and where.
@@ -78,8 +81,8 @@ class CheckpointReader {
   mutable ChunkBuffers buffers_;
 };
 
-// A checkpoint and what it is a delta on: the whole one first, each next one a delta on the one
-// before, itself last.
+// A checkpoint after all its bases: the whole checkpoint first, then each delta on the checkpoint
+// before.
 using CheckpointChain = absl::Span<const std::unique_ptr<CheckpointReader>>;
 
 }  // namespace millrace

@@ -36,14 +36,14 @@ class CheckpointReaderTest : public testing::Test {
     path_ = join_path(folder_, checkpoint_name(options_.step));
   }
 
-  // What opening and reading every byte say.
+  // Opens the checkpoint and reads every byte.
   absl::Status check() { return check(files_); }
   absl::Status check(FileSystem& files) {
     ASSIGN_OR_RETURN(const auto reader, CheckpointReader::open(files, path_));
     ThreadPool threads(1);
     return reader->verify(threads);
   }
-  // The same files in memory, where damage costs less time.
+  // Copies the files to memory, where injecting damage takes less time.
   void copy(MemoryFileSystem& memory) {
     for (const std::string& name : names()) memory.put(at(name), *read_file(files_, at(name)));
   }
@@ -54,7 +54,8 @@ class CheckpointReaderTest : public testing::Test {
     for (const DirectoryEntry& entry : *entries) all.push_back(entry.name);
     return all;
   }
-  // In place, as damage comes; write_file_atomically would need a place beside it.
+  // Writes in place, as damage would; write_file_atomically() would need a second file in the
+  // folder.
   void put(const std::string& name, const std::string& content) {
     ASSERT_OK_AND_ASSIGN(auto file, files_.create(at(name)));
     ASSERT_OK(file->append(content));

@@ -25,8 +25,8 @@ std::string path_of(const CommitOptions& options, Kind kind) {
                                        : checkpoint_name(options.step, kind, options.nonce));
 }
 
-// Syncs and closes; the file is closed whatever happens, and never synced again. One that was kept
-// is on disk already.
+// Syncs and closes a file. Closes the file even if the sync fails, and never syncs again. A kept
+// file is null and on disk already.
 absl::Status finish(std::unique_ptr<PositionedFile> file) {
   if (file == nullptr) return absl::OkStatus();
   const absl::Status synced = file->sync();
@@ -34,8 +34,8 @@ absl::Status finish(std::unique_ptr<PositionedFile> file) {
   return synced.ok() ? closed : synced;
 }
 
-// Puts those last that were replaced and cannot be opened: where two of one step are there, one may
-// have been taken apart before a crash gave it its name back.
+// Moves damaged replaced checkpoints to the end: of two replaced checkpoints of a step, one may
+// have been partly removed before a crash restored its name.
 void put_damaged_last(FileSystem& files, const std::string& folder,
                       std::vector<DirectoryEntry>* entries) {
   std::stable_partition(entries->begin(), entries->end(), [&](const DirectoryEntry& entry) {
@@ -45,7 +45,7 @@ void put_damaged_last(FileSystem& files, const std::string& folder,
   });
 }
 
-// Takes apart what readers do not look at any more. Failure costs room, nothing else.
+// Removes a directory that readers ignore. A failure costs only disk space.
 void remove_leftover(FileSystem& files, const std::string& path) {
   const absl::Status status = remove_recursively(files, path);
   if (!status.ok()) MILLRACE_LOG(WARNING) << "left for the next clean-up: " << status;
@@ -120,7 +120,7 @@ absl::StatusOr<WrittenFile> CommitDirectory::write_or_keep(const std::string& na
   if (options_.keep_files) {
     std::optional<FileChunks> chunks;
     if (kept_ != nullptr) chunks = kept_->match(name, size_bytes, fill, threads);
-    // A disk without hard links takes a copy, as long as there is room for it.
+    // On a disk without hard links the file is copied, if the space suffices.
     if (chunks.has_value() && link_file(files_, join_path(path_, name), path).ok()) {
       return WrittenFile{*std::move(chunks), nullptr};
     }
@@ -227,7 +227,7 @@ bool is_saved(FileSystem& files, const std::string& path, const CheckpointManife
               ThreadPool& threads) {
   const auto reader = CheckpointReader::open(files, path);
   if (!reader.ok() || !equal_content((*reader)->manifest(), content)) return false;
-  // Its writer may have failed, or died, before its name was on disk.
+  // The writer may have failed, or died, before the name was on disk.
   return (*reader)->verify(threads).ok() && files.sync_directory(directory_of(path)).ok();
 }
 
@@ -287,7 +287,7 @@ absl::StatusOr<std::vector<std::string>> clean_up(FileSystem& files, const std::
         done.push_back(absl::StrCat("gave ", path, " its name back"));
         continue;
       }
-      // Whatever is wrong with the newer one, this may be what is left.
+      // The newer checkpoint may be damaged, and this checkpoint the only one left.
       if (!CheckpointReader::open(files, current).ok()) continue;
       RETURN_IF_ERROR(remove_checkpoint(files, path));
     } else {

@@ -1,5 +1,5 @@
-// Writing a checkpoint so that it appears at once, whole and durable, or not at all. The protocol
-// is in docs/checkpoint_format.md.
+// Writes a checkpoint so that it appears at once, whole and durable, or not at all. The protocol is
+// in docs/checkpoint_format.md.
 #ifndef MILLRACE_CHECKPOINT_FOLDER_COMMIT_DIRECTORY_H_
 #define MILLRACE_CHECKPOINT_FOLDER_COMMIT_DIRECTORY_H_
 
@@ -27,64 +27,64 @@ struct CommitOptions {
   std::string nonce;  // the same on all ranks (checkpoint/format/checkpoint_names.h)
   int rank = 0;
   int world_size = 1;
-  // Safetensors files whose bytes the checkpoint of this step in `folder` has are not written
-  // again: they get a second name, a hard link, in the new one.
+  // If true, safetensors files with the same bytes in the checkpoint of this step in `folder` are
+  // not written again: the new checkpoint gets a hard link.
   bool keep_files = false;
 };
 
-// One rank's part in one checkpoint. Every rank writes its files and finishes them; when all have,
-// rank 0 commits. Not thread-safe. After an error only discard() may be called.
+// One rank's part of one checkpoint. Every rank writes its files and finishes them; after all ranks
+// have finished, rank 0 commits. Not thread-safe. After an error only discard() may be called.
 //
 //   ASSIGN_OR_RETURN(auto writer, CommitDirectory::begin(files, options));
 //   RETURN_IF_ERROR(writer->write_tensors(entry, layout, fill, threads));
 //   RETURN_IF_ERROR(writer->write(entry, bytes));
 //   ASSIGN_OR_RETURN(std::vector<File> mine, writer->finish_files(threads));
-//   ... manifest.files: those of all ranks; on rank 0:
+//   ... manifest.files: the files of all ranks; on rank 0:
 //   ASSIGN_OR_RETURN(bool written, writer->commit(manifest, threads));
 class CommitDirectory {
  public:
   using File = CheckpointManifest::File;
 
-  // Makes the temporary directory, which begin() of other ranks looks for. Called on rank 0, which
-  // chose the nonce, before the other ranks get it. Errors: those of writing.
+  // Makes the temporary directory, which begin() of the other ranks expects. Called on rank 0,
+  // which chose the nonce, before the other ranks receive it. Errors: write errors.
   static absl::Status make(FileSystem& files, const CommitOptions& options);
-  // On rank 0 makes the temporary directory, if make() has not. Borrows `files`.
-  // Errors: InvalidArgument for bad options; FailedPrecondition on another rank that does not see
-  // the directory of rank 0, so that their folders are not the same; those of writing.
+  // Begins to write. On rank 0 makes the temporary directory, if make() has not. Borrows `files`.
+  // Errors: InvalidArgument for invalid options; FailedPrecondition on another rank that does not
+  // see the directory of rank 0, so that the ranks' folders differ; write errors.
   static absl::StatusOr<std::unique_ptr<CommitDirectory>> begin(FileSystem& files,
                                                                 CommitOptions options);
-  // On rank 0 what was not committed is discarded.
+  // On rank 0 discards a checkpoint that was not committed.
   ~CommitDirectory();
   CommitDirectory(const CommitDirectory&) = delete;
   CommitDirectory& operator=(const CommitDirectory&) = delete;
 
-  // Writes a safetensors file. Of `entry` name, kind and, for a table, table and hashes are given.
-  // The bytes do not depend on the number of threads. Errors: those of `fill`; those of writing;
-  // with keep_files ResourceExhausted, before anything is written, if there is no room for a file
-  // that cannot be kept.
+  // Writes a safetensors file. The caller sets name and kind of `entry` and, for a table, the table
+  // and hashes. The bytes do not depend on the number of threads.
+  // Errors: any error of `fill`; write errors; with keep_files ResourceExhausted, before any write,
+  // if the disk lacks space for a file that cannot be kept.
   absl::Status write_tensors(const File& entry, const TensorFileLayout& layout,
                              const TensorFileLayout::Fill& fill, ThreadPool& threads);
-  // Writes a small file: name and kind are given.
+  // Writes a small file. The caller sets name and kind of `entry`.
   absl::Status write(const File& entry, absl::string_view content);
 
-  // Syncs and closes all files and writes the chunks file. Returns: the entries of all of them.
+  // Syncs and closes all files and writes the chunks file. Returns the entries of all files.
   absl::StatusOr<std::vector<File>> finish_files(ThreadPool& threads);
 
-  // Makes it a checkpoint: durable when this returns. Digest, version and world size of `manifest`
-  // are set here. Returns: false if the same checkpoint was there already, valid to the last
-  // byte; nothing has changed then.
-  // REQUIRES: rank 0; all ranks have finished their files, which `manifest` names.
-  // Errors: InvalidArgument for a manifest that breaks a rule; those of writing. Unless the very
-  // last sync failed, whatever was there before is there still.
+  // Commits the checkpoint, which is durable when commit() returns. Sets digest, version and world
+  // size of `manifest`. Returns false if the same checkpoint already existed, valid to the last
+  // byte; then nothing has changed.
+  // REQUIRES: rank 0; all ranks have finished their files, which `manifest` lists.
+  // Errors: InvalidArgument for a manifest that breaks a rule; write errors. Unless the very last
+  // sync failed, an error leaves any earlier checkpoint of this step in place.
   absl::StatusOr<bool> commit(CheckpointManifest manifest, ThreadPool& threads);
 
-  // Removes the temporary directory; of all ranks. Errors: those of removing; what is left goes
-  // with the next clean-up.
+  // Removes the temporary directory, with the files of all ranks. Errors: errors of removing; the
+  // next clean-up removes the rest.
   absl::Status discard();
 
-  // Where files are until commit.
+  // The directory of the files until commit().
   const std::string& temporary() const { return temporary_; }
-  // Where they are afterwards.
+  // The directory of the files after commit().
   const std::string& path() const { return path_; }
 
  private:
@@ -104,26 +104,27 @@ class CommitDirectory {
   bool done_ = false;  // committed or discarded
 };
 
-// Whether a checkpoint of `content` (equal_content; files do not matter) is at `path`, valid to the
-// last byte and durable.
+// Returns true if `path` is a checkpoint with the content of `content` (as equal_content()
+// compares, ignoring files), valid to the last byte and durable.
 bool is_saved(FileSystem& files, const std::string& path, const CheckpointManifest& content,
               ThreadPool& threads);
 
-// Errors: PermissionDenied naming what has the name of a checkpoint in `folder` and is no
-// directory: that step could not be saved; those of listing.
+// Checks that every entry of `folder` with the name of a checkpoint is a directory. Errors:
+// PermissionDenied naming another entry, whose step could not be saved; errors of listing.
 absl::Status check_names(FileSystem& files, const std::string& folder);
 
-// Errors: ResourceExhausted, with both numbers, if `bytes` more do not fit where `folder` is;
-// those of reading.
+// Checks the free space. Errors: ResourceExhausted, with both numbers, if the disk of `folder` has
+// less than `bytes` free; read errors.
 absl::Status check_free_space(FileSystem& files, const std::string& folder, int64_t bytes);
 
-// Removes a checkpoint: renames it aside first, durably, so that it is never there in part.
-// Errors: FailedPrecondition if the name is not that of a checkpoint; those of writing.
+// Removes a checkpoint. First renames it, durably, so that its name never refers to a partial
+// checkpoint. Errors: FailedPrecondition if the name is not a checkpoint's; write errors.
 absl::Status remove_checkpoint(FileSystem& files, const std::string& path);
 
-// Finishes what writers that are dead left undone in a folder. REQUIRES: nobody writes there: the
-// caller holds the lock. Returns: one line for each thing done, for people.
-// Errors: those of reading and writing.
+// Completes or removes the unfinished work of dead writers in a folder.
+// REQUIRES: the caller holds the lock, so that nobody else writes to the folder. Returns one line
+// per action, for people.
+// Errors: read and write errors.
 absl::StatusOr<std::vector<std::string>> clean_up(FileSystem& files, const std::string& folder);
 
 }  // namespace millrace

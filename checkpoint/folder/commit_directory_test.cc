@@ -91,7 +91,7 @@ TEST_F(CommitDirectoryTest, ADamagedOneOfTheStepIsReplaced) {
   EXPECT_THAT(names(), ElementsAre("step-00000001"));
 }
 
-// By name, the number that the file system knows each file by.
+// Returns the inode number of each file, by name.
 std::map<std::string, ino_t> inodes_in(FileSystem& files, const std::string& directory) {
   std::map<std::string, ino_t> inodes;
   const auto entries = files.list(directory);
@@ -144,7 +144,7 @@ TEST_F(CommitDirectoryTest, OtherBytesAndDamagedFilesAreNotKept) {
   EXPECT_OK(check(another));
 }
 
-// A file system that gives a file no second name.
+// A file system without hard links.
 class WithoutLinks : public MemoryFileSystem {
  public:
   absl::Status link(const std::string&, const std::string&) override {
@@ -218,8 +218,8 @@ TEST_F(CommitDirectoryTest, OtherRanksSeeTheDirectoryOfRank0) {
   EXPECT_OK(CommitDirectory::begin(files_, second));
 }
 
-// Whatever fails, once or from then on: an error that names it, the checkpoints from before
-// untouched, and the next attempt works.
+// Every failure, of one call or of all later calls, is reported with its error, leaves earlier
+// checkpoints untouched, and lets the next attempt succeed.
 TEST_F(CommitDirectoryTest, EveryCallThatFailsIsReported) {
   const SmallCheckpoint first = {.step = 1}, second = {.step = 2, .seed = 2, .world_size = 2};
   for (const int64_t count : {int64_t{1}, int64_t{1} << 40}) {
@@ -247,7 +247,7 @@ TEST_F(CommitDirectoryTest, EveryCallThatFailsIsReported) {
   }
 }
 
-// The same while a checkpoint of the same step is replaced: one of both is always there.
+// Likewise while a checkpoint of the same step is replaced: the old or the new one always exists.
 TEST_F(CommitDirectoryTest, ReplacingLosesNothing) {
   for (const SmallCheckpoint& second :
        {SmallCheckpoint{.seed = 2, .nonce = "n2"},
@@ -283,8 +283,7 @@ void CommitDirectoryTest::expect_replacing_loses_nothing(const SmallCheckpoint& 
   EXPECT_GT(failures, 20);
 }
 
-// Whatever the size of the disk, a save works or says that the disk is full, and what was saved
-// before stays.
+// For every disk size, a save succeeds or reports a full disk, and earlier checkpoints stay.
 TEST_F(CommitDirectoryTest, EverySizeOfDisk) {
   const SmallCheckpoint first = {.step = 1}, second = {.step = 2, .seed = 2};
   int64_t full = 0;
@@ -326,7 +325,7 @@ TEST_F(CommitDirectoryTest, RemovesCheckpointsAlone) {
   EXPECT_THAT(names(), ElementsAre("data"));
 }
 
-// However removing ends, the checkpoint is there whole, or not under its name.
+// After any failure of a removal the checkpoint is whole, or not present under its name.
 TEST_F(CommitDirectoryTest, RemovingIsWholeOrNot) {
   for (int64_t n = 0;; ++n) {
     start_anew();

@@ -41,7 +41,7 @@ absl::StatusOr<absl::uint128> digest_of_dense_file(const CheckpointReader& check
   return sum;
 }
 
-// One tensor of a table's file as it goes into the digest of a row.
+// A tensor of a table's file, in the form that enters the digest of a row.
 struct Column {
   const TensorInfo* tensor;
   std::unique_ptr<ChunkCursor> cursor;
@@ -55,7 +55,7 @@ class RowDigester {
   RowDigester(const ChunkedFile& file, const TensorFileLayout& layout)
       : file_(file), layout_(layout) {}
 
-  // Columns in the order of the formula; tensors that are not there are left out.
+  // Adds a column, in the order of the formula. Does nothing if the tensor does not exist.
   void add(const std::string& name) {
     for (const TensorInfo& tensor : layout_.tensors()) {
       if (tensor.name != name) continue;

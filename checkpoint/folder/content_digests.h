@@ -1,4 +1,4 @@
-// Fingerprints of what a checkpoint holds, by the formulas of docs/checkpoint_format.md.
+// Digests of the content of a checkpoint, by the formulas of docs/checkpoint_format.md.
 #ifndef MILLRACE_CHECKPOINT_FOLDER_CONTENT_DIGESTS_H_
 #define MILLRACE_CHECKPOINT_FOLDER_CONTENT_DIGESTS_H_
 
@@ -17,24 +17,26 @@
 
 namespace millrace {
 
-// What one tensor of a dense file adds to the digest "dense".
+// Returns the summand of one tensor of a dense file in the digest "dense".
 absl::uint128 dense_tensor_digest(absl::string_view name, TensorType type,
                                   absl::Span<const int64_t> shape, absl::string_view bytes);
 
-// What of a checkpoint a digest is of.
+// The content that a digest covers.
 enum class DigestOf {
   kEverything,
-  kModel  // as if only the parts DENSE and ROWS were there
+  kModel  // as if only the parts DENSE and ROWS existed
 };
 
-// The digests "dense" and "table/NAME" of a checkpoint, computed from its files; "dense" only if
-// there are dense files, a table's only if it has ids and weights. All files are read, with the
-// checks of reading. Memory: the largest dense tensor, and some chunks for each thread.
-// REQUIRES: not a delta. Errors: those of reading.
+// Computes the digests "dense" and "table/NAME" of a checkpoint from its files; "dense" only if
+// dense files exist, and a table's digest only if the table has ids and weights. Reads and checks
+// all files. Memory: the largest dense tensor, and some chunks per thread.
+// REQUIRES: not a delta.
+// Errors: read errors.
 absl::StatusOr<std::map<std::string, absl::uint128>> compute_content_digests(
     const CheckpointReader& checkpoint, DigestOf of, ThreadPool& threads);
 
-// One digest of all that a manifest has: equal if all are, by name.
+// Returns one digest of all content digests of a manifest. Two manifests have equal results if all
+// their digests, by name, are equal.
 absl::uint128 combined_content_digest(const CheckpointManifest& manifest);
 
 }  // namespace millrace

@@ -42,7 +42,7 @@ class ContentDigestsFileTest : public testing::Test {
   std::string folder_;
 };
 
-// What stands in the manifest was computed from memory.
+// The digest in the manifest was computed from memory.
 TEST_F(ContentDigestsFileTest, FilesGiveWhatTheManifestSays) {
   for (const int64_t rows : {0, 1, 5, 10000}) {
     ASSERT_OK(write_small_checkpoint(files_, folder_, {.step = rows, .rows = rows}));

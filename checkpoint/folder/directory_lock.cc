@@ -29,15 +29,17 @@ std::string this_process(const Clock& clock) {
                       absl::FormatTime("%Y-%m-%d%ET%H:%M:%SZ", clock.now(), absl::UTCTimeZone()));
 }
 
-// What the file says of who holds it. Whoever got the lock just now may not have written yet.
+// Returns the holder that the lock file names. A process that has just acquired the lock may not
+// have written to the file yet.
 std::string holder(FileSystem& files, const std::string& path) {
   const auto content = read_regular_file(files, path, kMaxHolderBytes);
   if (!content.ok() || content->empty()) return "another process";
   return absl::CHexEscape(absl::StripAsciiWhitespace(*content));
 }
 
-// Makes the names on the way to a folder durable: with one of them all that was saved would go.
-// Directories further up may be others', and some cannot be opened or synced: then it is theirs.
+// Makes the names of a folder and its parents durable: losing a single name would lose all saved
+// files. Directories further up may belong to other owners and may be impossible to open or sync;
+// their durability is the owners' responsibility.
 absl::Status sync_way_to(FileSystem& files, const std::string& folder) {
   std::string above = directory_of(folder);
   const absl::Status status = files.sync_directory(above);

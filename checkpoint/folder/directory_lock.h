@@ -1,4 +1,4 @@
-// Who may write in a folder of checkpoints.
+// Exclusive write access to a folder of checkpoints.
 #ifndef MILLRACE_CHECKPOINT_FOLDER_DIRECTORY_LOCK_H_
 #define MILLRACE_CHECKPOINT_FOLDER_DIRECTORY_LOCK_H_
 
@@ -11,16 +11,17 @@
 
 namespace millrace {
 
-// The lock of a folder, held as long as the object lives. It is the system's lock on the file
-// `lock` in it, so it ends with the process, however that ends: what a dead one left never blocks.
+// The lock of a folder, held as long as the object lives: the operating system's lock on the file
+// `lock` in the folder. It ends with the process, even after a crash, so a dead process never
+// blocks others.
 //
 //   ASSIGN_OR_RETURN(auto lock, DirectoryLock::acquire(files, folder, Clock::real()));
 //   ASSIGN_OR_RETURN(auto done, clean_up(files, folder));
 class DirectoryLock {
  public:
-  // Makes the folder if it is missing, and its place durable. Does not wait.
-  // Errors: FailedPrecondition naming the folder and who holds it, by host and process, and since
-  // when; those of writing, such as PermissionDenied for a folder that is read-only.
+  // Acquires the lock without waiting. Makes the folder if it is missing, and its place durable.
+  // Errors: FailedPrecondition naming the folder and the holder, by host, process and time of
+  // acquisition; write errors, such as PermissionDenied for a read-only folder.
   static absl::StatusOr<std::unique_ptr<DirectoryLock>> acquire(FileSystem& files,
                                                                 const std::string& folder,
                                                                 const Clock& clock);
@@ -31,9 +32,9 @@ class DirectoryLock {
   const std::unique_ptr<FileLock> lock_;
 };
 
-// True if the file is a lock that DirectoryLock made, held or not: its first line says by which
-// host and process, and since when. A lock that was never written to, as in a process that was
-// killed, is none.
+// Returns true if the file is a lock that DirectoryLock made, held or not: its first line names a
+// host, a process and a time. Returns false for a lock without text, left by a process that was
+// killed before writing.
 bool is_directory_lock(FileSystem& files, const std::string& path);
 
 }  // namespace millrace

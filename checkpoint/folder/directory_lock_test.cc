@@ -114,7 +114,7 @@ TEST_F(DirectoryLockTest, ALinkIsNotFollowed) {
   EXPECT_THAT(files_.link_info(folder_ + "/elsewhere"), StatusIs(absl::StatusCode::kNotFound));
 }
 
-// Else a crash could take the folder away with all that was saved in it.
+// Otherwise a crash could remove the folder with everything saved in it.
 TEST_F(DirectoryLockTest, TheWayToTheFolderIsSynced) {
   MemoryFileSystem memory;
   for (int attempt = 0; attempt < 2; ++attempt) {  // the first may have been killed before

@@ -13,7 +13,7 @@
 namespace millrace {
 namespace {
 
-constexpr int64_t kPieceBytes = 1 << 20;  // that is read at once
+constexpr int64_t kPieceBytes = 1 << 20;  // bytes per read
 
 }  // namespace
 

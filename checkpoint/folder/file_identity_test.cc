@@ -21,7 +21,7 @@ TEST(FileIdentityTest, IsThatOfAFileOfACheckpoint) {
     EXPECT_EQ(identity.size_bytes, static_cast<int64_t>(size));
     EXPECT_EQ(identity.digest, format_digest(file_digest(chunks_of("f", content).digests)));
   }
-  // As docs/checkpoint_format.md says.
+  // The example of docs/checkpoint_format.md.
   ASSERT_OK(write_file_atomically(files, "/f", "abc"));
   EXPECT_EQ(identify_file(files, "/f")->digest, "f758394eebabb2bb51ee911f78f31836");
   EXPECT_THAT(identify_file(files, "/none").status(), StatusIs(absl::StatusCode::kNotFound));

@@ -19,7 +19,7 @@ std::map<std::string, std::string> content_digests(const CheckpointManifest& man
   return digests;
 }
 
-// The content digest that the data of a file is part of; "": it is no data file.
+// Returns the name of the content digest that covers a file's data, or "" for a file without data.
 std::string content_name(const File& file) {
   if (file.kind() == CheckpointManifest::DENSE_FILE) return "dense";
   return file.kind() == CheckpointManifest::TABLE_FILE ? absl::StrCat("table/", file.table()) : "";

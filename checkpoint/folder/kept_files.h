@@ -1,4 +1,4 @@
-// Data files of a checkpoint that another checkpoint of the same step keeps.
+// Reuse of data files when a checkpoint of the same step is replaced.
 #ifndef MILLRACE_CHECKPOINT_FOLDER_KEPT_FILES_H_
 #define MILLRACE_CHECKPOINT_FOLDER_KEPT_FILES_H_
 
@@ -32,7 +32,8 @@ class KeptFiles {
   // Sets the bytes from `offset` on, as for write_chunks (checkpoint/format/chunked_file.h).
   using Fill = std::function<absl::Status(int64_t offset, absl::Span<char> bytes)>;
 
-  // Borrows `files`. Errors: those of CheckpointReader::open and of reading the chunks files.
+  // Opens the checkpoint in `directory`. Borrows `files`. Errors: any error of
+  // CheckpointReader::open(); errors of reading the chunks files.
   static absl::StatusOr<std::unique_ptr<KeptFiles>> open(FileSystem& files,
                                                          const std::string& directory);
 
@@ -41,9 +42,9 @@ class KeptFiles {
   std::optional<FileChunks> match(const std::string& name, int64_t size_bytes, const Fill& fill,
                                   ThreadPool& threads) const;
 
-  // Returns how many bytes a checkpoint of `content` will probably keep: those of the data files
-  // whose tables or dense tensors have the same content digest, if both are written alike. Reads
-  // no file.
+  // Returns the number of bytes that a checkpoint of `content` will probably keep: the sizes of the
+  // data files whose tables or dense tensors have the same content digest, if both checkpoints are
+  // written alike. Reads no file.
   int64_t expected_bytes(const CheckpointManifest& content) const;
 
  private:

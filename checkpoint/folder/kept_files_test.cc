@@ -24,7 +24,7 @@ class KeptFilesTest : public testing::Test {
     content_ = *read_file(files_, path(kDense));
   }
   static std::string path(const std::string& name) { return join_path(kPath, name); }
-  // Whether the dense file is kept for these bytes.
+  // Returns true if the dense file is kept for these bytes.
   bool matches(const std::string& bytes) {
     const auto kept = KeptFiles::open(files_, kPath);
     EXPECT_OK(kept.status());

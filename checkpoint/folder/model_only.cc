@@ -20,7 +20,7 @@ namespace {
 
 using File = CheckpointManifest::File;
 
-// For the manifest, and what the file system keeps for itself.
+// Space for the manifest and for the file system's own records.
 constexpr int64_t kMetadataBytes = 1 << 20;
 
 bool is_kept(const File& file, absl::string_view tensor) {
@@ -31,7 +31,7 @@ bool is_kept(const File& file, absl::string_view tensor) {
   return tensor == prefix + "ids" || tensor == prefix + "weights";
 }
 
-// The tensors of a file that are kept.
+// Returns the layout of a file's kept tensors.
 absl::StatusOr<TensorFileLayout> kept_layout(const TensorFileLayout& whole, const File& file) {
   std::vector<TensorInfo> tensors;
   for (const TensorInfo& tensor : whole.tensors()) {
@@ -57,7 +57,7 @@ absl::Status copy_file(const CheckpointReader& from, const File& file, CommitDir
       threads);
 }
 
-// Writes the files of one rank. Returns: their entries.
+// Writes the files of one rank. Returns their entries.
 absl::StatusOr<std::vector<File>> copy_rank(const CheckpointReader& from, int rank,
                                             CommitDirectory& to, ThreadPool& threads) {
   for (const File& file : from.manifest().files()) {
@@ -85,7 +85,8 @@ CheckpointManifest kept_manifest(const CheckpointManifest& whole) {
   return kept;
 }
 
-// Those of the model take the place of all others, for what they are of is there no more.
+// Replaces all content digests by the digests of the model, since the content of the other digests
+// is no longer part of the checkpoint.
 absl::Status set_content_digests(const CheckpointReader& from, CheckpointManifest* kept,
                                  ThreadPool& threads) {
   ASSIGN_OR_RETURN(const auto digests, compute_content_digests(from, DigestOf::kModel, threads));
@@ -98,7 +99,7 @@ absl::Status set_content_digests(const CheckpointReader& from, CheckpointManifes
   return absl::OkStatus();
 }
 
-// An upper bound of what is written.
+// Returns an upper bound of the bytes to write.
 int64_t kept_bytes(const CheckpointManifest& whole) {
   int64_t bytes = kMetadataBytes;
   for (const File& file : whole.files()) {

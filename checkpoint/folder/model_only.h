@@ -1,4 +1,4 @@
-// Checkpoints without what only training needs.
+// Checkpoints without the parts that only training needs.
 #ifndef MILLRACE_CHECKPOINT_FOLDER_MODEL_ONLY_H_
 #define MILLRACE_CHECKPOINT_FOLDER_MODEL_ONLY_H_
 
@@ -11,15 +11,15 @@
 
 namespace millrace {
 
-// Whether a checkpoint has parts other than DENSE and ROWS.
+// Returns true if a checkpoint has parts other than DENSE and ROWS.
 bool has_training_state(const CheckpointManifest& manifest);
 
-// Replaces a checkpoint by one with the parts DENSE and ROWS alone, committed as every checkpoint
-// is: the one or the other is there at any time. What is kept is checked as it is read. One that
-// has no other parts is left as it is.
+// Replaces a checkpoint by a checkpoint with only the parts DENSE and ROWS. Commits it as every
+// checkpoint, so that at any time either the old or the new checkpoint exists. Checks the kept data
+// as it is read. Leaves a checkpoint without other parts unchanged.
 // REQUIRES: not a delta; the caller holds the lock of the folder.
-// Errors: those of CheckpointReader, of check_free_space and of CommitDirectory; the checkpoint is
-// as it was then.
+// Errors: any error of CheckpointReader, check_free_space() and CommitDirectory; the checkpoint is
+// then unchanged.
 absl::Status make_model_only(FileSystem& files, const std::string& path, ThreadPool& threads);
 
 }  // namespace millrace

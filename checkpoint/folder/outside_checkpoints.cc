@@ -15,7 +15,7 @@ namespace {
 
 constexpr char kFolderName[] = "checkpoints";  // in an output directory
 
-// Returns the path from the root, without links as far as it exists and without a slash at its end.
+// Returns the absolute path without a trailing slash, and without links as far as the path exists.
 std::string resolved_path(const std::string& path) {
   std::error_code error;
   std::filesystem::path resolved = std::filesystem::weakly_canonical(absolute_path(path), error);
@@ -26,7 +26,7 @@ std::string resolved_path(const std::string& path) {
 
 bool is_checkpoint(FileSystem& files, const std::string& directory) {
   if (!files.link_info(join_path(directory, kManifestName)).ok()) return false;
-  // A damaged one is known by its name, one that was copied elsewhere by its content.
+  // A damaged checkpoint is recognized by its name, a copied checkpoint by its content.
   return parse_checkpoint_name(base_name(directory)).has_value() ||
          CheckpointReader::open(files, directory).ok();
 }

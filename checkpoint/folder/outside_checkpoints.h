@@ -1,4 +1,4 @@
-// Places that belong to checkpoints, where nothing else may be written.
+// Protects the directories of checkpoints from other writers.
 #ifndef MILLRACE_CHECKPOINT_FOLDER_OUTSIDE_CHECKPOINTS_H_
 #define MILLRACE_CHECKPOINT_FOLDER_OUTSIDE_CHECKPOINTS_H_
 
@@ -9,15 +9,16 @@
 
 namespace millrace {
 
-// True if a directory in `folder` has the name of a checkpoint and a manifest.
+// Returns true if a directory in `folder` has the name of a checkpoint and a manifest.
 bool has_checkpoint(FileSystem& files, const std::string& folder);
 
 // Refuses a file or directory `path` that is, or would lie in, a checkpoint or the folder
-// `checkpoints` of a run. A checkpoint is known by its name and a manifest, or, under another name,
-// by a manifest that can be read. A folder of checkpoints is known by its lock or its name together
-// with a checkpoint in it, or by its lock, its name and the lock of the run above it. Follows
-// symbolic links. Writes nothing, and accepts URIs.
-// Errors: PermissionDenied naming the path, the checkpoint or folder, and what to do.
+// `checkpoints` of a run. A directory is a checkpoint if it has the name of a checkpoint and a
+// manifest, or, under another name, a manifest that can be read. A directory is a folder of
+// checkpoints if it contains a checkpoint and has a lock or the name, or if it has a lock and the
+// name and the run's directory above has a lock. Follows symbolic links. Writes nothing, and
+// accepts URIs.
+// Errors: PermissionDenied naming the path, the checkpoint or folder, and the remedy.
 absl::Status check_outside_checkpoints(FileSystem& files, const std::string& path);
 
 }  // namespace millrace

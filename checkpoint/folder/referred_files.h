@@ -1,4 +1,4 @@
-// Files that a job refers to beside its data, as manifests name them.
+// Files, other than data, that a job refers to, as manifests list them.
 #ifndef MILLRACE_CHECKPOINT_FOLDER_REFERRED_FILES_H_
 #define MILLRACE_CHECKPOINT_FOLDER_REFERRED_FILES_H_
 
@@ -14,24 +14,24 @@
 
 namespace millrace {
 
-// `used_by`: as manifests have it. Errors: InvalidArgument for a path that is not UTF-8, which
-// manifests cannot hold.
+// Returns the entry of a file. `used_by`: the users, in the form of manifests. Errors:
+// InvalidArgument for a path that is not UTF-8, which a manifest cannot contain.
 absl::StatusOr<CheckpointManifest::ReferredFile> refer_to(const std::string& path,
                                                           const FileIdentity& identity,
                                                           const std::vector<std::string>& used_by);
 
-// Returns the files that transforms of a job read (vocabularies, and what registered transforms
-// list in Transform::files()), each once. Reads them. Errors: those of create_transform(),
-// identify_file() and refer_to().
+// Returns the files that transforms of a job read (vocabularies, and the files that registered
+// transforms list in Transform::files()), each once. Reads the files.
+// Errors: any error of create_transform(), identify_file() and refer_to().
 absl::StatusOr<std::vector<CheckpointManifest::ReferredFile>> find_vocabularies(
     const TrainConfig& train, FileSystem& files);
 
-// Adds files to those that a manifest refers to, in its order; of one path there is one.
+// Adds files to the referred files of a manifest, in the manifest's order, one entry per path.
 void add_referred_files(const std::vector<CheckpointManifest::ReferredFile>& files,
                         CheckpointManifest* manifest);
 
-// Checks that the files of transforms of a checkpoint have the content of those of the job at hand,
-// wherever they lie. Errors: InvalidArgument naming those whose content differs.
+// Checks that the files of a checkpoint's transforms have the same content as the files of the
+// current job, at any path. Errors: InvalidArgument naming the files whose content differs.
 absl::Status check_vocabularies(const CheckpointManifest& manifest,
                                 const std::vector<CheckpointManifest::ReferredFile>& now);
 

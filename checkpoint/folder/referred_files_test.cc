@@ -124,7 +124,8 @@ TEST_F(ReferredFilesTest, AVocabularyThatChangedIsRefusedWhereverItLies) {
       check_vocabularies(manifest, find()),
       StatusIs(kInvalid, AllOf(HasSubstr("/words for "), HasSubstr("4 bytes"),
                                HasSubstr("feature/a/transform/0"), Not(HasSubstr("/others")))));
-  // Features that came or went are somebody else's to judge, as are files that nobody reads again.
+  // Added or removed features are checked elsewhere, and files that are not read again need no
+  // check.
   EXPECT_OK(check_vocabularies(manifest, {}));
   EXPECT_OK(check_vocabularies(CheckpointManifest(), find()));
 }

@@ -28,7 +28,7 @@ std::optional<double> metric(const Manifest& manifest, const std::string& name) 
   return std::nullopt;
 }
 
-// The best of `usable`, which are indices by ascending step.
+// Returns the best of `usable`, which are indices by ascending step.
 std::vector<size_t> best_of(const std::vector<ListedCheckpoint>& checkpoints,
                             const std::vector<size_t>& usable, const RetentionPolicy::Best& best) {
   std::vector<std::pair<double, size_t>> values;  // to be sorted ascending
@@ -44,7 +44,7 @@ std::vector<size_t> best_of(const std::vector<ListedCheckpoint>& checkpoints,
   return indices;
 }
 
-// Those that somebody could go on from, as far as can be told, by ascending step.
+// Returns the checkpoints that training could resume from, as far as known, by ascending step.
 std::vector<size_t> usable_of(const std::vector<ListedCheckpoint>& checkpoints, int64_t newest,
                               const std::set<std::string>& unusable) {
   std::vector<size_t> usable;
@@ -58,7 +58,7 @@ std::vector<size_t> usable_of(const std::vector<ListedCheckpoint>& checkpoints, 
   return usable;
 }
 
-// Null if it cannot be read.
+// Returns null if the manifest cannot be read.
 const Manifest* manifest_of(const ListedCheckpoint& checkpoint) {
   if (checkpoint.reader != nullptr) return &checkpoint.reader->manifest();
   return checkpoint.manifest.has_value() ? &*checkpoint.manifest : nullptr;
@@ -77,7 +77,7 @@ absl::Status check_retention_policy(const RetentionPolicy& policy) {
     added.set_count(best.count);
   }
   RETURN_IF_ERROR(check_retention("retention", numbers));
-  // Unlike in the configuration, 0 does not stand for all.
+  // Unlike in the configuration, 0 does not mean all.
   return at_least("retention", "full_last", policy.full_last, 1);
 }
 
@@ -98,7 +98,7 @@ RetentionPlan plan_retention(const std::vector<ListedCheckpoint>& checkpoints,
     for (const size_t i : best_of(checkpoints, usable, best)) goes.erase(i);
   }
   if (const auto best = find_best(checkpoints, usable); best.has_value()) goes.erase(*best);
-  // From the newest down, so that a base is seen after all that need it.
+  // The order is from newest to oldest: deltas precede their bases.
   std::set<int64_t> needed;  // steps
   bool all_needed = false;
   RetentionPlan plan;

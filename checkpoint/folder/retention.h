@@ -1,4 +1,4 @@
-// Which checkpoints stay.
+// Selection of the checkpoints that a folder retains.
 #ifndef MILLRACE_CHECKPOINT_FOLDER_RETENTION_H_
 #define MILLRACE_CHECKPOINT_FOLDER_RETENTION_H_
 
@@ -17,40 +17,41 @@
 namespace millrace {
 
 struct RetentionPolicy {
-  // The newest so many stay; at least 1.
+  // Number of the newest checkpoints that stay; at least 1.
   int64_t keep_last = 5;
-  // Of each metric the best so many stay. Those whose manifest lacks the metric, or has NaN, are
-  // none; of equal ones the newer is better.
+  // Per metric, the number of the best checkpoints that stay. A checkpoint whose manifest lacks the
+  // metric, or has NaN, does not count. Among equal checkpoints the newer is better.
   struct Best {
     std::string metric;
     int64_t count = 1;
     bool higher_is_better = true;
   };
   std::vector<Best> keep_best = {};
-  // Those whose step is a multiple of this stay. Default: none.
+  // Checkpoints whose step is a multiple of this number stay. Default: none.
   int64_t keep_every = 0;
-  // The newest so many keep what only training needs; the others become model-only
-  // (checkpoint/folder/model_only.h). At least 1. Default: all.
+  // Number of the newest checkpoints that retain the parts that only training needs; the others
+  // become model-only (checkpoint/folder/model_only.h). At least 1. Default: all.
   int64_t full_last = INT64_MAX;
 };
 
-// Errors: InvalidArgument naming the field.
+// Checks the numbers of a policy. Errors: InvalidArgument naming the field.
 absl::Status check_retention_policy(const RetentionPolicy& policy);
 
-// What a policy says of checkpoints.
+// The result of applying a policy to a list of checkpoints.
 struct RetentionPlan {
-  // Indices into what was given.
-  std::vector<size_t> remove;  // in this order: deltas before those they need
+  // Indices into the list.
+  std::vector<size_t> remove;  // in this order: deltas before their bases
   std::vector<size_t> reduce;  // to model-only
 };
 
-// Checkpoints that cannot be used count for nothing and stay as they are: damaged ones, those of
-// newer formats, deltas that lack what they need, and all that are newer than `newest`, the step of
-// the newest that verifies. That one stays in any case, the one with the best score that it knows
-// (checkpoint/folder/best_checkpoint.h), and whatever a delta that stays needs, unreduced. One
-// whose manifest cannot be read may be a delta on any before it: those stay too. `checkpoints`: by
-// ascending step, as list_checkpoints gives them. `unusable`: paths of those that are known to be
-// damaged inside, which no listing shows.
+// Plans retention. Unusable checkpoints do not count and stay unchanged: damaged checkpoints,
+// checkpoints of newer formats, deltas without their base, and all checkpoints newer than `newest`,
+// the step of the newest that verifies. Three kinds always stay: checkpoint `newest`; the best
+// checkpoint that it records (checkpoint/folder/best_checkpoint.h); and, unreduced, all bases of a
+// delta that stays. A checkpoint whose manifest cannot be read may be a delta on any earlier
+// checkpoint, so all earlier checkpoints stay too. `checkpoints`: by ascending step, as
+// list_checkpoints() returns them. `unusable`: paths of checkpoints with known damage inside files,
+// which no listing shows.
 RetentionPlan plan_retention(const std::vector<ListedCheckpoint>& checkpoints,
                              const RetentionPolicy& policy, int64_t newest,
                              const std::set<std::string>& unusable = {});
@@ -58,17 +59,17 @@ RetentionPlan plan_retention(const std::vector<ListedCheckpoint>& checkpoints,
 struct RetentionResult {
   std::vector<std::string> removed;  // paths
   std::vector<std::string> reduced;
-  std::vector<absl::Status> damaged;  // what is wrong with those that stay for that
+  std::vector<absl::Status> damaged;  // errors of the damaged checkpoints, which stay
 };
 
-// Applies a policy to what is on disk. `check`: how well the newest is looked at before others are
-// removed. If nothing verifies, nothing happens. However this ends, each checkpoint is there as it
-// was, model-only, or not under its name.
+// Applies a policy to a folder. `check`: the check of the newest checkpoint before others are
+// removed. `saved`: the step of a checkpoint known to be whole, since it was just saved; newer
+// checkpoints are not trusted. `unusable`: as in plan_retention(). If no checkpoint verifies,
+// nothing happens. Even after an error each checkpoint is unchanged, model-only, or not present
+// under its name.
 // REQUIRES: the caller holds the lock of the folder.
-// Errors: InvalidArgument for a bad policy; those of search_newest and of writing. What has been
-// done then is done.
-// `saved`: the step of a checkpoint known to be whole, since it was just made; newer ones may look
-// so and are not trusted. `unusable`: as of plan_retention.
+// Errors: InvalidArgument for an invalid policy; any error of search_newest(); write errors.
+// Completed removals and reductions are not undone.
 absl::StatusOr<RetentionResult> apply_retention(FileSystem& files, const std::string& folder,
                                                 const RetentionPolicy& policy, Check check,
                                                 ThreadPool& threads,

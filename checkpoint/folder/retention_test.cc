@@ -50,7 +50,7 @@ class RetentionTest : public testing::Test {
                                         Check check = Check::kQuick) {
     return apply_retention(files_, "c", policy, check, threads_);
   }
-  // The steps that are there; negative: model-only.
+  // Returns the existing steps; negative: model-only.
   std::vector<int64_t> steps() {
     std::vector<int64_t> steps;
     const auto listed = list_checkpoints(files_, "c");
@@ -163,7 +163,7 @@ TEST_F(RetentionTest, DamagedOnesNeitherCountNorGo) {
               ElementsAre(StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path(3)))));
 }
 
-// A delta that cannot be read may be on any before it; one whose manifest can says on which.
+// An unreadable delta may be based on any earlier checkpoint; a readable manifest names the base.
 TEST_F(RetentionTest, WhatADamagedDeltaNeedsStays) {
   for (const int64_t step : {1, 2, 3, 4}) save({.step = step});
   save_delta(5, 2, 1);
@@ -184,7 +184,7 @@ TEST_F(RetentionTest, WhatADamagedDeltaNeedsStays) {
   EXPECT_THAT(steps(), ElementsAre(8));
 }
 
-// They do not take the place of those that somebody could go on from.
+// Such deltas do not take the place of checkpoints that training could resume from.
 TEST_F(RetentionTest, DeltasThatLackTheirBaseDoNotCount) {
   for (const int64_t step : {1, 2, 3}) save({.step = step});
   save_delta(4, 3, 1);
@@ -203,7 +203,7 @@ TEST_F(RetentionTest, ThoseKnownToBeDamagedInsideDoNotCount) {
   EXPECT_THAT(steps(), ElementsAre(2, 3, 4, 5));
 }
 
-// A later one may be the rest of a run that somebody went back behind.
+// A later checkpoint may be left over from a run that was restarted from an earlier step.
 TEST_F(RetentionTest, OnlyWhatIsNotNewerThanTheSavedOneCounts) {
   for (const int64_t step : {1, 2, 3, 4, 9}) save({.step = step});
   EXPECT_OK(apply_retention(files_, "c", {.keep_last = 2}, Check::kQuick, threads_, 4));
@@ -221,7 +221,8 @@ TEST_F(RetentionTest, NothingGoesWhereTheDiskCannotBeRead) {
   EXPECT_THAT(steps(), ElementsAre(1, 2, 3));
 }
 
-// A quick look cannot see damage inside of the data; a full one does, and keeps what is left.
+// A quick check cannot see damage inside the data; a full check can, and keeps the remaining
+// checkpoints.
 TEST_F(RetentionTest, TheNewestThatVerifiesStays) {
   for (const int64_t step : {1, 2, 3, 4}) save({.step = step});
   damage(3);
@@ -295,7 +296,8 @@ TEST_F(RetentionTest, WhateverFailsTheKeptOnesStay) {
   }
 }
 
-// What is done to three checkpoints, of which the last two stay and the second becomes model-only.
+// Returns the operations on three checkpoints, of which the last two stay and the second becomes
+// model-only.
 std::vector<FileOperation> recorded_retention() {
   MemoryFileSystem memory;
   RecordingFileSystem files(memory);
@@ -311,7 +313,7 @@ std::vector<FileOperation> recorded_retention() {
   return files.operations();
 }
 
-// Whether, after all were saved, all that are there are whole and those that stay are there.
+// Checks that, after all saves, all existing checkpoints are whole and the retained ones exist.
 absl::Status check_after_crash(const CrashState& state) {
   ThreadPool threads(1);
   if (state.marks.empty()) return absl::OkStatus();
@@ -326,7 +328,7 @@ absl::Status check_after_crash(const CrashState& state) {
   return there.count(2) == 1 ? absl::OkStatus() : absl::DataLossError("the second is gone");
 }
 
-// However a crash falls.
+// Crashes at every point.
 TEST(RetentionCrashTest, NoCrashLeavesAPart) {
   int64_t looked = 0;
   const CrashCounts counts = for_each_crash_state(

@@ -13,25 +13,26 @@ namespace millrace {
 inline constexpr char kManifestName[] = "manifest.json";
 inline constexpr int64_t kMaxNumberedFiles = 99'999;
 
-// The metadata that safetensors files of ours have, and what it says in checkpoints.
+// The metadata key of Millrace's safetensors files, and its value in checkpoints.
 inline constexpr char kFormatKey[] = "millrace.format";
 inline constexpr char kCheckpointFormat[] = "checkpoint 1";
-// With what names of tensors begin that dense optimizers keep: "optimizer/PARAMETER/STATE".
+// Prefix of the names of tensors that dense optimizers keep: "optimizer/PARAMETER/STATE".
 inline constexpr char kOptimizerPrefix[] = "optimizer/";
 
-// The name of the moving average of a parameter, "optimizer/PARAMETER/average", which goes with the
-// model (checkpoint/folder/model_only.h).
+// Returns the name of the moving average of a parameter, "optimizer/PARAMETER/average". The average
+// belongs to the model (checkpoint/folder/model_only.h).
 std::string average_name(absl::string_view parameter);
-// True for such a name and for that of the number of its updates, "…/average_updates".
+// Returns true for the name of a moving average and for the name of its number of updates,
+// "…/average_updates".
 bool is_of_average(absl::string_view tensor);
-// True for dense tensors that a model-only checkpoint keeps: parameters, buffers and moving
+// Returns true for dense tensors that a model-only checkpoint keeps: parameters, buffers and moving
 // averages.
 bool is_of_model(absl::string_view tensor);
 
-// "step-00001000". REQUIRES: step >= 0.
+// Returns a name such as "step-00001000". REQUIRES: step >= 0.
 std::string checkpoint_name(int64_t step);
 
-// What a name in a folder of checkpoints stands for.
+// A parsed name of an entry in a folder of checkpoints.
 struct CheckpointName {
   enum class Kind {
     kCheckpoint,  // step-00001000
@@ -45,21 +46,23 @@ struct CheckpointName {
   friend bool operator==(const CheckpointName&, const CheckpointName&) = default;
 };
 
-// None for any other name.
+// Returns none for any other name.
 std::optional<CheckpointName> parse_checkpoint_name(absl::string_view name);
 
-// The name of a directory on its way: `kind` is not kCheckpoint. REQUIRES: is_nonce(nonce).
+// Returns the name of a temporary, old or removed directory. REQUIRES: `kind` is not kCheckpoint;
+// is_nonce(nonce).
 std::string checkpoint_name(int64_t step, CheckpointName::Kind kind, absl::string_view nonce);
 
-// Letters and digits, 1 to 64.
+// Returns true for 1 to 64 letters and digits.
 bool is_nonce(absl::string_view nonce);
-// One that nobody has had before: 16 characters, from the system's randomness.
+// Returns an unused nonce: 16 characters, from the system's randomness.
 std::string new_nonce();
 
-// Letters, digits, `_` and `-`, 1 to 128.
+// Returns true for 1 to 128 letters, digits, `_` and `-`.
 bool is_table_name(absl::string_view name);
 
-// "dense-00000-of-00002.safetensors" and so on. REQUIRES: 0 <= index < count <= kMaxNumberedFiles.
+// Returns names such as "dense-00000-of-00002.safetensors". REQUIRES: 0 <= index < count <=
+// kMaxNumberedFiles.
 std::string dense_file_name(int64_t index, int64_t count);
 std::string table_file_name(absl::string_view table, int64_t index, int64_t count);
 std::string state_file_name(int64_t rank, int64_t world_size);

@@ -19,7 +19,7 @@ constexpr absl::string_view kMagic = "millrace chunks ";
 constexpr absl::string_view kFirstLine = "millrace chunks 1 16777216";
 constexpr size_t kMaxNameBytes = 255;
 
-// A number as it is written: no sign, no leading zeros.
+// Parses a number without sign or leading zeros.
 std::optional<int64_t> parse_size(absl::string_view text) {
   int64_t value = 0;
   if (!absl::SimpleAtoi(text, &value) || value < 0 || absl::StrCat(value) != text) {
@@ -28,13 +28,13 @@ std::optional<int64_t> parse_size(absl::string_view text) {
   return value;
 }
 
-// Takes line after line.
+// Splits a text into lines.
 class Lines {
  public:
   explicit Lines(absl::string_view text) : rest_(text) {}
   bool done() const { return rest_.empty(); }
 
-  // Returns: none if there is no line end.
+  // Returns none if no line end follows.
   std::optional<absl::string_view> next() {
     const size_t end = rest_.find('\n');
     if (end == absl::string_view::npos) return std::nullopt;
@@ -55,7 +55,7 @@ class Lines {
 
 absl::Status parse_digests(Lines& lines, FileChunks* file) {
   const int64_t count = chunk_count(file->size_bytes);
-  // Grows with what is there, not with what the line says.
+  // The vector grows with the lines that exist, not with the stated size.
   for (int64_t i = 0; i < count; ++i) {
     const std::optional<absl::string_view> line = lines.next();
     const std::optional<absl::uint128> digest = line ? parse_digest(*line) : std::nullopt;

@@ -16,13 +16,12 @@ namespace {
 
 absl::string_view as_text(absl::Span<const char> bytes) { return {bytes.data(), bytes.size()}; }
 
-// A chunk is worked on in pieces that stay in the processor's cache.
+// A chunk is processed in pieces that fit into the processor's cache.
 constexpr int64_t kPieceBytes = 256 << 10;
-// How far the disk is asked for what is read.
+// Number of chunks that are requested from the disk ahead of reading.
 constexpr int64_t kChunksAhead = 3;
 
-// Calls `each(chunk)` for every chunk of a file. Returns: the error of the lowest chunk that
-// failed.
+// Calls `each(chunk)` for every chunk of a file. Returns the error of the lowest chunk that failed.
 absl::Status for_each_chunk(int64_t size_bytes, ThreadPool& threads,
                             const std::function<absl::Status(int64_t chunk)>& each) {
   const int64_t count = chunk_count(size_bytes);
@@ -54,7 +53,7 @@ absl::Status for_each_piece(int64_t size_bytes, int64_t chunk, const Each& each)
   return absl::OkStatus();
 }
 
-// Takes a buffer for as long as it lives.
+// A buffer that returns to its pool when the object is destroyed.
 class LentBuffer {
  public:
   LentBuffer(ChunkBuffers& buffers, int64_t bytes)
@@ -175,7 +174,7 @@ void ChunkedFile::will_need_first() const {
 }
 
 absl::Status ChunkedFile::read(int64_t offset, absl::Span<char> bytes) const {
-  std::optional<LentBuffer> buffer;  // for chunks that are wanted in part
+  std::optional<LentBuffer> buffer;  // for chunks that are needed in part
   while (!bytes.empty()) {
     const int64_t chunk = offset / kChunkBytes, at = offset - chunk * kChunkBytes;
     const int64_t size = chunk_size(chunks_.size_bytes, chunk);

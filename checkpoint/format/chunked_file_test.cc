@@ -29,7 +29,7 @@ class ChunkedFileTest : public testing::Test {
     path_ = join_path(directory_, "f");
   }
 
-  // Bytes that differ from chunk to chunk.
+  // Returns bytes that differ between chunks.
   static std::string content(int64_t size) {
     std::string text(size, '\0');
     for (int64_t i = 0; i < size; ++i) text[i] = static_cast<char>(i * 31 + (i >> 20));
@@ -130,7 +130,7 @@ TEST_F(ChunkedFileTest, PiecesAreAllBytesOnce) {
   }
 }
 
-// Whoever takes pieces cannot know whether they are good.
+// The receiver of pieces cannot know whether their chunk is damaged.
 TEST_F(ChunkedFileTest, OfADamagedChunkTheDamageIsToldWhateverItLedTo) {
   const std::string text = content(kChunkBytes + 1000);
   ASSERT_OK_AND_ASSIGN(const FileChunks chunks, write(files_, text, 1));

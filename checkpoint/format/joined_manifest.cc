@@ -14,7 +14,7 @@ namespace {
 
 using Table = CheckpointManifest::Table;
 
-// Returns what all ranks have alike, to be compared.
+// Returns the fields that must be equal on all ranks.
 std::string shared_part(const CheckpointManifest& manifest) {
   CheckpointManifest shared = manifest;
   shared.clear_files();
@@ -55,7 +55,7 @@ absl::Status add_table(const Table& other, Table* table) {
   return absl::OkStatus();
 }
 
-// REQUIRES: shared_part() of both are equal.
+// Adds the manifest of one rank. REQUIRES: shared_part() of both are equal.
 absl::Status add(CheckpointManifest other, CheckpointManifest* manifest) {
   manifest->mutable_files()->MergeFrom(other.files());
   manifest->mutable_state_digests()->MergeFrom(other.state_digests());

@@ -10,11 +10,11 @@
 
 namespace millrace {
 
-// Joins the manifests of all ranks, serialized, in the order of the ranks. Files and digests of the
-// state of ranks follow one another; rows and digests of a table are sums; `evicted_log_begins` is
-// the largest of all ranks. Every other field is that of rank 0.
+// Joins the serialized manifests of all ranks, in the order of the ranks. Concatenates the files
+// and the digests of rank state; adds up the rows and digests of a table; takes the largest
+// `evicted_log_begins` of all ranks, and every other field from rank 0.
 // Errors: Internal naming the rank, for a manifest that cannot be parsed and for ranks that
-// disagree on the step, on what is left out, on the base of a delta or on a table.
+// disagree on the step, on omitted tensors and tables, on the base of a delta or on a table.
 absl::StatusOr<CheckpointManifest> joined_manifest(const std::vector<std::string>& parts);
 
 }  // namespace millrace

@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// What rank `rank` has of a table with 10 + rank rows.
+// Returns the manifest of rank `rank`, with 10 + rank rows of a table.
 CheckpointManifest part(int rank) {
   CheckpointManifest manifest;
   manifest.mutable_progress()->set_step(7);

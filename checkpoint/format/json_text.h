@@ -6,8 +6,8 @@
 
 namespace millrace {
 
-// Writes a text as JSON does, with quotes. Returns: whether it says the same; not where the text is
-// no UTF-8.
+// Writes a text as a JSON string, with quotes. Returns true if the result represents the same text,
+// false for a text that is not UTF-8.
 bool json_string(const std::string& text, std::string* quoted);
 
 }  // namespace millrace

@@ -14,7 +14,7 @@ namespace {
 
 namespace json = google::protobuf::util;
 
-// The first field with its digits as zeros, as every manifest begins.
+// The beginning of every manifest: its first field, before the digits of the digest.
 constexpr absl::string_view kStart = "{\n \"digest\": \"";
 constexpr size_t kDigits = 32;
 const char kZeros[kDigits + 1] = "00000000000000000000000000000000";
@@ -45,7 +45,7 @@ absl::Status parse_json(absl::string_view text, bool ignore_unknown, CheckpointM
   return absl::DataLossError(std::string(status.message()));
 }
 
-// Whether a newer program wrote this, which may have fields that we do not know.
+// Checks for a newer program's manifest, which may have unknown fields.
 absl::Status check_version(absl::string_view text) {
   CheckpointManifest manifest;
   RETURN_IF_ERROR(parse_json(text, /*ignore_unknown=*/true, &manifest));
@@ -97,7 +97,7 @@ absl::StatusOr<std::string> format_manifest(CheckpointManifest manifest) {
     return absl::InvalidArgumentError(
         absl::StrCat("the manifest has ", text.size(), " bytes; at most ", kMaxManifestBytes));
   }
-  // Not all texts survive: those that are not UTF-8.
+  // A text that is not UTF-8 does not survive the conversion.
   CheckpointManifest back;
   if (!parse_json(text, false, &back).ok() ||
       back.SerializeAsString() != manifest.SerializeAsString()) {

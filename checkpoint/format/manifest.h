@@ -1,5 +1,4 @@
-// The manifest of a checkpoint: reading and writing it, and the rules it must keep. See
-// docs/checkpoint_format.md.
+// The manifest of a checkpoint: reading, writing, and its rules. See docs/checkpoint_format.md.
 #ifndef MILLRACE_CHECKPOINT_FORMAT_MANIFEST_H_
 #define MILLRACE_CHECKPOINT_FORMAT_MANIFEST_H_
 
@@ -15,29 +14,29 @@ namespace millrace {
 
 inline constexpr int kCheckpointFormatVersion = 3;
 inline constexpr int64_t kMaxManifestBytes = 256 << 20;
-// The longest chain of deltas.
+// The maximum length of a chain of deltas.
 inline constexpr int kMaxDeltaDepth = 1000;
 
-// The text of manifest.json. Digest and format version are set, files and their tensors sorted;
-// what was there is ignored.
-// Errors: InvalidArgument for what check_manifest refuses, for texts that are not UTF-8 and for
-// more than kMaxManifestBytes.
+// Returns the text of manifest.json. Sets digest and format version, ignores their earlier values,
+// and sorts files and their tensors.
+// Errors: as check_manifest(); InvalidArgument also for texts that are not UTF-8 and for more than
+// kMaxManifestBytes.
 absl::StatusOr<std::string> format_manifest(CheckpointManifest manifest);
 
-// Reads one back. Errors: DataLoss saying what is wrong: the digest, the JSON, a rule;
-// Unimplemented, naming the version, for a newer format.
+// Parses the text of manifest.json. Errors: DataLoss naming the mistake in the digest, the JSON or
+// a rule; Unimplemented, naming the version, for a newer format.
 absl::StatusOr<CheckpointManifest> parse_manifest(absl::string_view text);
 
-// Whether all rules of the format hold. Errors: InvalidArgument naming field, file or tensor.
+// Checks all rules of the format. Errors: InvalidArgument naming field, file or tensor.
 absl::Status check_manifest(const CheckpointManifest& manifest);
 
-// Whether two checkpoints hold the same: parts, base, progress but for time, fingerprint, what is
-// left out, content digests, tables.
+// Returns true if two checkpoints have equal content: parts, base, progress except time,
+// fingerprint, omitted names, content digests and tables.
 bool equal_content(const CheckpointManifest& a, const CheckpointManifest& b);
 
 bool has_part(const CheckpointManifest& manifest, CheckpointManifest::Part part);
 
-// Of all files but the manifest.
+// Returns the bytes of all files except the manifest.
 int64_t total_bytes(const CheckpointManifest& manifest);
 
 }  // namespace millrace

@@ -35,8 +35,8 @@ absl::Status check_digest(absl::string_view text, absl::string_view of) {
   return refuse("the digest of ", of, " is not 32 hexadecimal digits");
 }
 
-// What the tensor table/NAME/<rest> must be, given n rows; none if there is no such tensor. A
-// dimension of -1 may be anything.
+// The required type and shape of the tensor table/NAME/<rest>, given n rows. A dimension of -1 may
+// have any size.
 struct Expected {
   TensorType type;
   std::vector<int64_t> shape;

@@ -41,7 +41,7 @@ void add_tensor(CheckpointManifest::File* file, const std::string& name, const s
   tensor->set_offset(offset);
 }
 
-// Two table files, of hashes below and above 2^63, with 2 and 1 rows.
+// Returns a manifest with two table files, of hashes below and above 2^63, with 2 and 1 rows.
 CheckpointManifest small_manifest() {
   CheckpointManifest manifest;
   manifest.set_producer("test");
@@ -87,7 +87,7 @@ CheckpointManifest small_manifest() {
   return manifest;
 }
 
-// Puts the right digest into a text.
+// Inserts the correct digest into a text.
 std::string with_digest(std::string text) {
   text.replace(14, 32, std::string(32, '0'));
   return text.replace(14, 32, format_digest(xxh3_128(text)));
@@ -128,7 +128,7 @@ TEST(ManifestTest, ReadsBackWhatWasWritten) {
   EXPECT_THAT(format_manifest(manifest), IsOkAndHolds(text)) << "equal manifests, equal bytes";
 }
 
-// The example of docs/checkpoint_format.md: how the digest is computed and where it stands.
+// The example of docs/checkpoint_format.md: the computation and the place of the digest.
 TEST(ManifestTest, GoldenDigest) {
   const std::string text =
       "{\n \"digest\": \"b419baaa46f05afeb802637efc04b8cc\",\n \"format_version\": 1\n}\n";

@@ -1,4 +1,4 @@
-// Errors that say where.
+// Errors that name a path.
 #ifndef MILLRACE_CHECKPOINT_FORMAT_NAME_PATH_H_
 #define MILLRACE_CHECKPOINT_FORMAT_NAME_PATH_H_
 
@@ -7,8 +7,8 @@
 
 namespace millrace {
 
-// `status` with "PATH: " before its message, unless that names the path, or something in it,
-// already. Unchanged if it is OK.
+// Returns `status` with "PATH: " before its message, unless the message already names the path or a
+// path below it. Returns an OK status unchanged.
 absl::Status name_path(absl::Status status, absl::string_view path);
 
 }  // namespace millrace

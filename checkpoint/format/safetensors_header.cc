@@ -21,13 +21,13 @@ using nlohmann::json;
 
 constexpr absl::string_view kMetadata = "__metadata__";
 
-// Names and texts from files may hold anything; messages show them escaped.
+// Names and texts from files may contain any bytes; messages show them escaped.
 std::string shown(absl::string_view text) {
   return absl::StrCat("\"", absl::Utf8SafeCHexEscape(text), "\"");
 }
 
-// Builds a header from the events of the JSON parser. The only nesting it takes is
-// {name: {field: [..]}} and {"__metadata__": {key: text}}; every other event ends the parse.
+// Builds a header from the events of the JSON parser. Accepts only the nesting {name: {field:
+// [..]}} and {"__metadata__": {key: text}}; every other event ends the parse.
 class HeaderBuilder : public nlohmann::json_sax<json> {
  public:
   SafetensorsHeader header;
@@ -128,7 +128,7 @@ class HeaderBuilder : public nlohmann::json_sax<json> {
     kTop,            // between entries
     kName,           // after a tensor's name or "__metadata__"
     kMetadata,       // between its keys
-    kMetadataValue,  // after one
+    kMetadataValue,  // after a key
     kTensor,         // between a tensor's fields
     kType,           // after "dtype", "shape", "data_offsets"
     kShape,
@@ -196,7 +196,7 @@ absl::Status tensor_error(const TensorInfo& tensor, absl::string_view what) {
   return absl::DataLossError(absl::StrCat("header: tensor ", shown(tensor.name), ": ", what));
 }
 
-// Tensors, by ascending place, must fill the data without a gap.
+// Checks that tensors, by ascending place, fill the data without a gap.
 absl::Status check_places(const std::vector<TensorInfo>& tensors, int64_t data_bytes) {
   int64_t end = 0;
   for (const TensorInfo& tensor : tensors) {
@@ -292,7 +292,7 @@ absl::StatusOr<std::string> format_safetensors_header(const SafetensorsHeader& h
 absl::StatusOr<SafetensorsHeader> parse_safetensors_header(absl::string_view text,
                                                            int64_t data_bytes) {
   if (text.empty() || text[0] != '{') return absl::DataLossError("header does not start with {");
-  // The JSON library takes NUL for the end of the text.
+  // The JSON library treats NUL as the end of the text.
   if (text.find('\0') != absl::string_view::npos) return absl::DataLossError("header holds NUL");
   HeaderBuilder builder;
   const bool parsed = json::sax_parse(text.begin(), text.end(), &builder);

@@ -1,6 +1,6 @@
-// The header of a safetensors file (https://github.com/huggingface/safetensors): which tensors
-// there are and where. The rules, stricter than those of the format, are in
-// docs/checkpoint_format.md.
+// The header of a safetensors file (https://github.com/huggingface/safetensors): the tensors and
+// their places. docs/checkpoint_format.md has the rules, which are stricter than the rules of the
+// format.
 #ifndef MILLRACE_CHECKPOINT_FORMAT_SAFETENSORS_HEADER_H_
 #define MILLRACE_CHECKPOINT_FORMAT_SAFETENSORS_HEADER_H_
 
@@ -19,7 +19,7 @@ namespace millrace {
 inline constexpr int64_t kMaxSafetensorsHeaderBytes = 64 << 20;
 inline constexpr int64_t kMaxTensorRank = 8;
 
-// One tensor; its bytes are [begin, end) of what follows the header.
+// One tensor. Its bytes are [begin, end) of the data after the header.
 struct TensorInfo {
   std::string name;
   TensorType type = TensorType::kF32;
@@ -35,21 +35,20 @@ struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
 };
 
-// Errors: InvalidArgument if a tensor may not have this name: it is empty, starts with a slash,
-// holds NUL or "..", is not UTF-8, or is the format's own "__metadata__".
+// Checks a tensor's name. Errors: InvalidArgument for a name that is empty, starts with a slash,
+// contains NUL or "..", is not UTF-8, or is the format's reserved "__metadata__".
 absl::Status check_tensor_name(absl::string_view name);
 
-// Gives tensors their places: large elements first, so that all are aligned, then by name.
-// Errors: InvalidArgument for names that may not be or come twice, ranks above 8, shapes that
-// overflow.
+// Assigns places to tensors: by descending element size, so that all are aligned, then by name.
+// Errors: InvalidArgument for invalid or duplicate names, ranks above 8, shapes that overflow.
 absl::Status lay_out_tensors(std::vector<TensorInfo>* tensors);
 
-// The header's JSON, padded with spaces to a multiple of 8 bytes. Equal headers give equal bytes.
-// Errors: InvalidArgument if metadata is not UTF-8 or the header becomes too long.
+// Returns the header's JSON, padded with spaces to a multiple of 8 bytes. Equal headers give equal
+// bytes. Errors: InvalidArgument if metadata is not UTF-8 or the header becomes too long.
 absl::StatusOr<std::string> format_safetensors_header(const SafetensorsHeader& header);
 
-// Reads the JSON of a file that has `data_bytes` bytes after it.
-// Errors: DataLoss saying what is wrong, and with which tensor.
+// Parses the header's JSON of a file that has `data_bytes` bytes after the header. Errors: DataLoss
+// naming the mistake and the tensor.
 absl::StatusOr<SafetensorsHeader> parse_safetensors_header(absl::string_view text,
                                                            int64_t data_bytes);
 

@@ -60,7 +60,7 @@ TEST_P(BadHeaderTest, IsRejected) {
               StatusIs(kDataLoss, HasSubstr(GetParam().error)));
 }
 
-// A header of one tensor of one byte with this name (as JSON) and these fields.
+// Returns a header of a tensor of one byte, with the given name (as JSON) and fields.
 std::string one(const std::string& name, const std::string& fields) {
   return absl::StrCat("{\"", name, "\":{", fields, "}}");
 }

@@ -1,4 +1,4 @@
-// Reading safetensors files. Knows no LibTorch.
+// Reads safetensors files. Does not depend on LibTorch.
 #ifndef MILLRACE_CHECKPOINT_FORMAT_SAFETENSORS_READER_H_
 #define MILLRACE_CHECKPOINT_FORMAT_SAFETENSORS_READER_H_
 
@@ -18,7 +18,7 @@
 
 namespace millrace {
 
-// One open file. Trusts nothing in it: the header is checked as a whole before anything else, by
+// One open file. Does not trust the file: before any other access the whole header is checked, by
 // the rules of docs/checkpoint_format.md. Thread-safe.
 //
 //   ASSIGN_OR_RETURN(auto reader, SafetensorsReader::open(files, path));
@@ -27,7 +27,7 @@ namespace millrace {
 //   RETURN_IF_ERROR(reader->read(*info, absl::MakeSpan(ids)));
 class SafetensorsReader {
  public:
-  // Errors: those of opening and reading; DataLoss naming the path and what is wrong.
+  // Opens a file. Errors: errors of opening and reading; DataLoss naming the path and the mistake.
   static absl::StatusOr<std::unique_ptr<SafetensorsReader>> open(FileSystem& files,
                                                                  const std::string& path);
 
@@ -35,17 +35,18 @@ class SafetensorsReader {
   const std::vector<TensorInfo>& tensors() const { return layout_.tensors(); }  // by place
   const std::map<std::string, std::string>& metadata() const { return layout_.metadata(); }
 
-  // The tensor of this name; lives as long as the reader. Errors: NotFound naming path and
-  // nearest name.
+  // Returns the tensor of this name, which lives as long as the reader. Errors: NotFound naming the
+  // path and the nearest name.
   absl::StatusOr<const TensorInfo*> find(absl::string_view name) const;
 
   // Reads a whole tensor of this reader.
-  // REQUIRES: `bytes` has info.size_bytes().
-  // Errors: DataLoss for a file that became shorter and for booleans other than 0 and 1; those
-  // of reading.
+  // REQUIRES: the size of `bytes` is info.size_bytes().
+  // Errors: DataLoss for a file that became shorter and for booleans other than 0 and 1; read
+  // errors.
   absl::Status read_bytes(const TensorInfo& info, absl::Span<char> bytes) const;
 
-  // The same into numbers. Errors: InvalidArgument too, if the type or their count is another.
+  // Reads a whole tensor as numbers. Errors: as read_bytes(); InvalidArgument for another type or
+  // another number of elements.
   absl::Status read(const TensorInfo& info, absl::Span<int64_t> values) const;
   absl::Status read(const TensorInfo& info, absl::Span<float> values) const;
 

@@ -38,7 +38,7 @@ class SafetensorsReaderTest : public testing::Test {
     EXPECT_OK(write_file_atomically(files_, path_, content));
     return SafetensorsReader::open(files_, path_);
   }
-  // Opens and reads everything. Returns: the first error.
+  // Opens the file and reads all tensors. Returns the first error.
   absl::Status read_all(absl::string_view content) {
     auto reader = open_with(content);
     if (!reader.ok()) return reader.status();
@@ -133,7 +133,7 @@ TEST_F(SafetensorsReaderTest, TruncatedAnywhereIsAnErrorNamingTheFile) {
   EXPECT_THAT(read_all(good_ + "x"), StatusIs(kDataLoss, HasSubstr("bytes follow the header")));
 }
 
-// Any change of the header gives an error or a header whose every rule holds.
+// Any change of the header gives an error or a header that satisfies every rule.
 TEST_F(SafetensorsReaderTest, ChangedHeadersNeverCrash) {
   uint64_t length = 0;
   std::memcpy(&length, good_.data(), 8);

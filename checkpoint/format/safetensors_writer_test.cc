@@ -35,7 +35,7 @@ class SafetensorsWriterTest : public testing::Test {
       tensor_from_memory("ids", TensorType::kI64, {2}, ids_.data())};
 };
 
-// The format to the byte; Python's safetensors package reads the same.
+// The exact bytes of the format, which Python's safetensors package also reads.
 TEST_F(SafetensorsWriterTest, GoldenBytes) {
   ASSERT_OK(write_safetensors(files_, path_, sources_, {{"k", "v"}}));
   const std::string header =
@@ -114,7 +114,7 @@ TEST_F(SafetensorsWriterTest, WhereNothingCanBeWritten) {
   EXPECT_FALSE(write_safetensors(files_, directory_, sources_, {}).ok());
 }
 
-// Whichever call fails, the file is either the old or the new one and nothing lies beside it.
+// After a failure of any call, the file has its old or its new content, and no other file is left.
 TEST_F(SafetensorsWriterTest, EveryCallMayFail) {
   ASSERT_OK(write_safetensors(files_, path_, sources_, {}));
   ASSERT_OK_AND_ASSIGN(const std::string whole, read_file(files_, path_));

@@ -1,4 +1,4 @@
-// Where everything lies in a safetensors file, before and without its bytes.
+// The layout of a safetensors file, without its data.
 #ifndef MILLRACE_CHECKPOINT_FORMAT_TENSOR_FILE_LAYOUT_H_
 #define MILLRACE_CHECKPOINT_FORMAT_TENSOR_FILE_LAYOUT_H_
 
@@ -16,8 +16,8 @@
 
 namespace millrace {
 
-// The header of a safetensors file and the places of its tensors, so that any region of it can be
-// made, or taken apart, alone. Immutable.
+// The header of a safetensors file and the places of its tensors. Allows any region of the file to
+// be produced or parsed separately. Immutable.
 //
 //   ASSIGN_OR_RETURN(TensorFileLayout layout, TensorFileLayout::create(
 //       {{"table/items/ids", TensorType::kI64, {n}}, {"table/items/weights", ...}}, metadata));
@@ -31,26 +31,27 @@ class TensorFileLayout {
   using Take = std::function<absl::Status(const TensorInfo& tensor, int64_t begin,
                                           absl::Span<const char> bytes)>;
 
-  // Places tensors in the order of the format. Errors: those of lay_out_tensors and
-  // format_safetensors_header.
+  // Places tensors in the order of the format. Errors: any error of lay_out_tensors() and
+  // format_safetensors_header().
   static absl::StatusOr<TensorFileLayout> create(
       std::vector<TensorInfo> tensors, const std::map<std::string, std::string>& metadata);
 
-  // That of a file that is there. `start` holds its first bytes: 8, and as many more as these say.
-  // Errors: DataLoss saying what is wrong.
+  // Parses the layout of an existing file. `start`: the file's first bytes, as many as
+  // safetensors_start_bytes() returns. Errors: DataLoss naming the mistake.
   static absl::StatusOr<TensorFileLayout> parse(absl::string_view start, int64_t size_bytes);
 
-  // By ascending place; places count from data_begin().
+  // Tensors by ascending place; places count from data_begin().
   const std::vector<TensorInfo>& tensors() const { return header_.tensors; }
   const std::map<std::string, std::string>& metadata() const { return header_.metadata; }
   int64_t data_begin() const { return static_cast<int64_t>(start_.size()); }
   int64_t size_bytes() const;
 
-  // Sets the bytes of the file from `offset` on. Calls `fill` for each tensor of which some are
-  // there, by ascending place. Errors: those of `fill`, naming the tensor.
+  // Sets the bytes of the file from `offset` on. Calls `fill` for each tensor that overlaps the
+  // region, by ascending place. Errors: any error of `fill`, naming the tensor.
   absl::Status fill(int64_t offset, absl::Span<char> bytes, const Fill& fill) const;
 
-  // Hands the bytes of tensors among these to `take`, by ascending place. Errors: the same.
+  // Passes the bytes of tensors in the region to `take`, by ascending place. Errors: any error of
+  // `take`, naming the tensor.
   absl::Status take(int64_t offset, absl::Span<const char> bytes, const Take& take) const;
 
  private:
@@ -64,13 +65,13 @@ class TensorFileLayout {
   std::string start_;  // everything before the tensors
 };
 
-// The first bytes of a safetensors file that TensorFileLayout::parse needs, of a file of
-// `size_bytes` that begins with these 8. Errors: DataLoss if the header would be too long.
+// Returns the number of first bytes that TensorFileLayout::parse() needs, for a file of
+// `size_bytes` that begins with `first_8`. Errors: DataLoss if the header would be too long.
 absl::StatusOr<int64_t> safetensors_start_bytes(absl::string_view first_8, int64_t size_bytes);
 
-// Cuts bytes [begin, begin + size) of a tensor of rows into what belongs to each row: calls
-// each(row, at, from, count) for bytes [at, at + count) of a row, which are [from, from + count) of
-// the region. All rows but the first and the last are whole.
+// Splits bytes [begin, begin + size) of a tensor of rows by row: calls each(row, at, from, count)
+// for bytes [at, at + count) of a row, which are bytes [from, from + count) of the region. All rows
+// except the first and the last are whole.
 template <typename Each>
 void for_each_row_piece(int64_t row_bytes, int64_t begin, int64_t size, const Each& each) {
   for (int64_t from = 0; from < size;) {

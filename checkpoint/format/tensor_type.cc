@@ -17,7 +17,7 @@ constexpr Entry kEntries[] = {
     {TensorType::kF64, "F64", 8},
 };
 
-// Entries stand in the order of the enumeration.
+// Entries are in the order of the enumeration.
 const Entry& entry_of(TensorType type) { return kEntries[static_cast<int>(type)]; }
 
 }  // namespace

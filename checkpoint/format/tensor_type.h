@@ -12,7 +12,7 @@
 
 namespace millrace {
 
-// Those of the safetensors format that have whole bytes and a use in LibTorch.
+// The types of the safetensors format that have whole bytes and a use in LibTorch.
 enum class TensorType {
   kBool,
   kU8,
@@ -29,16 +29,16 @@ enum class TensorType {
   kF64
 };
 
-// As the format writes it: "F32".
+// Returns the name in the format: "F32".
 absl::string_view tensor_type_name(TensorType type);
 std::optional<TensorType> tensor_type_of_name(absl::string_view name);
 std::vector<std::string> tensor_type_names();
 
-// Of one element.
+// Returns the bytes of one element.
 int64_t tensor_type_bytes(TensorType type);
 
-// The bytes of a tensor, or none if the shape has a negative dimension or its elements, zero
-// dimensions left out, are beyond 2^63 - 1 bytes.
+// Returns the bytes of a tensor. Returns none if the shape has a negative dimension, or if the size
+// computed without the zero dimensions exceeds 2^63 - 1 bytes.
 std::optional<int64_t> tensor_bytes(TensorType type, absl::Span<const int64_t> shape);
 
 }  // namespace millrace

@@ -1,5 +1,5 @@
-// What a checkpoint holds, tensor by tensor and row by row, without the model that it is of. Knows
-// no LibTorch.
+// The content of a checkpoint, tensor by tensor and row by row, without its model. Does not depend
+// on LibTorch.
 #ifndef MILLRACE_CHECKPOINT_INSPECT_CHECKPOINT_CONTENT_H_
 #define MILLRACE_CHECKPOINT_INSPECT_CHECKPOINT_CONTENT_H_
 
@@ -20,8 +20,8 @@
 
 namespace millrace {
 
-// A checkpoint, and if it is a delta those that it builds on: tables are whole. What is handed out
-// has been checked against its digests. Thread-safe.
+// A checkpoint and, for a delta, its bases; its tables are complete. All content that it returns
+// has been checked against the digests. Thread-safe.
 //
 //   ASSIGN_OR_RETURN(auto content, CheckpointContent::open(files, "checkpoints/step-00001000"));
 //   for (const TensorInfo& tensor : content->tensors()) ...  // "fc.weight", "table/items/ids", ...
@@ -31,32 +31,34 @@ class CheckpointContent {
  public:
   using Chain = std::vector<std::unique_ptr<CheckpointReader>>;
 
-  // Borrows `files`. Errors: those of open_chain.
+  // Opens a checkpoint. Borrows `files`. Errors: any error of open_chain().
   static absl::StatusOr<std::unique_ptr<CheckpointContent>> open(FileSystem& files,
                                                                  const std::string& path);
-  // REQUIRES: as open_chain gives it.
+  // REQUIRES: `chain` is a result of open_chain().
   explicit CheckpointContent(Chain chain) : chain_(std::move(chain)) {}
 
   const CheckpointManifest& manifest() const { return chain_.back()->manifest(); }
   const std::string& directory() const { return chain_.back()->directory(); }
   const Chain& chain() const { return chain_; }
 
-  // Names, types and shapes: those of dense files by name, then of each table "table/NAME/ids" and
-  // a tensor for each of its columns, with all rows. What else tables keep, such as admission
-  // counts, is not among them. Places are not set.
+  // Returns names, types and shapes: the tensors of dense files by name, then per table
+  // "table/NAME/ids" and a tensor per column, with all rows. Excludes other tensors of tables, such
+  // as admission counts. Does not set places.
   std::vector<TensorInfo> tensors() const;
 
-  // Only those of dense files.
+  // Returns the tensors of dense files only.
   std::vector<TensorInfo> dense_tensors() const;
 
-  // One of tensors(). Errors: NotFound naming the nearest. Thread-safe, as all.
+  // Returns one of tensors(). Errors: NotFound naming the nearest name. Thread-safe, as all
+  // functions.
   absl::StatusOr<TensorInfo> find(absl::string_view name) const;
 
-  // The bytes of one of tensors(); only what they lie in is read. Rows are by ascending placement
-  // hash. Errors: those of find; DataLoss for damage; those of reading.
+  // Returns the bytes of one of tensors(); reads only the chunks that contain them. Rows are in
+  // ascending order of placement hash.
+  // Errors: any error of find(); DataLoss for damage; read errors.
   absl::StatusOr<std::string> read(absl::string_view name) const;
 
-  // All rows of a table, or those of some ids: see there.
+  // Reads all rows of a table, or the rows of some ids: see TableScan and millrace::read_rows().
   absl::StatusOr<std::unique_ptr<TableScan>> scan(absl::string_view table,
                                                   const std::vector<std::string>& columns) const {
     return TableScan::open(chain_, table, columns);

@@ -38,7 +38,7 @@ void compare_progress(const Manifest::Progress& a, const Manifest::Progress& b,
   compare("skipped_examples", a.skipped_examples(), b.skipped_examples());
 }
 
-// Configurations of a job with models of its own can only be read by its program.
+// A configuration with custom models can only be parsed by the program of its job.
 void compare_jobs(const Manifest& a, const Manifest& b, std::vector<std::string>* lines) {
   if (a.config() != b.config()) {
     TrainConfig config_a, config_b;
@@ -61,7 +61,7 @@ void compare_parts(const Manifest& a, const Manifest& b, std::vector<std::string
   }
 }
 
-// Adds the differences of numbers. REQUIRES: as many bytes.
+// Adds the differences of numbers. REQUIRES: `a` and `b` have the same size.
 void compare_values(TensorType type, absl::string_view a, absl::string_view b,
                     ValueDifference* difference) {
   const size_t size = tensor_type_bytes(type);
@@ -85,7 +85,7 @@ std::string digest_of(const Manifest& manifest, const std::string& name) {
   return "";
 }
 
-// Whether the manifests say that something is equal.
+// Returns true if the digests in the manifests show that `name` is equal.
 bool equal_digests(const CheckpointContent& a, const CheckpointContent& b,
                    const std::string& name) {
   const std::string digest = digest_of(a.manifest(), name);
@@ -126,7 +126,7 @@ absl::Status compare_dense(const CheckpointContent& a, const CheckpointContent& 
   return absl::OkStatus();
 }
 
-// A scan, row by row.
+// Iterates over a scan row by row.
 class RowCursor {
  public:
   absl::Status open(const CheckpointContent& content, const std::string& table,
@@ -195,7 +195,7 @@ class TableComparison {
     return absl::StrCat(std::string(tensor_type_name(column.type)), " × ", column.width);
   }
 
-  // Those that differ in kind go into the result, the others are to be compared.
+  // Adds columns of different type to the result; the other columns will be compared.
   void match_columns(const std::vector<TableColumn>& in_a, const std::vector<TableColumn>& in_b) {
     std::vector<ColumnDifference> all;
     for (const TableColumn& column : in_a) all.push_back({column.name, text(column)});
@@ -252,7 +252,7 @@ class TableComparison {
   const CheckpointContent& b_;
   TableDifference result_;
   std::vector<ColumnDifference> compared_;
-  std::vector<TensorType> types_;  // of those
+  std::vector<TensorType> types_;  // of compared_
 };
 
 }  // namespace

@@ -22,7 +22,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 class CheckpointDiffTest : public testing::Test {
  protected:
-  // Writes both and compares them.
+  // Writes both checkpoints and compares them.
   CheckpointDiff diff(const RowsCheckpoint& a, const RowsCheckpoint& b) {
     const std::string folder = std::to_string(++comparisons_);
     EXPECT_OK(write_rows_checkpoint(files_, folder + "a", a));
@@ -172,7 +172,7 @@ TEST_F(CheckpointDiffTest, ProgressAndJob) {
   EXPECT_FALSE(result.equal());
 }
 
-// A job's own extensions are not known to every program.
+// Some programs do not know a job's own extensions.
 TEST_F(CheckpointDiffTest, ConfigurationsThatCannotBeRead) {
   content_.fingerprint = "1";
   content_.config = "model { [own.extension] { x: 1 } }";
@@ -183,7 +183,7 @@ TEST_F(CheckpointDiffTest, ConfigurationsThatCannotBeRead) {
   EXPECT_THAT(diff(content_, other).job, ElementsAre("fingerprint: 1 → 2"));
 }
 
-// A delta holds the same as the whole checkpoint of its step.
+// A delta has the same content as the whole checkpoint of its step.
 TEST_F(CheckpointDiffTest, DeltasAreWhole) {
   RowsCheckpoint next = content_;
   next.step = 2;

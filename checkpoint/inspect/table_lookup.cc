@@ -15,16 +15,16 @@ namespace {
 
 using File = CheckpointManifest::File;
 
-// Ids in a file, in the order of their hashes.
+// The ids of a file, in the order of their hashes.
 class SortedIds {
  public:
   // Borrows `file`.
   SortedIds(const ChunkedFile& file, int64_t begin, int64_t count)
       : file_(file), cursor_(file), begin_(begin), count_(count) {}
 
-  // The place of the id with this hash. Errors: DataLoss; those of reading.
+  // Returns the place of the id with this hash. Errors: DataLoss; read errors.
   absl::StatusOr<std::optional<int64_t>> find(uint64_t hash) {
-    // The way there is not checked, what was found is.
+    // The bisection reads unchecked; the result is checked.
     int64_t low = 0, high = count_;
     while (low < high) {
       const int64_t middle = low + (high - low) / 2;
@@ -66,7 +66,7 @@ class SortedIds {
   const int64_t begin_, count_;
 };
 
-// What is still to be found, and what was.
+// The ids still to find, and the rows found.
 struct Lookup {
   std::vector<uint64_t> wanted;                     // by ascending hash
   std::vector<std::pair<uint64_t, int64_t>> found;  // hash, number in `rows`
@@ -79,7 +79,7 @@ class FileLookup {
              const std::vector<TableColumn>& columns, Lookup& lookup)
       : checkpoint_(checkpoint), prefix_(prefix), columns_(columns), lookup_(lookup) {}
 
-  // Takes what is decided by this file out of `wanted`.
+  // Looks up all wanted ids in the file's range and removes them from `wanted`.
   absl::Status run(const File& file) {
     auto& wanted = lookup_.wanted;
     const auto begin = std::lower_bound(wanted.begin(), wanted.end(), file.first_hash());
@@ -158,7 +158,7 @@ class FileLookup {
   std::optional<TensorFileLayout> layout_;
 };
 
-// The rows that were found, in the order of `ids`.
+// Returns the rows that were found, in the order of `ids`.
 RowBlock in_order(const Lookup& lookup, const std::vector<TableColumn>& columns,
                   absl::Span<const int64_t> ids) {
   const std::map<uint64_t, int64_t> places(lookup.found.begin(), lookup.found.end());

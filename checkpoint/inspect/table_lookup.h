@@ -1,4 +1,4 @@
-// Rows of single ids, read from the files of a checkpoint without the rest. Knows no LibTorch.
+// Reads the rows of single ids from the files of a checkpoint. Does not depend on LibTorch.
 #ifndef MILLRACE_CHECKPOINT_INSPECT_TABLE_LOOKUP_H_
 #define MILLRACE_CHECKPOINT_INSPECT_TABLE_LOOKUP_H_
 
@@ -15,12 +15,12 @@
 
 namespace millrace {
 
-// Rows of those `ids` that have one, in the order of `ids`, of a chain as open_chain gives it. An
-// id is found by bisection: some numbers of 8 bytes are read, then the chunks in which it and its
-// row lie. Each of these is read once for each column, whatever the number of ids, and compared
-// with its digest; that an id has no row is shown by its checked neighbours.
-// Errors: those of find_columns; DataLoss for damage and for ids that are not in the order of
-// hashes; those of reading.
+// Returns the rows of all `ids` with a row, in the order of `ids`. `chain`: the result of
+// open_chain(). Finds an id by bisection: reads some numbers of 8 bytes, then the chunks that
+// contain the id and its row. Reads each chunk once per column, for any number of ids, and compares
+// the chunk with its digest. The checked neighbours of an absent id prove that the id has no row.
+// Errors: any error of find_columns(); DataLoss for damage and for ids that are not in the order of
+// hashes; read errors.
 absl::StatusOr<RowBlock> read_rows(absl::Span<const std::unique_ptr<CheckpointReader>> chain,
                                    absl::string_view table, const std::vector<std::string>& columns,
                                    absl::Span<const int64_t> ids);

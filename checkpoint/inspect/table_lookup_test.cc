@@ -31,7 +31,7 @@ class TableLookupTest : public testing::Test {
     EXPECT_OK(chain);
     return *std::move(chain);
   }
-  // Weights of rows, in the order in which they were found.
+  // Returns weights of rows, in the order of the lookup.
   static std::vector<float> floats(const std::string& bytes) {
     std::vector<float> values(bytes.size() / sizeof(float));
     std::memcpy(values.data(), bytes.data(), bytes.size());
@@ -62,7 +62,7 @@ TEST_F(TableLookupTest, RowsInTheOrderOfIds) {
   EXPECT_EQ(none.columns.size(), 1);
 }
 
-// Every id, there or not, in tables of all small sizes.
+// Looks up existing and absent ids in tables of all small sizes.
 TEST_F(TableLookupTest, EveryPlace) {
   for (int64_t count = 0; count < 12; ++count) {
     write({.step = count + 1, .rows = test_rows(count, 2, 1)});
@@ -105,7 +105,7 @@ TEST_F(TableLookupTest, ChainsGiveTheRowsOfTheirEnd) {
   }
 }
 
-// Chunks in which nothing lies that was asked for are not read: damage there does not matter.
+// Chunks without any requested row are not read, so damage there has no effect.
 TEST_F(TableLookupTest, ReadsOnlyChunksWithRowsOfTheIds) {
   constexpr int64_t kRows = 6'000, kDim = 2'048;  // 47 MiB of weights in one file
   RowsCheckpoint content = {.dim = kDim, .table_files = 1};

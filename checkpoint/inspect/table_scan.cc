@@ -26,7 +26,7 @@ const CheckpointManifest::Table* find_table(const CheckpointManifest& manifest,
   return nullptr;
 }
 
-// Names of tensors, without "table/NAME/", that every file of the table has.
+// Returns the names of tensors, without "table/NAME/", that every file of the table has.
 std::set<std::string> common_tensors(const CheckpointManifest& manifest, absl::string_view table) {
   const std::string prefix = absl::StrCat("table/", table, "/");
   std::set<std::string> common;
@@ -123,7 +123,8 @@ int64_t held_rows(const CheckpointManifest& manifest, absl::string_view table) {
   return rows;
 }
 
-// Rows and tombstones of one checkpoint, merged by hash: one of them is at hand until done().
+// Rows and tombstones of one checkpoint, merged by hash. Has a current row or tombstone until
+// done().
 class TableScan::Layer {
  public:
   static absl::StatusOr<std::unique_ptr<Layer>> open(const CheckpointReader& checkpoint,
@@ -146,7 +147,7 @@ class TableScan::Layer {
   }
 
   bool done() const { return row_ == rows_ && tombstone_ == tombstones_.size(); }
-  // REQUIRES of these: not done().
+  // REQUIRES of the following functions: not done().
   uint64_t hash() const { return hash_; }
   bool is_tombstone() const { return is_tombstone_; }
   void append_to(RowBlock* block) const {
@@ -167,7 +168,7 @@ class TableScan::Layer {
   }
 
  private:
-  // One tensor of the file that is open.
+  // One tensor of the open file.
   struct Stream {
     std::string name;
     int64_t row_bytes = 0;
@@ -181,7 +182,7 @@ class TableScan::Layer {
     ids_.name = prefix_ + "ids";
   }
 
-  // Finds what comes next.
+  // Finds the next row or tombstone.
   absl::Status settle() {
     while (done() && next_file_ < files_.size()) RETURN_IF_ERROR(open_file(*files_[next_file_++]));
     if (done()) return absl::OkStatus();
@@ -221,7 +222,7 @@ class TableScan::Layer {
     tombstone_ = 0;
     RETURN_IF_ERROR(place(layout, *opened, &ids_));
     for (Stream& column : columns_) RETURN_IF_ERROR(place(layout, *opened, &column));
-    opened_ = std::move(opened);  // cursors of the one before are gone
+    opened_ = std::move(opened);  // the previous file's cursors are gone
     return absl::OkStatus();
   }
 
@@ -296,10 +297,10 @@ absl::Status TableScan::next(RowBlock* block) {
   return block->rows() == 0 ? check_count() : absl::OkStatus();
 }
 
-// Appends the row of the smallest hash, if there is one.
+// Appends the row of the smallest hash, if any row is left.
 absl::Status TableScan::take_first(RowBlock* block) {
   for (;;) {
-    const Layer* first = nullptr;  // of equal hashes the newest
+    const Layer* first = nullptr;  // the newest of equal hashes
     for (const auto& layer : layers_) {
       if (layer->done()) continue;
       if (first == nullptr || layer->hash() <= first->hash()) first = layer.get();

@@ -1,4 +1,4 @@
-// The rows of a table, read from the files of a checkpoint, one after the other. Knows no LibTorch.
+// Reads the rows of a table in order from the files of a checkpoint. Does not depend on LibTorch.
 #ifndef MILLRACE_CHECKPOINT_INSPECT_TABLE_SCAN_H_
 #define MILLRACE_CHECKPOINT_INSPECT_TABLE_SCAN_H_
 
@@ -17,7 +17,7 @@
 
 namespace millrace {
 
-// A tensor of a table's files that has something of each row.
+// A tensor of a table's files that has data of each row.
 struct TableColumn {
   std::string name;  // "weights", "slot/NAME", "frequency", "last_step"
   TensorType type = TensorType::kF32;
@@ -30,17 +30,18 @@ struct TableColumn {
   }
 };
 
-// Those that every file of a table has, ids apart: weights, slots in the optimizer's order,
-// frequency, last_step. Empty if there is no such table or none of its rows.
+// Returns the columns that every file of a table has, without the ids: weights, slots in the
+// optimizer's order, frequency, last_step. Empty if the table or its ids do not exist.
 std::vector<TableColumn> table_columns(const CheckpointManifest& manifest, absl::string_view table);
 
-// The same, but exactly these. Errors: NotFound naming the table or the column that is not there,
-// and those that are.
+// Returns exactly the columns `names`. Errors: NotFound naming the missing table or column, and the
+// existing ones.
 absl::StatusOr<std::vector<TableColumn>> find_columns(const CheckpointManifest& manifest,
                                                       absl::string_view table,
                                                       const std::vector<std::string>& names);
 
-// How many rows of a table the files of this checkpoint have: all, or of a delta those it changes.
+// Returns the number of rows of a table in the files of this checkpoint: all rows, or for a delta
+// the changed rows.
 int64_t held_rows(const CheckpointManifest& manifest, absl::string_view table);
 
 // Some rows: their ids, and their bytes in each column.
@@ -54,9 +55,9 @@ struct RowBlock {
   }
 };
 
-// All rows of a table, by ascending placement hash. Of a chain of deltas: those that there are when
-// all have been applied. What is handed out has been checked. Memory: a chunk for each column of
-// each checkpoint. Not thread-safe.
+// All rows of a table, by ascending placement hash; for a chain of deltas, the rows after all
+// deltas have been applied. All returned rows have been checked. Memory: a chunk per column per
+// checkpoint. Not thread-safe.
 //
 //   ASSIGN_OR_RETURN(auto scan, TableScan::open(chain, "items", {"weights"}));
 //   for (RowBlock block;;) {
@@ -66,8 +67,9 @@ struct RowBlock {
 //   }
 class TableScan {
  public:
-  // `chain`: as open_chain gives it, or an end of it: then the rows that these deltas hold.
-  // Borrows it. Errors: those of find_columns; those of reading.
+  // Opens a scan. `chain`: the result of open_chain(), or its last deltas; in the second case the
+  // scan returns the rows in the deltas. Borrows `chain`.
+  // Errors: any error of find_columns(); read errors.
   static absl::StatusOr<std::unique_ptr<TableScan>> open(
       absl::Span<const std::unique_ptr<CheckpointReader>> chain, absl::string_view table,
       const std::vector<std::string>& columns);
@@ -75,9 +77,9 @@ class TableScan {
 
   const std::vector<TableColumn>& columns() const { return columns_; }
 
-  // Replaces what `block` holds by the next rows; none: that was all.
+  // Replaces the content of `block` by the next rows; no rows at the end of the table.
   // Errors: DataLoss for damage, for rows that are not in the order of hashes and for another
-  // number of them than the manifest says; those of reading.
+  // number of rows than the manifest states; read errors.
   absl::Status next(RowBlock* block);
 
  private:
@@ -88,12 +90,12 @@ class TableScan {
 
   std::vector<TableColumn> columns_;
   std::vector<std::unique_ptr<Layer>> layers_;  // oldest first
-  int64_t rows_ = 0;                            // handed out
-  int64_t due_ = -1;                            // how many there are; -1: not known
+  int64_t rows_ = 0;                            // returned so far
+  int64_t due_ = -1;                            // number of all rows; -1: not known
   std::string of_;                              // for messages
 };
 
-// The ids whose rows went with one delta, by ascending placement hash. Errors: those of reading.
+// Returns the ids whose rows a delta removes, by ascending placement hash. Errors: read errors.
 absl::StatusOr<std::vector<int64_t>> read_tombstones(const CheckpointReader& checkpoint,
                                                      absl::string_view table);
 

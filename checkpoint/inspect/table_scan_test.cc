@@ -41,7 +41,7 @@ class TableScanTest : public testing::Test {
     EXPECT_OK(chain);
     return *std::move(chain);
   }
-  // All rows; ids must come by ascending hash.
+  // Reads all rows and checks that their ids are in ascending order of hash.
   absl::StatusOr<std::map<int64_t, TestRow>> scan(
       absl::Span<const std::unique_ptr<CheckpointReader>> chain) {
     auto scan = TableScan::open(chain, "items", kAll);
@@ -83,7 +83,7 @@ TEST_F(TableScanTest, AllRowsOfAWholeCheckpoint) {
   }
 }
 
-// Histories of rows that change, go, and come back.
+// Histories of rows that change, disappear and return.
 TEST_F(TableScanTest, ChainsGiveTheRowsOfTheirEnd) {
   RowsCheckpoint now = {.step = 1, .rows = test_rows(9'000, 2, 1), .table_files = 2};
   write(now);
@@ -179,7 +179,7 @@ TEST_F(TableScanTest, DamageIsFound) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr(name + " is damaged between bytes")));
 }
 
-// A delta that does not give as many rows as it says.
+// The delta has another number of rows than its manifest states.
 TEST_F(TableScanTest, RowsAreCounted) {
   RowsCheckpoint base = {.step = 1, .rows = test_rows(100, 2, 1)};
   write(base);

@@ -34,7 +34,7 @@ TEST(FloatOfHalfTest, KnownValues) {
   EXPECT_EQ(float_of_half(0x8000), 0.0f);
 }
 
-// Values grow with their bits.
+// Values increase with their bits.
 TEST(FloatOfHalfTest, AllPositiveOnesAscend) {
   for (uint16_t bits = 1; bits <= 0x7c00; ++bits) {
     ASSERT_LT(float_of_half(bits - 1), float_of_half(bits)) << bits;

@@ -13,7 +13,8 @@ namespace {
 
 constexpr int kNiceness = 10;
 
-// Of this thread and those it will start. That it cannot be done changes no result.
+// Lowers the priority of this thread and of the threads started later. Ignores a failure, which
+// changes no result.
 void lower_priority() {
   const auto thread = static_cast<id_t>(gettid());
   if (getpriority(PRIO_PROCESS, thread) < kNiceness) setpriority(PRIO_PROCESS, thread, kNiceness);

@@ -1,4 +1,4 @@
-// One checkpoint on its way to the disk.
+// One asynchronous save of a checkpoint.
 #ifndef MILLRACE_CHECKPOINT_STATE_BACKGROUND_SAVE_H_
 #define MILLRACE_CHECKPOINT_STATE_BACKGROUND_SAVE_H_
 
@@ -15,47 +15,49 @@
 
 namespace millrace {
 
-// What the thread of a BackgroundSave does, in this order. Exceptions are errors.
+// The work of the thread of a BackgroundSave, in this order. Exceptions become errors.
 struct SaveWork {
-  // Reads the state and writes the files. The function, and with it the state that it owns, is
-  // destroyed once it has returned, also after an error.
+  // Reads the state and writes the files. After the function has returned, also with an error, the
+  // function is destroyed, together with its state.
   std::function<absl::Status(ThreadPool&)> copy;
-  // Makes them durable. Returns: what the rank that commits has to know of them.
+  // Makes the files durable. Returns the data about them that the committing rank needs.
   std::function<absl::StatusOr<std::string>(ThreadPool&)> sync;
-  // Makes them a checkpoint; what all ranks returned, by rank.
+  // Commits the files as a checkpoint. The argument has the results of `sync` of all ranks, by
+  // rank.
   std::function<absl::Status(const std::vector<std::string>&, ThreadPool&)> commit;
 };
 
-// Saves in a thread of its own, whose priority is lowered, as is that of the `threads` it works
-// with: training goes first. In two parts, since between them the ranks have to agree:
+// Saves in a separate thread. The thread and its pool of `threads` threads have a lowered priority,
+// so that training goes first. The save has two parts, since between them the ranks have to agree:
 //
 //   BackgroundSave save(work, 4);
-//   ... save.ready() at times ... then save.part() is told to the others, and theirs come back
+//   ... poll save.ready(), then exchange save.part() with the other ranks ...
 //   save.commit(parts);
-//   ... save.ready() again ... then save.outcome() says what came of it
+//   ... poll save.ready() again, then get the result from save.outcome() ...
 //
 // Used by one thread.
 class BackgroundSave {
  public:
-  // Begins.
+  // Starts the thread.
   BackgroundSave(SaveWork work, int threads);
-  // Without commit, or after an error, nothing is committed. Waits for what is under way.
+  // Waits for the current part. Without a call of commit(), or after an error, nothing is
+  // committed.
   ~BackgroundSave();
   BackgroundSave(const BackgroundSave&) = delete;
   BackgroundSave& operator=(const BackgroundSave&) = delete;
 
-  // Whether the present part is over, well or not.
+  // Returns true if the current part has ended, with or without an error.
   bool ready() const;
   void await_ready() const;
   // Waits until the state has been read.
   void await_copied() const;
 
-  // Of sync, or the first error. REQUIRES: ready() before commit.
+  // Returns the result of `sync`, or the first error. REQUIRES: ready() before commit().
   absl::StatusOr<std::string> part() const;
   // Begins the second part. REQUIRES: part() was no error; called once.
   void commit(std::vector<std::string> parts);
   bool committing() const;
-  // REQUIRES: ready() after commit.
+  // Returns the result of `commit`. REQUIRES: ready() after commit().
   absl::Status outcome() const;
 
  private:
@@ -64,7 +66,7 @@ class BackgroundSave {
   void enter(Stage stage);
   static bool is_ready(Stage stage) { return stage == Stage::kWritten || stage >= Stage::kDone; }
 
-  SaveWork work_;  // of thread_
+  SaveWork work_;  // used by thread_
   mutable Mutex mutex_;
   Stage stage_ ABSL_GUARDED_BY(mutex_) = Stage::kCopying;
   absl::StatusOr<std::string> part_ ABSL_GUARDED_BY(mutex_);

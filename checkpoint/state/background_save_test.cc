@@ -42,7 +42,7 @@ class BackgroundSaveTest : public testing::Test {
     return work;
   }
 
-  std::promise<void> copy_, sync_, commit_;  // set: goes on
+  std::promise<void> copy_, sync_, commit_;  // set: the function continues
   std::vector<std::string> parts_;
   std::atomic<int> threads_{0}, priority_{0};
 };
@@ -70,7 +70,7 @@ TEST_F(BackgroundSaveTest, GoesStepByStep) {
   EXPECT_EQ(priority_, std::max(10, getpriority(PRIO_PROCESS, static_cast<id_t>(gettid()))));
 }
 
-// What it owns, such as frozen tables, is released before anything else may take long.
+// State that `copy` owns, such as frozen tables, is released before any other long work.
 TEST_F(BackgroundSaveTest, WhatCopyOwnsIsReleasedOnceItHasReturned) {
   for (const int outcome : {0, 1, 2}) {
     const auto state = std::make_shared<int>(1);

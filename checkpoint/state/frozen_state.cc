@@ -11,14 +11,15 @@
 namespace millrace {
 namespace {
 
-constexpr int64_t kHeaderBytes = 128;  // of a tensor in a file, and in the manifest
+constexpr int64_t kHeaderBytes = 128;  // of a tensor, in its file and in the manifest
 
 at::Tensor copy_to_cpu(const at::Tensor& tensor) {
   return tensor.detach().to(at::kCPU, tensor.scalar_type(), /*non_blocking=*/false, /*copy=*/true,
                             at::MemoryFormat::Contiguous);
 }
 
-// `copies`: every tensor is a copy. Else those on the CPU share the memory of the trainer.
+// `copies`: if true, every tensor is a copy; if false, tensors on the CPU share the trainer's
+// memory.
 FrozenState without_tables(const TrainState& state, bool copies) {
   FrozenState frozen;
   frozen.dense = state.dense;

@@ -1,4 +1,4 @@
-// The state of a trainer, held still for whoever saves it.
+// A state of a trainer that stays fixed while it is saved.
 #ifndef MILLRACE_CHECKPOINT_STATE_FROZEN_STATE_H_
 #define MILLRACE_CHECKPOINT_STATE_FROZEN_STATE_H_
 
@@ -16,7 +16,7 @@
 
 namespace millrace {
 
-// What a TrainState was at one moment.
+// The content of a TrainState at one moment.
 struct FrozenState {
   std::vector<NamedParameter> dense;              // parameters, then buffers
   std::vector<NamedParameter> optimizer_tensors;  // TrainState::optimizer_tensors
@@ -25,28 +25,29 @@ struct FrozenState {
   RankState rank;
   std::vector<std::string> left_out = {};  // TrainState::left_out
 
-  // Of its files, about: what is in memory beside tensors and rows counts little and in part.
+  // Returns the approximate size of the files. Other data in memory than tensors and rows counts
+  // little and only in part.
   int64_t size_bytes() const;
 };
 
-// In files, of each row beside weights and slots: id, frequency and last step.
+// Bytes per row in files, in addition to weights and slots: id, frequency and last step.
 inline constexpr int64_t kRowStateBytes = 24;
 
-// A view: what `state` refers to must stay as it is.
+// Returns a view: everything that `state` refers to must stay unchanged.
 FrozenState view_state(const TrainState& state);
 
-// Copies what is dense and freezes the tables: training may continue. Tables stay frozen as long as
-// the result, or who takes its snapshots, lives or until they have been read.
+// Copies the dense state and freezes the tables, so that training may continue. Tables stay frozen
+// until they have been read or their snapshots are destroyed.
 // REQUIRES: earlier snapshots of the tables have been read (TableContent::freeze).
 // Errors: ResourceExhausted if memory runs out; no table is frozen then.
 absl::StatusOr<FrozenState> freeze_state(const TrainState& state,
                                          std::shared_ptr<UndoBudget> budget, ThreadPool& threads);
 
-// Removes the rows that the filter omits. To be called before training continues and before
-// anything of `frozen` is read.
+// Removes the rows that the filter omits. Called before training continues and before any part of
+// `frozen` is read.
 void select_rows(const TableRowFilter& filter, FrozenState* frozen, ThreadPool& threads);
 
-// Memory of the rows of all tables of `state`, weights and slots.
+// Returns the memory of the rows of all tables of `state`, weights and slots.
 int64_t row_bytes(const TrainState& state);
 
 }  // namespace millrace

@@ -64,7 +64,7 @@ TEST_F(FrozenStateTest, OfOptimizersToo) {
   EXPECT_GE(changed, 4);
 }
 
-// Room is asked for by this size before anything is written.
+// This size is requested from the disk before any write.
 TEST_F(FrozenStateTest, TheSizeIsAboutThatOfTheFiles) {
   for (int64_t id = 100; id < 2000; id += 19) step_state(state_, {id, id + 1, id + 2, id + 3});
   MemoryFileSystem files;

@@ -10,9 +10,9 @@
 namespace millrace {
 namespace {
 
-constexpr size_t kMostDifferences = 20;  // that an error lists
+constexpr size_t kMostDifferences = 20;  // maximum number in an error
 
-// One to a line; of many the first.
+// Returns a line per difference, at most the first kMostDifferences.
 std::string in_lines(const std::vector<std::string>& differences) {
   std::string text;
   for (size_t i = 0; i < differences.size() && i < kMostDifferences; ++i) {
@@ -31,7 +31,7 @@ absl::Status check_job(const CheckpointManifest& manifest, const std::string& fi
   std::vector<std::string> lines;
   if (parse_text(manifest.config(), "its configuration", &then).ok() &&
       parse_text(config, "the configuration", &now).ok()) {
-    // It may have been taken by the rules of another version.
+    // The fingerprint may have been computed by the rules of another version.
     if (!manifest.config().empty() && config_fingerprint(then) == fingerprint) {
       return absl::OkStatus();
     }

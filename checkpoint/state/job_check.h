@@ -1,4 +1,4 @@
-// Whether a checkpoint is of the job at hand.
+// Checks that a checkpoint belongs to the current job.
 #ifndef MILLRACE_CHECKPOINT_STATE_JOB_CHECK_H_
 #define MILLRACE_CHECKPOINT_STATE_JOB_CHECK_H_
 
@@ -9,8 +9,8 @@
 
 namespace millrace {
 
-// `fingerprint`, `config`: as manifests have them.
-// Errors: InvalidArgument listing the fields that differ.
+// Checks that the job has the manifest's fingerprint. `fingerprint`, `config`: of the current job,
+// in the form of manifests. Errors: InvalidArgument listing the fields that differ.
 absl::Status check_job(const CheckpointManifest& manifest, const std::string& fingerprint,
                        const std::string& config);
 

@@ -43,7 +43,7 @@ using RowFilterFactory =
 // Returns the registry of row filters, which also has the names of the built-in kinds.
 CustomRegistry<RowFilterFactory>& row_filter_registry();
 
-// A filter and the tables that it is for.
+// A filter and the tables that it applies to.
 struct TableRowFilter {
   // Shared by the copies of this struct. Null: all rows are saved.
   std::shared_ptr<const RowFilter> filter;
@@ -57,8 +57,8 @@ struct TableRowFilter {
 // Checks the numbers, names and patterns. Errors: InvalidArgument that begins with `where`.
 absl::Status check_row_filter(absl::string_view where, const RowFilterConfig& config);
 
-// Returns the filter that `config` chooses. Errors: those of check_row_filter and of a registered
-// filter.
+// Returns the filter that `config` chooses. Errors: any error of check_row_filter() and of a
+// registered filter.
 absl::StatusOr<TableRowFilter> create_row_filter(const RowFilterConfig& config);
 
 }  // namespace millrace

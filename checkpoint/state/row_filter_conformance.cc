@@ -15,7 +15,7 @@ constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
 constexpr const char* kTables[] = {"items", "users", "a.b/c-1", ""};
 
-// Rows as tables have them.
+// Returns rows with typical numbers.
 std::vector<RowToSave> test_rows() {
   std::vector<RowToSave> rows;
   for (int64_t i = 0; i < 400; ++i) {
@@ -32,7 +32,7 @@ std::vector<RowToSave> test_rows() {
   return rows;
 }
 
-// Rows at the ends of all ranges, last steps after the checkpoint included.
+// Returns rows at the ends of all ranges, including last steps after the checkpoint.
 std::vector<RowToSave> extreme_rows() {
   std::vector<RowToSave> rows;
   for (const char* table : kTables) {
@@ -80,7 +80,7 @@ void check_threads(const RowFilterConformance& c) {
   for (const std::vector<bool>& each : answers) EXPECT_EQ(each, expected);
 }
 
-// The name of the table is part of a larger text, which goes after the call.
+// Places the name of the table in a larger text, which is destroyed after the call.
 void check_names(const RowFilterConformance& c) {
   const auto filter = c.make();
   for (const RowToSave& row : test_rows()) {

@@ -18,13 +18,13 @@ struct RowFilterConformance {
   std::function<std::unique_ptr<RowFilter>()> make;
 };
 
-// Returns the promises of RowFilter: the result for a row depends on the row alone, so it is the
-// same at every call, for a second instance, in any order of rows and on several threads; it
-// depends on the name of the table and not on where the name is; and no number is too large or too
-// small, nor is a last step after the checkpoint.
+// Returns the promises of RowFilter. The result for a row depends on the row alone: it is the same
+// in every call, in a second instance, in any order of rows and on several threads. It depends on
+// the text of the table's name and not on the location of the text in memory. Every number is
+// valid, however large or small, and so is a last step after the checkpoint.
 std::vector<Property> row_filter_properties(const RowFilterConformance& conformance);
 
-// Registers them as tests of `suite`, see register_properties().
+// Registers the properties as tests of `suite`, see register_properties().
 //
 //   [[maybe_unused]] const bool kEvenIds =
 //       register_row_filter_conformance("EvenIds", {.make = [] { return make_even_ids(); }});

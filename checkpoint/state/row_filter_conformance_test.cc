@@ -20,7 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 
-// A kind that is built in, by the interface of those from outside.
+// A built-in kind, behind the interface of registered filters.
 class BuiltIn : public RowFilter {
  public:
   explicit BuiltIn(const RowFilterConfig& config) {
@@ -31,7 +31,7 @@ class BuiltIn : public RowFilter {
   bool saves(const RowToSave& row) const override { return filter_->saves(row); }
 
  private:
-  std::shared_ptr<const RowFilter> filter_;  // of a TableRowFilter, whose copies share it
+  std::shared_ptr<const RowFilter> filter_;  // shared with the copies of a TableRowFilter
 };
 
 RowFilterConformance frequency(int64_t min_frequency) {
@@ -46,7 +46,7 @@ RowFilterConformance frequency(int64_t min_frequency) {
 [[maybe_unused]] const bool kAnyFrequency =
     register_row_filter_conformance("AnyFrequency", frequency(1));
 
-// Saves frequent rows, and breaks one promise if told to.
+// Saves frequent rows, and breaks the promise that `fault` names.
 class FaultyFilter : public RowFilter {
  public:
   enum class Fault {

@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-// Removes what is left out from a container; `name_of` an element.
+// Removes excluded elements from a container; `name_of` returns an element's name.
 template <typename Container, typename NameOf>
 void remove_left_out(Container& all, const std::vector<std::string>& exclude, NameOf name_of,
                      std::vector<std::string>* removed) {
@@ -62,7 +62,7 @@ TrainState filter_state(TrainState state, const std::vector<std::string>& exclud
       state.tables, exclude, [](const EmbeddingTable* table) { return table->name(); },
       &state.left_out);
   if (state.rank.has_report()) {
-    // A table that is begun anew has counted nothing.
+    // A table that starts again has counted nothing.
     remove_left_out(
         *state.rank.mutable_report()->mutable_table(), exclude,
         [](const TableCountersState& table) { return table.table(); }, nullptr);

@@ -1,4 +1,4 @@
-// What savers are told to leave out.
+// Omission of tensors and tables from a checkpoint.
 #ifndef MILLRACE_CHECKPOINT_STATE_SAVE_FILTER_H_
 #define MILLRACE_CHECKPOINT_STATE_SAVE_FILTER_H_
 
@@ -11,16 +11,17 @@
 
 namespace millrace {
 
-// Whether each of these patterns (optim/name_pattern.h) fits a dense tensor or a table of `state`.
-// Errors: InvalidArgument for one that does not, with the nearest name.
+// Checks that each of these patterns (optim/name_pattern.h) fits a dense tensor or a table of
+// `state`. Errors: InvalidArgument for a pattern without a match, with the nearest name.
 absl::Status check_save_filter(const TrainState& state, const std::vector<std::string>& exclude);
 
-// Checks that each pattern of the row filter fits a table of `state`. Errors: InvalidArgument for
-// one that does not, with the nearest name.
+// Checks that each pattern of the row filter fits a table of `state`. Errors: InvalidArgument for a
+// pattern without a match, with the nearest name.
 absl::Status check_filtered_tables(const TrainState& state, const TableRowFilter& filter);
 
-// `state` without the dense tensors and tables that a pattern fits, which are added to left_out,
-// and without what the last report said of those tables. Their counters stay.
+// Returns `state` without the dense tensors and tables that a pattern fits, and without the data of
+// the last report about these tables. Adds the omitted names to left_out. The tables' counters
+// stay.
 TrainState filter_state(TrainState state, const std::vector<std::string>& exclude);
 
 }  // namespace millrace

@@ -39,7 +39,7 @@ class SaveFilterTest : public testing::Test {
     step_state(fresh_, {9});
   }
 
-  // Saves with this filter and reads it for the other state.
+  // Saves with this filter and reads the checkpoint for the other state.
   absl::StatusOr<LoadedState> written_and_read(const std::vector<std::string>& exclude) {
     EXPECT_OK(write_state(files_, "ck", filter_state(saved_.state(), exclude)));
     ThreadPool threads(2);
@@ -99,7 +99,7 @@ TEST_F(SaveFilterTest, ATrainerKeepsWhatWasLeftOutAndTakesTheRest) {
                                          testing::Pair("optimizer/fc.weight/step", 1)));
 }
 
-// Adagrad has state from the beginning, which no step may miss.
+// Adagrad has state from the beginning, and every step requires the state.
 TEST_F(SaveFilterTest, AnOptimizerThatAlwaysHasStateBeginsAnew) {
   DenseOptimizerConfig adagrad;
   adagrad.mutable_adagrad();

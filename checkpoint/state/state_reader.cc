@@ -85,7 +85,7 @@ class StateLoad {
         model_only_ ? "" : ": it holds the model alone, and training cannot go on from it"));
   }
 
-  // With kAverage.
+  // Finds the moving averages in the checkpoint, for kAverage.
   absl::Status find_averages() {
     if (weights_ == ModelWeights::kTrained) return absl::OkStatus();
     for (const File& file : newest_.manifest().files()) {
@@ -103,7 +103,7 @@ class StateLoad {
                      "train.moving_average; take the trained weights (--weights trained)"));
   }
 
-  // Returns the name in the file of what becomes this dense tensor.
+  // Returns the name in the file of the source of this dense tensor.
   absl::StatusOr<std::string> source_of(const CheckpointManifest::Tensor& tensor) const {
     const auto found = averages_.find(average_name(tensor.name()));
     if (found == averages_.end()) return tensor.name();
@@ -120,7 +120,7 @@ class StateLoad {
     return !model_only_ || !absl::StartsWith(name, kOptimizerPrefix);
   }
 
-  // A tensor of memory for each in the manifest.
+  // Makes a tensor in memory for each tensor in the manifest.
   absl::Status make_tensors() {
     for (const File& file : newest_.manifest().files()) {
       if (file.kind() != CheckpointManifest::DENSE_FILE) continue;
@@ -145,12 +145,12 @@ class StateLoad {
     return absl::OkStatus();
   }
 
-  // Says all that differs, before anything is read.
+  // Reports all differences before any data is read.
   absl::Status check_fit() const {
     std::vector<std::string> lines;
     std::map<std::string, const CheckpointManifest::Table*> saved;
     for (const auto& table : newest_.manifest().tables()) saved[table.name()] = &table;
-    LoadedState named;  // with the tables that the checkpoint has
+    LoadedState named;  // with the names of the checkpoint's tables
     named.dense = loaded_.dense;
     named.optimizer_tensors = loaded_.optimizer_tensors;
     named.left_out = loaded_.left_out;
@@ -198,7 +198,7 @@ class StateLoad {
     return absl::OkStatus();
   }
 
-  // Several tables side by side, each by one thread; a single one by all.
+  // Reads several tables in parallel, each by one thread; reads a single table by all threads.
   absl::Status read_tables() {
     const auto count = static_cast<int64_t>(loaded_.tables.size());
     std::vector<absl::StatusOr<PlacedRows>> placed(count, PlacedRows());

@@ -1,4 +1,4 @@
-// The state of a trainer on its way back from the files of a checkpoint.
+// Reads the state of a trainer from the files of a checkpoint.
 #ifndef MILLRACE_CHECKPOINT_STATE_STATE_READER_H_
 #define MILLRACE_CHECKPOINT_STATE_STATE_READER_H_
 
@@ -11,37 +11,38 @@
 
 namespace millrace {
 
-// Reads all of a full checkpoint for the trainer that `target` was captured from: a whole
-// checkpoint and the deltas on it, as open_chain gives them. Every byte is checked on the way. Of
-// tables on several ranks, reads the rows of this rank; LoadedState::rows counts them. Nothing of
-// `target` changes.
-// Errors: InvalidArgument listing every name, shape, dimension and dtype that differs;
+// Reads all of a full checkpoint for the trainer that `target` was captured from. `chain`: a whole
+// checkpoint and the deltas on it, the result of open_chain(). Checks every byte as it is read.
+// Reads only this rank's rows of tables on several ranks; LoadedState::rows counts them. Does not
+// change `target`. Names omitted by the checkpoint are in LoadedState::left_out.
+// Errors: InvalidArgument listing every different name, shape, dimension and dtype;
 // FailedPrecondition if a part is missing (a model-only checkpoint); DataLoss naming file and place
-// for damage; ResourceExhausted for a table whose limits do not allow the rows; those of reading.
+// for damage; ResourceExhausted for a table whose limits do not allow the rows; read errors.
 absl::StatusOr<LoadedState> read_state(CheckpointChain chain, const TrainState& target,
                                        ThreadPool& threads);
 
-// What a model's dense parameters are read from.
+// The source of a model's dense parameters.
 enum class ModelWeights {
   kTrained,  // the parameters
-  kAverage   // their moving averages; parameters that are not averaged as they are
+  kAverage   // their moving averages, or the parameters themselves where no average exists
 };
 
-// The same without any state of training: dense parameters and buffers, ids and weights of tables.
-// Serves model-only checkpoints too. `ranks` and `shared` of the result are empty.
-// In both, what the checkpoint was saved without is named in LoadedState::left_out.
-// Errors: as above; FailedPrecondition for kAverage and a checkpoint without a moving average.
+// Reads a checkpoint like read_state(), but without training state: dense parameters and buffers,
+// ids and weights of tables. Also reads model-only checkpoints. `ranks` and `shared` of the result
+// are empty.
+// Errors: as read_state(); FailedPrecondition for kAverage and a checkpoint without a moving
+// average.
 absl::StatusOr<LoadedState> read_model(CheckpointChain chain, const TrainState& target,
                                        ThreadPool& threads,
                                        ModelWeights weights = ModelWeights::kTrained);
 
-// The state files alone.
+// The content of the state files.
 struct RankStates {
   SharedState shared;
   std::vector<RankState> ranks;  // of all ranks that wrote
 };
-// REQUIRES: the checkpoint has the part RANK_STATE.
-// Errors: DataLoss for damage and for files that contradict the manifest; those of reading.
+// Reads the state files alone. REQUIRES: the checkpoint has the part RANK_STATE. Errors: DataLoss
+// for damage and for files that contradict the manifest; read errors.
 absl::StatusOr<RankStates> read_rank_states(const CheckpointReader& checkpoint);
 
 }  // namespace millrace

@@ -39,7 +39,7 @@ class StateReaderTest : public testing::Test {
     ASSIGN_OR_RETURN(const auto chain, open_chain(files_, path(step)));
     return read_state(chain, target.state(), threads_);
   }
-  // What `target` is once it has been read and put in place.
+  // Returns the content of `target` after reading and putting a checkpoint.
   absl::StatusOr<std::string> restored(TinyState& target, int64_t step = 3) {
     const std::string before = target.to_string();
     ASSIGN_OR_RETURN(LoadedState loaded, read(target, step));
@@ -48,7 +48,8 @@ class StateReaderTest : public testing::Test {
     target.step = step;
     return target.to_string();
   }
-  // Saves state_ with what `spoil` makes of the manifest and of the bytes of the state file.
+  // Saves state_ after `spoil` has changed the manifest and `spoil_state` the bytes of the state
+  // file.
   absl::Status write_spoilt(const std::function<void(CheckpointManifest&)>& spoil,
                             const std::function<void(CheckpointState&)>& spoil_state) {
     MemoryFileSystem good;

@@ -1,4 +1,4 @@
-// The state of a trainer on its way to the files of a checkpoint.
+// Writes the state of a trainer to the files of a checkpoint.
 #ifndef MILLRACE_CHECKPOINT_STATE_STATE_WRITER_H_
 #define MILLRACE_CHECKPOINT_STATE_STATE_WRITER_H_
 
@@ -21,14 +21,15 @@ namespace millrace {
 struct StateWriterOptions {
   int rank = 0;
   int world_size = 1;
-  // A delta on this one; none: everything.
+  // The base of a delta; none: a whole checkpoint.
   std::optional<CheckpointManifest::Base> base;
-  // Files that each rank writes of each table, in the order of the tables. Empty: one of each.
+  // Number of files that each rank writes per table, in the order of the tables. Empty: one file
+  // per table.
   std::vector<int64_t> table_files = {};
 };
 
-// What one rank writes of one checkpoint: rank 0 the dense tensors, which are the same on all, and
-// every rank its tables and its own state.
+// Writes one rank's files of one checkpoint: rank 0 the dense tensors, which are equal on all
+// ranks, and every rank its tables and its own state.
 //
 //   ASSIGN_OR_RETURN(StateWriter writer,
 //                    StateWriter::create(view_state(state), options, threads));
@@ -40,10 +41,10 @@ class StateWriter {
   static absl::StatusOr<StateWriter> create(FrozenState state, const StateWriterOptions& options,
                                             ThreadPool& threads);
 
-  // Of its files, nearly.
+  // Returns the approximate size of the files.
   int64_t size_bytes() const;
-  // To be called once: all of the state has been read when it returns. Errors: those of
-  // CommitDirectory.
+  // Writes the files. Called once: all of the state has been read when it returns. Errors: any
+  // error of CommitDirectory.
   absl::Status write(CommitDirectory& directory, ThreadPool& threads);
   const CheckpointManifest& manifest() const { return manifest_; }
 

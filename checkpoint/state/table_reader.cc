@@ -22,7 +22,7 @@ namespace {
 
 using File = CheckpointManifest::File;
 
-constexpr int64_t kRowsAhead = 12;  // whose memory is on its way while a row is written
+constexpr int64_t kRowsAhead = 12;  // prefetch distance while a row is written
 
 // One evicted id of a file.
 struct Evicted {
@@ -54,13 +54,13 @@ class TableLoad {
   }
 
  private:
-  // Where the bytes of a tensor go.
+  // The destination of a tensor's bytes.
   struct Target {
     enum Kind { kRecord, kFrequency, kLastStep, kBytes, kIds };
     Kind kind = kBytes;
-    int64_t at = 0;                             // of a record
+    int64_t at = 0;                             // offset in a record
     std::string* bytes = nullptr;               // the whole tensor
-    const std::vector<int64_t>* ids = nullptr;  // the same, as they were read before
+    const std::vector<int64_t>* ids = nullptr;  // likewise, as they were read before
   };
 
   absl::Status read_file(const File& file) {
@@ -68,7 +68,7 @@ class TableLoad {
     ASSIGN_OR_RETURN(const auto opened, checkpoint_.open_file(file));
     opened->will_need_first();
     RETURN_IF_ERROR(read_ids(file, *opened, layout, "tombstones", tombstones_));
-    table_.content().drop_rows(tombstones_);  // those of other ranks are not there
+    table_.content().drop_rows(tombstones_);  // tombstones of other ranks have no rows here
     RETURN_IF_ERROR(read_ids(file, *opened, layout, "ids", ids_));
     const auto before = [](int64_t id, uint64_t hash) { return placement_hash(id) < hash; };
     const auto begin = std::lower_bound(ids_.begin(), ids_.end(), first_hash_, before);
@@ -93,7 +93,7 @@ class TableLoad {
     return keep_file_state(file);
   }
 
-  // Returns whether there is something for this rank among these bytes of a file.
+  // Returns true if these bytes of a file contain data for this rank.
   bool needs(const TensorFileLayout& layout, int64_t offset, int64_t size) const {
     if (offset < layout.data_begin()) return true;
     for (const TensorInfo& tensor : layout.tensors()) {
@@ -109,7 +109,7 @@ class TableLoad {
     return false;
   }
 
-  // Returns whether a tensor has a part for each row, other than the ids, which are read whole.
+  // Returns true if a tensor has a part per row. Excludes the ids, which are read whole.
   bool is_by_row(const TensorInfo& tensor) const {
     absl::string_view name = tensor.name;
     return absl::ConsumePrefix(&name, prefix_) &&
@@ -117,8 +117,9 @@ class TableLoad {
             absl::StartsWith(name, "slot/"));
   }
 
-  // Reads a tensor of ids, if it is there: ascending, each once, of this file. Their digest is
-  // looked at when the whole file is read, which compares them with what was read here.
+  // Reads a tensor of ids, if it exists: ascending, without duplicates, in the file's range of
+  // hashes. Their digest is checked later, when the whole file is read; that pass compares the ids
+  // with the ids read here.
   absl::Status read_ids(const File& file, const ChunkedFile& opened, const TensorFileLayout& layout,
                         absl::string_view what, std::vector<int64_t>& ids) const {
     const std::string name = absl::StrCat(prefix_, what);
@@ -143,7 +144,7 @@ class TableLoad {
     return absl::OkStatus();
   }
 
-  // Of a slot; "" if it is not read.
+  // Returns the name of a slot in the checkpoint; "" if the slot is not read.
   std::string name_there(const SlotSpec& slot) const {
     if (!options_.slots.has_value()) return slot.name;
     const auto found = options_.slots->find(slot.name);
@@ -187,8 +188,8 @@ class TableLoad {
     return absl::OkStatus();
   }
 
-  // Cuts a piece of a tensor of rows to the rows of this rank. Returns its begin behind the first
-  // byte of those.
+  // Cuts a piece of a tensor of rows to the rows of this rank. Returns the piece's begin relative
+  // to the first byte of this rank's rows.
   int64_t cut_to_own(int64_t row_bytes, int64_t begin, absl::Span<const char>* bytes) const {
     const int64_t from = first_row_ * row_bytes;
     const int64_t to = from + static_cast<int64_t>(rows_.size()) * row_bytes;
@@ -198,7 +199,7 @@ class TableLoad {
     return begin + first - from;
   }
 
-  // From any thread: each piece has rows, or parts of a row, of its own.
+  // Called from any thread: no two pieces overlap, so no two threads write the same bytes.
   absl::Status take(const TensorInfo& tensor, int64_t begin, absl::Span<const char> bytes) const {
     const auto found = targets_.find(tensor.name);
     if (found == targets_.end()) return absl::OkStatus();
@@ -261,7 +262,7 @@ class TableLoad {
 
   bool is_own(int64_t id) const { return table_.placement().owns(id); }
 
-  // Gathers what of the table's state this file has for this rank.
+  // Collects the part of the table's state in this file that belongs to this rank.
   absl::Status keep_file_state(const File& file) {
     const std::vector<int64_t> ids = numbers<int64_t>("admission/ids");
     const std::vector<uint32_t> counts = numbers<uint32_t>("admission/counts");
@@ -285,7 +286,7 @@ class TableLoad {
     return absl::OkStatus();
   }
 
-  // Takes the ranges of a sketch that are this rank's. The others stay 0.
+  // Takes this rank's ranges of a sketch. The other ranges stay 0.
   absl::Status keep_ranges(const File& file, const std::vector<uint8_t>& bytes) {
     if (bytes.empty() || !options_.admission) return absl::OkStatus();
     CountSketchState& sketch = admission_.sketch;
@@ -336,7 +337,7 @@ class TableLoad {
     EvictedLogState log;
     log.begins = entry->evicted_log_begins();
     for (const Evicted& evicted : evicted_) {
-      // Written by a rank whose log begins earlier.
+      // A rank whose log begins earlier wrote this entry.
       if (evicted.step >= 0 && evicted.step < log.begins) continue;
       log.ids.push_back(evicted.id);
       log.steps.push_back(evicted.step);
@@ -352,18 +353,18 @@ class TableLoad {
   const uint64_t first_hash_, last_hash_;  // of this rank
   const std::string prefix_;
 
-  // Of the file at hand.
+  // State of the current file.
   std::vector<int64_t> tombstones_;
   std::vector<int64_t> ids_;
-  int64_t first_row_ = 0;                     // in the file, of those of this rank
+  int64_t first_row_ = 0;                     // in the file: first row of this rank
   std::vector<RowIndex> rows_;                // of this rank
   std::map<std::string, Target> targets_;     // by name of tensor
   std::map<std::string, std::string> bytes_;  // by name after the prefix
   std::map<std::string, std::vector<int64_t>> shapes_;
 
-  // Of all files so far.
+  // State of all files so far.
   AdmissionState admission_;
-  int64_t ranges_read_ = 0;  // of the sketch, of this rank
+  int64_t ranges_read_ = 0;  // ranges of the sketch, of this rank
   std::vector<Evicted> evicted_;
 };
 
@@ -384,7 +385,7 @@ absl::StatusOr<PlacedRows> read_table_chain(CheckpointChain chain, TableReaderOp
     const auto entry = std::find_if(tables.begin(), tables.end(),
                                     [&](const auto& t) { return t.name() == options.table; });
     const bool last = checkpoint == chain.back();
-    // A table that came after this part of the chain.
+    // The table was added after this part of the chain.
     if (entry == tables.end() && !last) continue;
     options.table_state = table_state && last;
     RETURN_IF_ERROR(

@@ -28,7 +28,7 @@ void expect_equal(const EmbeddingTable& a, const EmbeddingTable& b) {
   EXPECT_EQ(a.content().evicted_log(), b.content().evicted_log());
 }
 
-// The rows of a tensor in another order.
+// Reverses the rows of a tensor.
 void reverse_rows(FileTensor& tensor) {
   const size_t rows = tensor.shape[0], size = tensor.bytes.size() / rows;
   std::string reversed;
@@ -50,7 +50,7 @@ class TableReaderTest : public testing::Test {
     return read_table(*reader, options, table, threads_);
   }
 
-  // A table of 20 rows, with candidates and evicted ids.
+  // Returns a table of 20 rows, with candidates and evicted ids.
   std::unique_ptr<EmbeddingTable> full() {
     auto table = tiny_table(kConfig);
     Ids ids, seen_once;
@@ -65,7 +65,7 @@ class TableReaderTest : public testing::Test {
     return table;
   }
 
-  // Writes the content of full() after `spoil` has been at it. Returns: what reading says.
+  // Writes the content of full() after `spoil` has changed it. Returns the result of reading.
   absl::Status read_spoilt(const std::function<void(std::vector<FileTensors>&)>& spoil) {
     const auto table = full();
     MemoryFileSystem files;

@@ -27,7 +27,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using Ids = std::vector<int64_t>;
-using Tables = std::vector<std::unique_ptr<EmbeddingTable>>;  // a part for each rank
+using Tables = std::vector<std::unique_ptr<EmbeddingTable>>;  // one part per rank
 
 constexpr char kExact[] = "admission { count { min_count: 2 } } eviction { idle_steps: 4 }";
 constexpr char kSketch[] =
@@ -42,7 +42,7 @@ Tables tables_on(int world_size, const std::string& config) {
   return tables;
 }
 
-// A step of all ranks, each with its ids of `ids`, and what is evicted after it.
+// Runs a step of all ranks, each with its own ids among `ids`, and then evicts.
 void step_tables(const Tables& tables, int64_t step, const Ids& ids) {
   for (const auto& table : tables) {
     Ids own;
@@ -54,7 +54,7 @@ void step_tables(const Tables& tables, int64_t step, const Ids& ids) {
   }
 }
 
-// All that a table holds, whatever number of ranks it is on.
+// Returns all content of a table, on any number of ranks.
 std::string content_of(const Tables& tables) {
   absl::uint128 rows = 0, state = 0;
   int64_t begins = 0;
@@ -85,7 +85,7 @@ class TableReshardTest : public testing::Test {
     return write_shards(files_, "c", step, tables, options, base);
   }
 
-  // The newest checkpoint, read by other ranks that go on where `like` is.
+  // Reads the newest checkpoint on other ranks, which then continue at the clock of `like`.
   absl::StatusOr<Tables> read(int64_t step, int world_size, const std::string& config,
                               const EmbeddingTable& like) {
     ASSIGN_OR_RETURN(const auto chain, open_chain(files_, path(step)));
@@ -111,7 +111,7 @@ class TableReshardTest : public testing::Test {
 Ids random_ids(std::mt19937_64& random, bool skewed) {
   Ids ids;
   for (int i = 0; i < 60; ++i) {
-    // Skewed: all in the first sixteenth of the hashes, most of them of the first rank.
+    // Skewed ids have hashes in the first sixteenth of the range, most of them on the first rank.
     const auto number = static_cast<int64_t>(random() % 150);
     ids.push_back(skewed ? inverse_placement_hash(placement_hash(number) >> 4) : number);
   }

@@ -57,7 +57,7 @@ SketchRanges sketch_ranges(uint64_t first_hash, uint64_t last_hash) {
 
 absl::uint128 table_state_digest(const AdmissionState& admission, const EvictedLogState& evicted,
                                  const Placement& placement) {
-  // The first number of what is digested.
+  // The first number of each digested text.
   constexpr int64_t kCandidate = 1, kEvicted = 2, kRange = 3;
   absl::uint128 sum = 0;
   const auto add = [&](std::initializer_list<int64_t> numbers, absl::string_view bytes) {

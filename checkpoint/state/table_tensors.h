@@ -1,4 +1,4 @@
-// What tables are called and look like in checkpoints.
+// Names and forms of tables in checkpoints.
 #ifndef MILLRACE_CHECKPOINT_STATE_TABLE_TENSORS_H_
 #define MILLRACE_CHECKPOINT_STATE_TABLE_TENSORS_H_
 
@@ -16,34 +16,35 @@
 
 namespace millrace {
 
-// Ranges of a count sketch (embedding/policies/count_sketch.h), one for each part of a placement.
+// Number of ranges of a count sketch (embedding/policies/count_sketch.h): one range per part of a
+// placement.
 inline constexpr int64_t kSketchRanges = kPlacementParts;
 
-// The ranges of a sketch, [begin, end), that stand in the file for these placement hashes, both
-// ends included: range r is where the hash r << 54 falls.
+// Ranges of a sketch, [begin, end), that a file for these placement hashes contains. Both hashes
+// are included: range r covers the hash r << 54.
 struct SketchRanges {
   int64_t begin = 0;
   int64_t end = 0;
 };
 SketchRanges sketch_ranges(uint64_t first_hash, uint64_t last_hash);
 
-// "table/NAME/", with which the names of a table's tensors begin.
+// Returns "table/NAME/", the prefix of the names of a table's tensors.
 std::string table_prefix(absl::string_view table);
 
 TensorType tensor_type_of(RowType type);
 
-// The schema of a table: name, dim, dtype, slots (without `row_state`: none), rows.
+// Returns the schema of a table: name, dim, dtype, slots (without `row_state`: none), rows.
 CheckpointManifest::Table table_entry(const TableSnapshot& table, bool row_state);
 
 // Returns a fingerprint of admission counts and evicted ids (docs/checkpoint_format.md, "Content
-// digests"): a sum over ids and ranges of a sketch, so that the sum over all ranks is that of the
-// whole table. Of a sketch, the ranges of `placement`.
+// digests"): a sum over ids and ranges of a sketch, so that the sum over all ranks is the
+// fingerprint of the whole table. For a sketch, covers the ranges of `placement`.
 absl::uint128 table_state_digest(const AdmissionState& admission, const EvictedLogState& evicted,
                                  const Placement& placement);
 
-// Why rows of a table in a checkpoint do not fit into `table`, a line for each reason: another
-// dimension or dtype, a slot that is missing, of another size or not known. Without `row_state`
-// slots do not matter.
+// Returns the reasons why rows of a table in a checkpoint do not fit into `table`, a line per
+// reason: another dimension or dtype; a slot that is missing, unknown or of another size. Without
+// `row_state` slots are ignored.
 std::vector<std::string> table_differences(const CheckpointManifest::Table& saved,
                                            const EmbeddingTable& table, bool row_state);
 

@@ -16,7 +16,7 @@ namespace millrace {
 namespace {
 
 constexpr int kMostTableFiles = 1024;
-constexpr int64_t kRowsAhead = 12;  // whose memory is on its way while a row is copied
+constexpr int64_t kRowsAhead = 12;  // prefetch distance while a row is copied
 
 // Returns the first placement hash of piece `index` of `count` equal ones of a rank's hashes.
 uint64_t first_hash(const Placement& placement, int64_t index, int64_t count) {
@@ -25,7 +25,7 @@ uint64_t first_hash(const Placement& placement, int64_t index, int64_t count) {
   return placement.first_hash() + absl::Uint128Low64((all * index + (count - 1)) / count);
 }
 
-// Those of `ids` that a file is there for.
+// Calls `use` for the index of each of `ids` in the range of a file.
 template <typename Use>
 void for_ids_of(const CheckpointManifest::File& file, absl::Span<const int64_t> ids,
                 const Use& use) {
@@ -143,7 +143,7 @@ absl::Status TableWriter::plan_file(const TableWriterOptions& options, const Tab
 
 void TableWriter::plan_table_state(const TableState& state, File& file,
                                    std::vector<TensorInfo>& tensors) const {
-  // Tensors without elements are left out.
+  // Tensors without elements are omitted.
   const auto add = [&](const std::string& name, TensorType type, std::vector<int64_t> shape,
                        std::string bytes) {
     if (bytes.empty()) return;

@@ -1,4 +1,4 @@
-// A table's rows and state on their way to files.
+// Writes a table's rows and state to files.
 #ifndef MILLRACE_CHECKPOINT_STATE_TABLE_WRITER_H_
 #define MILLRACE_CHECKPOINT_STATE_TABLE_WRITER_H_
 
@@ -23,19 +23,20 @@ namespace millrace {
 struct TableWriterOptions {
   bool row_state = true;    // the part ROW_STATE
   bool table_state = true;  // the part TABLE_STATE
-  // A delta: the rows that steps after this one saw, and the ids that went since.
+  // For a delta: the base's step. The delta has the rows that later steps saw, and the ids that
+  // were evicted since.
   std::optional<int64_t> since;
-  int64_t files = 1;  // equal parts of this rank's placement hashes, a file each
+  int64_t files = 1;  // files of this rank; each has an equal part of the rank's placement hashes
 };
 
-// Returns TableWriterOptions::files, the same for all ranks: as many as give files of at most about
-// `file_bytes`, and at most 1,024 of all ranks together unless there are more ranks. `bytes`: of
-// all rows of the table.
+// Returns TableWriterOptions::files, which is the same for all ranks: the number that gives files
+// of at most about `file_bytes`, and at most 1,024 files of all ranks together unless there are
+// more ranks. `bytes`: size of all rows of the table.
 int64_t files_of_rank(int64_t bytes, int world_size, int64_t file_bytes);
 
-// Writes the files of one table, by the tables of docs/checkpoint_format.md: of a table that is on
-// several ranks, those of this rank (EmbeddingTable::placement). The bytes are a function of the
-// table's content and the options, and do not depend on the number of threads.
+// Writes the files of one table, by the tables of docs/checkpoint_format.md; of a table on several
+// ranks, this rank's files (EmbeddingTable::placement). The bytes are a function of the table's
+// content and the options, and do not depend on the number of threads.
 //
 //   ASSIGN_OR_RETURN(TableWriter writer,
 //                    TableWriter::create(table->content().freeze(budget), options, threads));
@@ -44,26 +45,26 @@ int64_t files_of_rank(int64_t bytes, int world_size, int64_t file_bytes);
 //   *manifest.add_tables() = writer.entry();
 class TableWriter {
  public:
-  // Puts the rows in order. Errors: OutOfRange if it is not known which ids went since that step;
-  // InvalidArgument for a table whose name cannot be that of a file.
+  // Sorts the rows. Errors: OutOfRange if the ids evicted since `since` are not known;
+  // InvalidArgument for a table whose name is not valid in a file name.
   static absl::StatusOr<TableWriter> create(std::unique_ptr<TableSnapshot> table,
                                             const TableWriterOptions& options, ThreadPool& threads);
 
-  // Rows and digests are those of this rank.
+  // The table's schema, with this rank's rows and digests.
   const CheckpointManifest::Table& entry() const { return entry_; }
-  int64_t rows() const { return static_cast<int64_t>(rows_.size()); }  // that it writes
-  int64_t size_bytes() const;                                          // of all files
+  int64_t rows() const { return static_cast<int64_t>(rows_.size()); }  // number of rows to write
+  int64_t size_bytes() const;                                          // size of all files
 
-  // To be called once: the snapshot has been read then (TableSnapshot::finish), also after an
-  // error. Errors: those of CommitDirectory::write_tensors.
+  // Writes the files. Called once: afterwards, also after an error, the snapshot has been read
+  // (TableSnapshot::finish). Errors: any error of CommitDirectory::write_tensors().
   absl::Status write(CommitDirectory& directory, ThreadPool& threads);
 
  private:
-  // Where the bytes of a tensor come from.
+  // The source of a tensor's bytes.
   struct Source {
     enum Kind { kRecord, kId, kFrequency, kLastStep, kBytes };
     Kind kind = kBytes;
-    int64_t at = 0;          // of a record
+    int64_t at = 0;          // offset in a record
     std::string bytes = {};  // the whole tensor
   };
   struct File {
@@ -80,7 +81,7 @@ class TableWriter {
   };
 
   explicit TableWriter(std::unique_ptr<TableSnapshot> table) : table_(std::move(table)) {}
-  // Leaves out those that a delta does not have.
+  // Removes the rows that a delta does not contain.
   void leave_out(const TableWriterOptions& options);
   absl::Status plan_files(const TableWriterOptions& options, const TableState& state);
   absl::Status plan_file(const TableWriterOptions& options, const TableState& state,
@@ -94,7 +95,7 @@ class TableWriter {
   static void fill_numbers(int64_t begin, absl::Span<char> bytes, const Value& value);
 
   std::unique_ptr<TableSnapshot> table_;
-  std::string prefix_;  // of tensors
+  std::string prefix_;  // of tensor names
   CheckpointManifest::Table entry_;
   std::vector<RowIndex> rows_;  // by ascending placement hash
   std::vector<int64_t> tombstones_;

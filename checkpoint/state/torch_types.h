@@ -12,13 +12,13 @@
 
 namespace millrace {
 
-// None for a type that files do not have, such as complex numbers.
+// Returns none for a type that files do not have, such as complex numbers.
 std::optional<TensorType> tensor_type_of(at::ScalarType type);
-// None for a type that LibTorch does not have or hardly supports: U16, U32, U64.
+// Returns none for a type that LibTorch does not have or hardly supports: U16, U32, U64.
 std::optional<at::ScalarType> scalar_type_of(TensorType type);
 
-// Errors: InvalidArgument naming the tensor if it is no dense one on the CPU, or of a type that
-// files do not have.
+// Errors: InvalidArgument naming the tensor if the tensor is not dense, not on the CPU, or of a
+// type that files do not have.
 absl::StatusOr<TensorType> savable_type(const NamedParameter& tensor);
 
 }  // namespace millrace

@@ -35,7 +35,7 @@ TEST(TorchTypesTest, SomeTypesAreOfOneSideAlone) {
 
 TEST(TorchTypesTest, WhatCannotBeSavedIsNamed) {
   EXPECT_THAT(savable_type({"a", at::zeros({2}, at::kBFloat16)}), IsOkAndHolds(TensorType::kBf16));
-  // Strides do not matter.
+  // Strides are ignored.
   EXPECT_OK(savable_type({"a", at::zeros({2, 3}).t()}).status());
   EXPECT_THAT(savable_type({"b", at::Tensor()}), StatusIs(kInvalid, HasSubstr("\"b\"")));
   EXPECT_THAT(savable_type({"c", at::zeros({2}, at::kComplexFloat)}),

@@ -20,8 +20,8 @@ using Kind = FileOperation::Kind;
 constexpr int kNothing = -1;
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
-// What became of an operation that was not durable. Of a write that was torn at `cut` 256ths, what
-// is on disk may be the part before, the part after with zeros before it, or zeros alone.
+// The fate of an operation that was not durable. After a write torn at `cut` 256ths, the disk may
+// have the first part, the second part with zeros before it, or zeros alone.
 struct Fate {
   enum Kind : uint8_t { kLost, kKept, kBefore, kAfter, kZeros };
   Kind kind = kLost;
@@ -30,17 +30,17 @@ struct Fate {
 constexpr int kFates = 5;
 constexpr const char* kFateNames[] = {"lost", "kept", "torn, the start", "torn, the end", "zeros"};
 
-// How many of 256 names are lost in a mix.
+// Number, out of 256, of names that are lost in a mix.
 constexpr uint8_t kLosses[] = {128, 32, 8};
 
-// A name in a directory, by the number of the directory, comes to stand for something.
+// A change of a name in a directory, by the number of the directory: the name refers to `node`.
 struct Entry {
   int directory;
   std::string name;
   int node;  // or kNothing
 };
 
-// An operation in terms of nodes: directories and files by number, whatever their names.
+// An operation on nodes: directories and files by number, independent of their names.
 struct Effect {
   int64_t operation = 0;
   std::vector<Entry> entries = {};  // all at once
@@ -51,7 +51,7 @@ struct Effect {
   bool can_tear() const { return node != kNothing; }
 };
 
-// The tree of nodes as the program saw it, for finding out what names stood for.
+// The tree of nodes as the program saw it, which resolves names to nodes.
 class Resolver {
  public:
   explicit Resolver(const std::vector<FileOperation>& operations) : operations_(operations) {
@@ -59,7 +59,7 @@ class Resolver {
   }
 
   std::vector<Effect> take() { return std::move(effects_); }
-  // Whether each node is a directory.
+  // Returns true for each node that is a directory.
   std::vector<bool> are_directories() const {
     std::vector<bool> result(nodes_, false);
     for (size_t i = 0; i < directories_.size(); ++i) result[i] = directories_[i].has_value();
@@ -80,7 +80,7 @@ class Resolver {
     for (const std::string& part : parts(path)) node = directories_[node]->at(part);
     return node;
   }
-  // Of the last name in a path.
+  // Returns the directory and the last name of a path.
   std::pair<int, std::string> place(const std::string& path) {
     return {find(directory_of(path)), parts(path).back()};
   }
@@ -116,7 +116,7 @@ class Resolver {
     synced_[directory] = operation;
     for (Effect& effect : effects_) {
       if (effect.entries.empty() || effect.durable_after != kNever) continue;
-      // A renaming from one directory to another needs both.
+      // Renaming from one directory to another requires a sync of both.
       const bool all =
           std::all_of(effect.entries.begin(), effect.entries.end(), [&](const Entry& entry) {
             const auto synced = synced_.find(entry.directory);
@@ -165,11 +165,11 @@ class Resolver {
   std::vector<std::optional<Directory>> directories_ = {Directory()};  // by node; none: a file
   int nodes_ = 1;
   std::map<int64_t, int> files_;   // nodes by number of the open file
-  std::map<int, int64_t> synced_;  // directories: when last
+  std::map<int, int64_t> synced_;  // directories: last sync
   std::vector<Effect> effects_;
 };
 
-// The disk, being put together.
+// A disk under construction.
 class Disk {
  public:
   explicit Disk(const std::vector<bool>& are_directories)
@@ -255,7 +255,7 @@ class Enumerator {
     if (pending_.empty()) return;
     one_by_one(spent);
     for (uint64_t mix = 0; !spent(); ++mix) {
-      // A name that is lost hides all below it: most states have few of those.
+      // A lost name hides everything below it, so most states have few lost names.
       const uint8_t losses = kLosses[mix % std::size(kLosses)];
       for (size_t i = 0; i < pending_.size(); ++i) {
         const uint64_t random = philox64(options_.seed, point_, mix << 16 | i);
@@ -290,7 +290,7 @@ class Enumerator {
     }
   }
 
-  // Looks at the state of the present fates, unless it was seen before.
+  // Passes the state of the current fates to `look`, unless an equal state was passed before.
   void visit() {
     ++counts_.enumerated;
     Disk disk(are_directories_);
@@ -326,7 +326,7 @@ class Enumerator {
   CrashCounts counts_;
   bool stopped_ = false;
   std::set<std::pair<uint64_t, uint64_t>> seen_;
-  // Of the present point: the crash comes before operation point_.
+  // State of the current point: the crash comes before operation point_.
   int64_t point_ = 0;
   std::vector<size_t> pending_;  // effects that are not durable
   std::vector<Fate> fates_;      // of pending_

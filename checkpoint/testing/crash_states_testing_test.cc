@@ -21,7 +21,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::UnorderedElementsAre;
 
-// All states as texts: "a=content b/", and what had been promised.
+// Returns all states as texts: "a=content b/", and the promises.
 std::set<std::string> all_states(const std::vector<FileOperation>& operations,
                                  int64_t max_states = 100'000) {
   std::set<std::string> states;
@@ -93,7 +93,7 @@ TEST(CrashStatesTest, RenamesAreWholeAndDurableWithTheirDirectory) {
   EXPECT_EQ(all_states(files.operations()).count("d/ d/f= !made !renamed !synced"), 0u);
 }
 
-// A name may go although what it was renamed from stays: names follow no order.
+// A removal may be on disk although the earlier renaming is not: names follow no order.
 TEST(CrashStatesTest, RemovalsReachWhatIsStillThere) {
   MemoryFileSystem memory;
   RecordingFileSystem files(memory);
@@ -160,7 +160,7 @@ class CheckpointCrashTest : public testing::Test {
     files_.mark(absl::StrCat(saved_.size()));
   }
 
-  // Whether a crash keeps what was promised: the last acknowledged save, or a later one, loads.
+  // Checks that a crash keeps all promises: the last acknowledged save, or a later one, loads.
   absl::Status check(const CrashState& state) {
     int64_t promised = 0;
     if (!state.marks.empty()) (void)absl::SimpleAtoi(state.marks.back(), &promised);
@@ -176,7 +176,7 @@ class CheckpointCrashTest : public testing::Test {
     return absl::DataLossError(absl::StrCat(path, " is not what was promised"));
   }
 
-  // Returns: the states that break a promise; at most one if `stop`.
+  // Returns the number of states that break a promise; at most one if `stop`.
   int64_t violations(const std::vector<FileOperation>& operations, int64_t max_states, bool stop,
                      CrashCounts* counts = nullptr) {
     int64_t violations = 0;
@@ -212,7 +212,7 @@ TEST_F(CheckpointCrashTest, NoCrashBreaksAPromise) {
   EXPECT_GT(counts.distinct, 4'000);
 }
 
-// Every sync in the protocol is needed, and the model finds out.
+// Every sync in the protocol is needed, and the model detects its absence.
 TEST_F(CheckpointCrashTest, EverySyncThatIsLeftOutBreaksOne) {
   const std::vector<FileOperation> operations = files_.operations();
   int64_t syncs = 0;

@@ -50,7 +50,7 @@ absl::Status write_file(CommitDirectory& directory, const File& entry, const Ten
       threads);
 }
 
-// Ids of the file by ascending hash.
+// Returns the ids of the file by ascending hash.
 std::vector<int64_t> of_file(std::vector<int64_t> ids, const File& file) {
   std::erase_if(ids, [&](int64_t id) {
     return placement_hash(id) < file.first_hash() || placement_hash(id) > file.last_hash();

@@ -1,4 +1,4 @@
-// Checkpoints whose tables have rows that a test chooses, and deltas on them.
+// Checkpoints whose tables have rows that a test specifies, and deltas on them.
 #ifndef MILLRACE_CHECKPOINT_TESTING_ROWS_CHECKPOINT_TESTING_H_
 #define MILLRACE_CHECKPOINT_TESTING_ROWS_CHECKPOINT_TESTING_H_
 
@@ -31,17 +31,17 @@ struct RowsCheckpoint {
   std::map<std::string, std::vector<float>> dense = {{"fc.bias", {1, 2}}};
   std::string fingerprint = {}, config = {};
   int table_files = 2;
-  bool row_state = true;  // else only DENSE and ROWS
+  bool row_state = true;  // if false, only DENSE and ROWS
   bool finished = false;
 };
 
-// Writes it to FOLDER/step-NNNNNNNN. With `base`, the content of a checkpoint that is there, as a
-// delta on it: rows that differ, and tombstones of those that went.
+// Writes a checkpoint to FOLDER/step-NNNNNNNN. With `base`, the content of an existing checkpoint,
+// writes a delta on it: changed rows, and tombstones of removed rows.
 absl::Status write_rows_checkpoint(FileSystem& files, const std::string& folder,
                                    const RowsCheckpoint& content,
                                    const RowsCheckpoint* base = nullptr);
 
-// Rows 1 to `count` whose numbers follow from id and seed.
+// Returns rows 1 to `count`, whose numbers are functions of id and seed.
 std::map<int64_t, TestRow> test_rows(int64_t count, int64_t dim, int64_t seed);
 
 }  // namespace millrace

@@ -30,7 +30,7 @@ struct TensorFile {
   std::vector<TensorInfo> tensors = {};
   std::map<std::string, std::string> bytes = {};
 
-  // Bytes that follow from the seed and the name.
+  // Adds a tensor whose bytes are a function of the seed and the name.
   void add(const std::string& name, TensorType type, std::vector<int64_t> shape, int64_t seed) {
     std::string content(tensor_bytes(type, shape).value(), '\0');
     for (size_t i = 0; i < content.size(); ++i) {
@@ -111,7 +111,7 @@ absl::Status write_file(CommitDirectory& writer, const TensorFile& file, ThreadP
       threads);
 }
 
-// The digests by the formulas, from memory.
+// Returns the digests computed by the formulas, from memory.
 std::map<std::string, absl::uint128> content_digests(const SmallCheckpoint& options) {
   std::map<std::string, absl::uint128> digests;
   const TensorFile dense = dense_file(options);

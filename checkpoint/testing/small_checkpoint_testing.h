@@ -15,7 +15,7 @@ namespace millrace {
 
 // A model with the dense tensors "fc.weight" [3, 2], its optimizer state, and "on" (bool [3]), and
 // a table "items" of dimension 3 in bfloat16 with a slot, in two files. Equal options give equal
-// bytes, whatever the nonce and keep_files.
+// bytes, for any nonce and keep_files.
 struct SmallCheckpoint {
   int64_t step = 1;
   int64_t seed = 1;  // of all values
@@ -29,13 +29,13 @@ struct SmallCheckpoint {
   std::optional<int64_t> best_step = std::nullopt;  // of the best score, which is 0.5
 };
 
-// Writes it by CommitDirectory, all ranks one after the other. Returns: whether it was not there
-// already.
+// Writes a checkpoint with CommitDirectory, all ranks one after the other. Returns false if the
+// same checkpoint already existed.
 absl::StatusOr<bool> write_small_checkpoint(FileSystem& files, const std::string& folder,
                                             const SmallCheckpoint& options);
 
-// Opens the checkpoint and compares every byte with what write_small_checkpoint would write.
-// Errors: DataLoss if it is another; those of reading.
+// Opens the checkpoint and compares every byte with the output of write_small_checkpoint(). Errors:
+// DataLoss if the checkpoint differs; read errors.
 absl::Status check_small_checkpoint(FileSystem& files, const std::string& path,
                                     const SmallCheckpoint& options);
 

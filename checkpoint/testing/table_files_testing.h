@@ -1,4 +1,4 @@
-// Checkpoints of one table whose files a test makes up, byte for byte.
+// Checkpoints of one table whose files a test specifies byte by byte.
 #ifndef MILLRACE_CHECKPOINT_TESTING_TABLE_FILES_TESTING_H_
 #define MILLRACE_CHECKPOINT_TESTING_TABLE_FILES_TESTING_H_
 
@@ -19,7 +19,7 @@
 
 namespace millrace {
 
-// One tensor, by its name after "table/items/".
+// One tensor; its name omits "table/items/".
 struct FileTensor {
   TensorType type = TensorType::kI64;
   std::vector<int64_t> shape;
@@ -27,7 +27,7 @@ struct FileTensor {
 };
 using FileTensors = std::map<std::string, FileTensor>;
 
-// The bytes of these numbers.
+// Returns the bytes of these numbers.
 template <typename T>
 std::string bytes_of(const std::vector<T>& values) {
   return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
@@ -38,24 +38,24 @@ std::vector<T> numbers_of(const std::string& bytes) {
   return std::vector<T>(first, first + bytes.size() / sizeof(T));
 }
 
-// Those of TableWriter for a table, saved as FOLDER/step-NNNNNNNN with no other content.
+// Saves a table with TableWriter as FOLDER/step-NNNNNNNN, with no other content.
 absl::Status write_table(FileSystem& files, const std::string& folder, int64_t step,
                          const EmbeddingTable& table, const TableWriterOptions& options = {},
                          std::optional<CheckpointManifest::Base> base = std::nullopt,
                          int threads = 1);
 
-// The same of a table over several ranks: the parts of all ranks, in the order of ranks. The files
-// are those of one writer.
+// Saves a table over several ranks: the shards of all ranks, in the order of ranks. The result is
+// the files of one writer.
 absl::Status write_shards(FileSystem& files, const std::string& folder, int64_t step,
                           const std::vector<std::unique_ptr<EmbeddingTable>>& shards,
                           const TableWriterOptions& options = {},
                           std::optional<CheckpointManifest::Base> base = std::nullopt);
 
-// The tensors of each of a table's files, in the order of the files.
+// Returns the tensors of each of a table's files, in the order of the files.
 absl::StatusOr<std::vector<FileTensors>> read_table_files(const CheckpointReader& checkpoint);
 
-// Saves the manifest of `like` with these tensors in its files: digests are right, whatever the
-// content is.
+// Saves the manifest of `like` with these tensors in its files. All digests are correct, even for
+// invalid content.
 absl::Status write_table_files(FileSystem& files, const std::string& folder,
                                CheckpointManifest like, const std::vector<FileTensors>& content);
 

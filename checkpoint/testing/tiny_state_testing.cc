@@ -18,7 +18,7 @@
 namespace millrace {
 namespace {
 
-// Values that differ from each other and between seeds.
+// Returns values that differ from each other and between seeds.
 at::Tensor numbers(std::vector<int64_t> shape, double first) {
   int64_t count = 1;
   for (const int64_t size : shape) count *= size;

@@ -15,7 +15,7 @@ absl::Status DeviceCollective::supervise() {
   absl::Duration next_look = clock.elapsed() + kFirstLook;
   for (;;) {
     const absl::StatusOr<bool> ended = sum_->ended();
-    // What a sum reports that was aborted is a consequence: the failure of the job is the reason.
+    // The error of an aborted sum is a consequence: the job's failure is the reason.
     RETURN_IF_ERROR(ended.ok() ? absl::OkStatus() : supervisor_.failure());
     if (!ended.ok()) {
       const absl::string_view message = ended.status().message();

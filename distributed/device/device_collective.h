@@ -1,4 +1,4 @@
-// A sum on a device, waited for under supervision.
+// A sum on a device, with a supervised wait.
 #ifndef MILLRACE_DISTRIBUTED_DEVICE_DEVICE_COLLECTIVE_H_
 #define MILLRACE_DISTRIBUTED_DEVICE_DEVICE_COLLECTIVE_H_
 
@@ -12,11 +12,11 @@
 
 namespace millrace {
 
-// Waits by asking the device again and again, so that a rank that died, or a sum that never ends,
-// becomes an error that names a rank. For one thread.
+// Waits by polling the device, so that the death of a rank, or an endless sum, becomes an error
+// with the name of a rank. Used by one thread.
 class DeviceCollective : public CollectiveAwaitedOnce {
  public:
-  // `supervisor` must outlive it.
+  // `supervisor` must outlive this object.
   DeviceCollective(Supervisor& supervisor, std::unique_ptr<DeviceSum> sum, SupervisedWait wait)
       : supervisor_(supervisor), sum_(std::move(sum)), wait_(wait) {}
 

@@ -16,7 +16,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// A device that answers as it is told.
+// A device whose answers the test sets.
 class FakeSum : public DeviceSum {
  public:
   struct Device {
@@ -33,10 +33,10 @@ class FakeSum : public DeviceSum {
   }
 
  private:
-  const std::shared_ptr<Device> device_;  // shared with the test, which plays the device
+  const std::shared_ptr<Device> device_;  // shared with the test, which simulates the device
 };
 
-// Rank 0 of 1, so that nobody else is looked for.
+// Rank 0 of 1, so that no other rank is checked.
 class DeviceCollectiveTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -86,7 +86,7 @@ TEST_F(DeviceCollectiveTest, ErrorOfTheLibraryIsExplained) {
   EXPECT_EQ(collective.wait(), error);
 }
 
-// The failure aborts the sum, and only the first of the two is the reason.
+// The failure aborts the sum. Of the two errors only the first is the reason.
 TEST_F(DeviceCollectiveTest, FailureOfTheJobIsTheReason) {
   DeviceCollective collective = start();
   std::thread other([&] {

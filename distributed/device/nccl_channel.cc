@@ -1,4 +1,4 @@
-// The only file that knows NCCL; compiled with --config=cuda alone.
+// The only file that depends on NCCL; compiled only with --config=cuda.
 #include <c10/cuda/CUDAFunctions.h>
 
 #include <atomic>
@@ -19,9 +19,9 @@ namespace {
 using GroupPointer = c10::intrusive_ptr<c10d::ProcessGroupNCCL>;
 using WorkPointer = c10::intrusive_ptr<c10d::Work>;
 
-// By default threads of the library end the process after a time-out, an error of another rank or a
-// wait of some minutes. The supervisor decides instead: it aborts the group and names the rank.
-// torchrun sets the first of these for its workers.
+// By default the library's threads end the process after a time-out, an error of another rank or a
+// wait of some minutes. Instead the supervisor aborts the group and names the rank. torchrun sets
+// the first of these variables for its workers.
 void leave_errors_to_supervisor() {
   for (const char* const name : {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_BLOCKING_WAIT",
                                  "TORCH_NCCL_ENABLE_MONITORING", "TORCH_NCCL_DUMP_ON_TIMEOUT",
@@ -32,7 +32,7 @@ void leave_errors_to_supervisor() {
 
 absl::Status aborted_error() { return absl::AbortedError("the sums of NCCL were aborted"); }
 
-// One piece of work on the device. Copies share it.
+// Work on the device, shared by copies of the object.
 struct Running {
   WorkPointer work;
   at::Tensor tensor;                                 // the library's kernels write to it
@@ -42,9 +42,9 @@ struct Running {
     return catch_exceptions([&]() -> absl::StatusOr<bool> {
       if (!work->isCompleted()) return false;
       if (const std::exception_ptr error = work->exception()) std::rethrow_exception(error);
-      // An abort ends kernels without an exception and leaves half a sum.
+      // An abort ends kernels without an exception and leaves a partial sum.
       if (*aborted) return aborted_error();
-      work->synchronize();  // orders the current stream; the host waits for nothing
+      work->synchronize();  // orders the current stream; does not block the host
       return true;
     });
   }
@@ -95,7 +95,7 @@ class NcclChannel : public DeviceChannel {
   }
 
  private:
-  // A sum that nobody waited for still needs its tensor.
+  // Forgets ended sums. A sum without a wait needs its tensor until the end.
   void forget_ended() {
     under_way_.remove_if([](const Running& running) {
       const absl::StatusOr<bool> ended = running.ended();
@@ -124,8 +124,8 @@ absl::StatusOr<std::unique_ptr<DeviceChannel>> connect(const DeviceChannelOption
   auto group = c10::make_intrusive<c10d::ProcessGroupNCCL>(
       c10::make_intrusive<c10d::PrefixStore>(options.prefix, options.store), options.rank,
       options.world_size, group_options);
-  // Here rather than in the first sum, where a rank that dies would leave the others in the
-  // library.
+  // Connects here and not in the first sum, where a rank that dies would leave the others waiting
+  // inside the library.
   group->eagerConnectSingleDevice(at::Device(at::kCUDA, device));
   return std::make_unique<NcclChannel>(std::move(group));
 }

@@ -1,4 +1,4 @@
-// The channel alone, with one rank, so that a machine with one device runs it.
+// Tests of the channel alone, with one rank, so a single device suffices.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <c10/cuda/CUDAFunctions.h>

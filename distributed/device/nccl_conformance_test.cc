@@ -1,5 +1,5 @@
-// The collectives with NCCL as data channel. Needs devices; each rank has one of its own, since
-// NCCL refuses two ranks on one.
+// The conformance suite with NCCL as data channel. Each rank needs a separate device, since NCCL
+// refuses two ranks on one device.
 #include <ATen/ops/empty_like.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
@@ -30,7 +30,7 @@ C10dOptions options_for(const RankEnvironment& environment) {
   return options;
 }
 
-// Copies the result back to the tensor of the host.
+// Copies the result back to the tensor on the host.
 class CopiedBack : public PendingCollective {
  public:
   CopiedBack(std::unique_ptr<PendingCollective> sum, at::Tensor device, at::Tensor host)
@@ -52,7 +52,7 @@ class CopiedBack : public PendingCollective {
   bool copied_ = false;
 };
 
-// Sums the tensors that the suite has on the host on the device of the rank.
+// Sums the suite's host tensors on the rank's device.
 class SumsOnDevice : public ForwardedCollectives {
  public:
   SumsOnDevice(std::unique_ptr<Collectives> others, int device)
@@ -69,7 +69,7 @@ class SumsOnDevice : public ForwardedCollectives {
   const at::Device device_;
 };
 
-// A process that has used CUDA cannot fork ranks that do, so that a rank counts the devices.
+// Counts the devices in a rank: a process that has used CUDA cannot fork ranks that use CUDA.
 bool has_devices(int count) {
   ProcessRanks ranks(1, [&](const RankEnvironment&, const ChildLink&) {
     return c10::cuda::device_count() >= count ? absl::OkStatus() : absl::NotFoundError("too few");

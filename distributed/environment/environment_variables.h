@@ -18,7 +18,7 @@ using GetVariable = std::function<std::optional<std::string>(const char*)>;
 // Returns the value of a variable of this process.
 std::optional<std::string> process_variable(const char* name);
 
-// A number with the name of the variable that holds it.
+// A number and the name of its variable.
 struct VariableNumber {
   int value = 0;
   const char* variable = nullptr;
@@ -27,8 +27,8 @@ struct VariableNumber {
 // Returns InvalidArgument: "VARIABLE is not set, but BECAUSE".
 absl::Status variable_not_set(const char* variable, absl::string_view because);
 
-// Reads `variable`, or `second` if `variable` is not set. Returns: none if neither is set.
-// Errors: InvalidArgument naming the variable, if it holds no whole number.
+// Reads `variable`, or `second` if `variable` is not set. Returns none if neither is set. Errors:
+// InvalidArgument naming the variable, if its value is not a whole number.
 absl::StatusOr<std::optional<VariableNumber>> read_number(const GetVariable& get,
                                                           const char* variable,
                                                           const char* second = nullptr);
@@ -38,7 +38,7 @@ absl::Status require_range(const VariableNumber& number, int low, int high);
 absl::Status require_at_least(const VariableNumber& number, int low);
 
 // Reads a number of at least `low` into `value`, which keeps its value if neither variable is set.
-// Errors: InvalidArgument naming the variable, if it holds no whole number or a smaller one.
+// Errors: InvalidArgument naming the variable, if its value is not a whole number or is smaller.
 absl::Status read_optional_number(const GetVariable& get, const char* variable, const char* second,
                                   int low, int* value);
 

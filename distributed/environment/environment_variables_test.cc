@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Returns a reader of an environment in which `name` alone is set.
+// Returns a reader of an environment in which only `name` is set.
 GetVariable only(const std::string& name, const std::string& value) {
   return [=](const char* asked) -> std::optional<std::string> {
     if (asked == name) return value;

@@ -17,7 +17,8 @@ constexpr char kRanksPerNode[] = "PET_NPROC_PER_NODE";
 constexpr char kMasterHost[] = "PET_MASTER_ADDR";
 constexpr char kMasterPort[] = "PET_MASTER_PORT";
 
-// Reads PET_NNODES: N, or MIN:MAX as torchrun writes a fixed number, too, if both are equal.
+// Reads PET_NNODES: N, or MIN:MAX with equal numbers, which torchrun also accepts for a fixed
+// number.
 absl::Status read_nodes(const GetVariable& get, int* nodes) {
   const std::optional<std::string> text = get(kNodes);
   if (!text) return absl::OkStatus();

@@ -1,4 +1,4 @@
-// Environments for tests of what reads environment variables.
+// Environments for tests of functions that read environment variables.
 #ifndef MILLRACE_DISTRIBUTED_ENVIRONMENT_VARIABLES_TESTING_H_
 #define MILLRACE_DISTRIBUTED_ENVIRONMENT_VARIABLES_TESTING_H_
 

@@ -26,13 +26,13 @@ namespace {
 
 constexpr size_t kTokenSize = 32;
 constexpr size_t kRankSize = 10;
-// How often to look into the store.
+// Interval between reads of the store.
 constexpr absl::Duration kLookInterval = absl::Milliseconds(10);
 
-// A connection whose other side has not said who it is.
+// A connection whose other side has not identified itself.
 struct Stranger {
   Socket socket;
-  int expected = -1;  // the rank that this one connected to; -1: it connected to this one
+  int expected = -1;  // the rank that this rank connected to; -1: an incoming connection
   std::string said;
 };
 
@@ -65,14 +65,14 @@ class MeshBuilder {
   absl::Status listen() {
     ASSIGN_OR_RETURN(std::vector<SocketAddress> addresses, find_addresses(options_.ip, 0));
     ASSIGN_OR_RETURN(listener_, listen_on(addresses[0]));
-    // One who knocks and leaves at once must not make accept() wait for the next.
+    // A peer that connects and leaves at once must not make accept() wait for the next peer.
     fcntl(listener_.get(), F_SETFL, O_NONBLOCK);
     ASSIGN_OR_RETURN(SocketAddress address, local_address(listener_));
     ASSIGN_OR_RETURN(token_, store_.set_once(key("token"), random_hex(kTokenSize)));
     return store_.set(address_key(options_.rank), absl::StrCat(address.ip(), " ", address.port()));
   }
 
-  // Connects to the lower ranks whose addresses are known. Returns: whether all of them are.
+  // Connects to the lower ranks whose addresses are known. Returns true if all addresses are known.
   absl::StatusOr<bool> call_lower_ranks() {
     bool all = true;
     for (int rank = 0; rank < options_.rank; ++rank) {
@@ -103,7 +103,7 @@ class MeshBuilder {
     return absl::OkStatus();
   }
 
-  // Waits until somebody knocks or says something, and answers.
+  // Waits for a new connection or for data, and answers.
   absl::Status await_word(absl::Time until) {
     std::vector<pollfd> wanted = {{listener_.get(), POLLIN, 0}};
     for (const Stranger& stranger : strangers_) {
@@ -135,10 +135,10 @@ class MeshBuilder {
     return absl::OkStatus();
   }
 
-  // Takes what has come from it. Returns: whether it is no stranger any more, or not worth it.
+  // Reads from a stranger. Returns true if it has become a peer or is dropped.
   absl::StatusOr<bool> listen_to(Stranger& stranger) {
     std::string bytes(hello_size() - stranger.said.size(), '\0');
-    // No byte more than that: what follows is for who uses the connection.
+    // Reads no byte beyond the hello: later bytes are for the user of the connection.
     const ssize_t count = recv(stranger.socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return false;
     if (count > 0) {
@@ -163,11 +163,11 @@ class MeshBuilder {
     return rank > options_.rank && rank < options_.world_size && peers_[rank].get() < 0;
   }
 
-  // What a hello begins with; the rank follows.
+  // Returns the beginning of a hello; the rank follows.
   std::string secret() const { return absl::StrCat(greeting_, token_); }
   size_t hello_size() const { return greeting_.size() + kTokenSize + kRankSize; }
 
-  // It always fits into a new connection.
+  // Sends a hello, which always fits into a new connection's buffer.
   void say_hello(const Socket& socket) const {
     const int on = 1;
     setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));

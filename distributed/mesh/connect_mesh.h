@@ -1,4 +1,4 @@
-// Connects every rank to every other one.
+// Connects each rank to every other rank.
 #ifndef MILLRACE_DISTRIBUTED_MESH_CONNECT_MESH_H_
 #define MILLRACE_DISTRIBUTED_MESH_CONNECT_MESH_H_
 
@@ -13,22 +13,23 @@
 namespace millrace {
 
 struct MeshOptions {
-  // Name of the connections; connections of one name are made once for each start of the job.
+  // Name of the connections; used once per start of the job.
   std::string channel = "control";
   int rank = 0;
   int world_size = 1;
-  std::string ip;  // of this machine; the others reach it there, on a port that is free
+  std::string ip;  // IP of this machine; other ranks connect to it, on a free port
   absl::Duration timeout = absl::Seconds(8);
 };
 
-// Each rank listens on a port of its own while this runs, tells the others in the store where, and
-// connects to all lower ranks. Both sides of a connection begin with who they are and a random word
-// that the ranks share through the store. Who does not know it, or says nothing, is ignored: that
-// keeps accidents out, not attackers who read along.
+// Connects all ranks. During the call each rank listens on a port, publishes the address in the
+// store, and connects to all lower ranks. Both sides of a connection first send their rank and a
+// random word that the ranks share through the store. A peer without the word, or a silent peer, is
+// ignored: the word prevents accidents, not attacks by eavesdroppers.
 //
-// `store` must be new for each start of the job. Blocks; all ranks call it at about the same time.
+// `store` must be new for each start of the job. Blocks; all ranks call connect_mesh() at about the
+// same time.
 //
-// Returns: by rank, non-blocking TCP connections with nothing in them; none at `rank`.
+// Returns non-blocking TCP connections, by rank, from which nothing has been read; none at `rank`.
 // Errors: Unavailable (`ip` is not of this machine, the store is gone), Aborted naming the ranks
 // that could not be reached or did not come in time.
 absl::StatusOr<std::vector<Socket>> connect_mesh(const MeshOptions& options, JobStore& store);

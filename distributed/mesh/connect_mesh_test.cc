@@ -31,7 +31,7 @@ MeshOptions options_for(int rank, int world_size, const std::string& ip = "127.0
   return {.rank = rank, .world_size = world_size, .ip = ip, .timeout = absl::Seconds(30)};
 }
 
-// What each rank got, all of them at the same time.
+// Connects all ranks at the same time. Returns the result of each rank.
 std::vector<Connected> connect_all(int world_size, MemoryJobStore& store, const std::string& ip) {
   std::vector<Connected> results(world_size);
   std::vector<std::thread> ranks;
@@ -43,7 +43,7 @@ std::vector<Connected> connect_all(int world_size, MemoryJobStore& store, const 
   return results;
 }
 
-// Every rank's connections lead to the ranks that they should.
+// Checks that every rank's connections lead to the expected ranks.
 void expect_connected(std::vector<Connected> results) {
   const int world_size = static_cast<int>(results.size());
   std::vector<std::unique_ptr<ControlMesh>> meshes;
@@ -65,7 +65,7 @@ void expect_connected(std::vector<Connected> results) {
   }
 }
 
-// Waits until the rank listens.
+// Waits until the rank listens. Returns its address.
 SocketAddress address_of(int rank, MemoryJobStore& store) {
   std::optional<std::string> address;
   while (!(address = store.peek(absl::StrCat("mesh/control/address/", rank))))
@@ -83,12 +83,12 @@ Socket call(const SocketAddress& address, absl::string_view words = "") {
   return *std::move(socket);
 }
 
-// What a rank says at first.
+// Returns the hello of a rank.
 std::string hello(absl::string_view token, int rank) {
   return absl::StrCat("millrace control ", token, absl::Dec(rank, absl::kZeroPad10));
 }
 
-// Waits for the end of what the other side says: it closed the connection, maybe with a reset.
+// Waits until the other side has closed the connection, possibly with a reset.
 bool is_closed(const Socket& socket) {
   pollfd ended = {socket.get(), POLLIN, 0};
   char byte;
@@ -162,12 +162,12 @@ TEST(ConnectMeshTest, SecondOfTheSameRankIsTurnedAway) {
   const Socket other = call(address, hello(token, 2));
   rank_0.join();
   ASSERT_OK(result.status());
-  // The first is the one that counts.
+  // The first connection counts.
   ASSERT_EQ(send(result->at(1).get(), "x", 1, 0), 1);
   EXPECT_THAT(ask(first, "", 1, absl::Seconds(10)), IsOkAndHolds("x"));
 }
 
-// A rank may go on at once, while the other side still waits for others.
+// A rank may continue at once, while the other side still waits for other ranks.
 TEST(ConnectMeshTest, WhatFollowsTheHelloIsKept) {
   MemoryJobStore store;
   Connected result;
@@ -212,7 +212,7 @@ TEST(ConnectMeshTest, LowerRankThatDiedIsNamedAtOnce) {
                              HasSubstr("Connection refused"))));
 }
 
-// Somebody else has the port that a rank had.
+// Another program has a rank's former port.
 TEST(ConnectMeshTest, LowerRankThatIsSomebodyElse) {
   for (const bool speaks : {true, false}) {
     MemoryJobStore store;

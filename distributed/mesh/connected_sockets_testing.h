@@ -1,4 +1,4 @@
-// TCP connections over loopback for tests of what works on them.
+// TCP connections over loopback, for tests.
 #ifndef MILLRACE_DISTRIBUTED_MESH_CONNECTED_SOCKETS_TESTING_H_
 #define MILLRACE_DISTRIBUTED_MESH_CONNECTED_SOCKETS_TESTING_H_
 
@@ -10,7 +10,7 @@
 
 namespace millrace {
 
-// Returns the two ends of a new connection. Ends the process if there is none.
+// Returns the two ends of a new connection. Ends the process on failure.
 std::pair<Socket, Socket> connected_pair();
 
 // Returns connections between all ranks of a job: element [r][p] is the end at rank r of the

@@ -13,14 +13,14 @@
 namespace millrace {
 namespace {
 
-// What a message begins with.
+// The beginning of a message.
 struct Header {
   uint64_t ordinal = 0;
   uint64_t count = 0;
 };
 
 constexpr size_t kReadSize = 64 << 10;
-// Nobody sums so many integers.
+// Limit of valid counts, above the size of any real sum.
 constexpr uint64_t kMostValues = uint64_t{1} << 30;
 
 absl::Status different_counts(int rank, uint64_t count, int other, uint64_t others_count,
@@ -102,7 +102,7 @@ absl::StatusOr<std::vector<ControlMesh::Message>> ControlMesh::take(int64_t ordi
   std::vector<Message> messages = std::move(sums_.at(ordinal).messages);
   sums_.erase(ordinal);
   for (const Message& message : messages) {
-    // One that came before this rank started.
+    // Checks messages that came before the rank started the sum.
     if (message.values.size() != count) {
       return different_counts(connections_.rank(), count, message.rank, message.values.size(),
                               ordinal);

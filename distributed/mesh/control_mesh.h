@@ -1,4 +1,4 @@
-// Sums of a few integers over ranks, on connections that the rank's own thread works on.
+// Sums of a few integers over ranks, on connections that the rank's own thread serves.
 #ifndef MILLRACE_DISTRIBUTED_MESH_CONTROL_MESH_H_
 #define MILLRACE_DISTRIBUTED_MESH_CONTROL_MESH_H_
 
@@ -16,22 +16,21 @@
 
 namespace millrace {
 
-// One rank's connections to all others. A sum is one message from each rank to each other one,
-// written when it is started; there is no thread in between, which would have to be given a core
-// before the message can go on.
+// One rank's connections to all others. A sum is one message from each rank to every other rank,
+// written by start() itself: a separate thread would need a core before the message could proceed.
 //
 //   mesh.start(1, values);
-//   ...                                              // the others' messages arrive meanwhile
+//   ...                                              // the others' messages arrive
 //   RETURN_IF_ERROR(mesh.wait(1, absl::MakeSpan(values)));
 //
-// What does not fit into the connections' buffers (which hold some 100 KB) is written by the next
-// wait(), whatever sum that is for; none returns before everything is written. So only larger
-// messages make wait() depend on the other ranks being in a wait() or start().
+// Data that does not fit into the connections' buffers (which hold about 100 KB) is written by the
+// next wait(), of any sum; no wait() returns before everything is written. So only larger messages
+// make wait() depend on the other ranks being in a wait() or start().
 //
-// A message is {ordinal, count} as 64-bit integers and `count` values, all as they are in memory:
-// ranks are of one version and byte order.
+// A message is {ordinal, count} as 64-bit integers and `count` values, all in native byte order:
+// ranks have the same version and byte order.
 //
-// Called by one thread, apart from what says otherwise.
+// Called by one thread, except where noted.
 class ControlMesh {
  public:
   // peers[r] is a connection to rank r with nothing read from it; peers[rank] is ignored.
@@ -39,17 +38,18 @@ class ControlMesh {
   ControlMesh(const ControlMesh&) = delete;
   ControlMesh& operator=(const ControlMesh&) = delete;
 
-  // Starts the sum with this ordinal: 1, 2, … on every rank. What is wrong is found by wait().
+  // Starts the sum with this ordinal: 1, 2, … on every rank. wait() reports errors.
   void start(int64_t ordinal, absl::Span<const int64_t> values);
   // Waits for the values of all other ranks and adds them to `values`, which wraps around. In any
-  // order, once for each sum. REQUIRES: `values` as given to start().
+  // order, once for each sum.
+  // REQUIRES: `values` as given to start().
   // Errors: Unavailable (a connection is closed), FailedPrecondition (a rank sums another number of
-  // values, or sends what is no message). Nothing works after an error.
+  // values, or sends invalid data). After an error all calls fail.
   absl::Status wait(int64_t ordinal, absl::Span<int64_t> values);
-  // The same sum of floating-point numbers, which start() got as the integers of the same bits.
-  // Adds the values of the ranks in the order of ranks, so that all get the same bits.
+  // Waits for a sum of floating-point numbers, which start() got as integers of the same bits. Adds
+  // the values in the order of ranks, so that all ranks get the same bits.
   absl::Status wait(int64_t ordinal, absl::Span<double> values);
-  // Nobody will wait for this sum. The others get this rank's values all the same.
+  // Abandons a sum without waiting. The other ranks still get this rank's values.
   void drop(int64_t ordinal);
 
   // See PeerConnections. Any thread.
@@ -59,26 +59,26 @@ class ControlMesh {
  private:
   struct Peer {
     std::string unsent;
-    std::string input;     // of a message that has not all come
+    std::string input;     // of an incomplete message
     int64_t received = 0;  // messages; also the ordinal of the last one
   };
   struct Message {
     int rank = 0;
     std::vector<int64_t> values;
   };
-  // Started here and not over, or known from a rank that is ahead.
+  // A sum that this rank has started and not ended, or whose values a faster rank has sent.
   struct Sum {
     bool started = false;
     uint64_t count = 0;  // if started
     std::vector<Message> messages;
   };
 
-  // Waits until the messages of all other ranks have come, each of `count` values, and until
-  // nothing is unsent. Returns them ordered by rank.
+  // Waits until the messages of all other ranks have come, each of `count` values, and nothing is
+  // unsent. Returns the messages ordered by rank.
   absl::StatusOr<std::vector<Message>> take(int64_t ordinal, size_t count);
-  // Writes what the connection accepts.
+  // Writes as much as the connection accepts.
   void send(int rank);
-  // Takes what has come from the rank, until its message with this ordinal is there.
+  // Reads from the rank until the message with this ordinal is complete.
   absl::Status receive(int rank, int64_t ordinal);
   absl::Status take_messages(int rank);
   absl::Status check_header(int rank, uint64_t ordinal, uint64_t count) const;

@@ -26,7 +26,7 @@ using Values = std::vector<int64_t>;
 // More than the buffers of a connection hold.
 constexpr int64_t kMany = int64_t{1} << 20;
 
-// A mesh of ranks 0 and 1, and the test in the place of rank 1.
+// A mesh of ranks 0 and 1, with the test in place of rank 1.
 class LoneMeshTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -74,7 +74,7 @@ TEST(ControlMeshTest, SumsOverRanks) {
   }
 }
 
-// All on one thread: a message is on its way when start() returns.
+// All calls are on one thread: a message is sent when start() returns.
 TEST(ControlMeshTest, StartedSumsArriveWithoutHelp) {
   auto meshes = connected_meshes<ControlMesh>(2);
   Values first[2] = {{1}, {2}};
@@ -85,7 +85,7 @@ TEST(ControlMeshTest, StartedSumsArriveWithoutHelp) {
     meshes[rank]->start(2, second[rank]);
     meshes[rank]->start(3, none);
   }
-  // In an order of their own.
+  // The order differs from the order of starting.
   for (int rank : {0, 1}) {
     EXPECT_OK(meshes[rank]->wait(2, absl::MakeSpan(second[rank])));
     EXPECT_OK(meshes[rank]->wait(3, absl::MakeSpan(none)));
@@ -104,7 +104,7 @@ TEST(ControlMeshTest, MessagesLargerThanAnyBuffer) {
       Values large(kMany);
       for (int64_t i = 0; i < kMany; ++i) large[i] = i * (rank + 1);
       meshes[rank]->start(1, large);
-      meshes[rank]->start(2, small);  // stands behind the large one
+      meshes[rank]->start(2, small);  // is queued behind the large one
       ASSERT_OK(meshes[rank]->wait(2, absl::MakeSpan(small)));
       ASSERT_OK(meshes[rank]->wait(1, absl::MakeSpan(large)));
       EXPECT_EQ(small[0], 3);
@@ -160,7 +160,7 @@ TEST(ControlMeshTest, LostConnectionsAreKnown) {
 TEST(ControlMeshTest, ShutDownEndsWaitsHereAndThere) {
   for (int64_t count : {int64_t{1}, kMany}) {
     auto meshes = connected_meshes<ControlMesh>(2);
-    // Sums until there is an error; then it stays one.
+    // Runs sums until the first error, which must then persist.
     const auto run = [&](int rank) {
       Values values(count);
       absl::Status status;
@@ -210,14 +210,14 @@ TEST_F(LoneMeshTest, AnotherNumberOfIntegersIsNamed) {
   say(message(1, 2, {5, 6}));
   EXPECT_THAT(sum(1, {1, 2, 3}), refused);
   SetUp();
-  // Its header alone, after this rank started.
+  // Sends only the header, after this rank has started.
   mesh_->start(1, Values(3));
   say(message(1, 2, {}));
   Values values(3);
   EXPECT_THAT(mesh_->wait(1, absl::MakeSpan(values)), refused);
 }
 
-// It came while this rank waited for an earlier one.
+// The message came while this rank waited for an earlier sum.
 TEST_F(LoneMeshTest, AnotherNumberOfIntegersAheadIsNamed) {
   say(message(1, 1, {5}) + message(2, 1, {6}));
   EXPECT_OK(sum(1, {1}));
@@ -245,7 +245,7 @@ TEST_F(LoneMeshTest, ConnectionClosedWithinAMessage) {
                                        HasSubstr("connection to rank 1 is closed")));
 }
 
-// Closed with this rank's message unread: a reset.
+// Closing a connection with unread data causes a reset.
 TEST_F(LoneMeshTest, ConnectionResetWhileMuchIsUnsent) {
   Values values(kMany);
   mesh_->start(1, values);

@@ -23,7 +23,7 @@ struct HeaderFields {
 static_assert(sizeof(HeaderFields) == FrameMesh::kHeaderBytes);
 
 constexpr uint64_t kMagic = 0x656c62617472726d;  // "mrrtable" in memory
-// Larger ones are damage.
+// Larger sizes are damage.
 constexpr uint64_t kMostBytes = uint64_t{1} << 40;
 constexpr size_t kDiscardSize = 64 << 10;
 
@@ -74,7 +74,7 @@ absl::Status FrameMesh::wait(int64_t ordinal) {
     Peer& peer = peers_[rank];
     send(rank);
     const bool had_begun = has_begun(peer, ordinal);
-    // Before receive(): the time that it takes is that of the transfer.
+    // Read before receive(), whose time counts as transfer.
     const absl::Duration now = had_begun ? start : clock.elapsed();
     RETURN_IF_ERROR(receive(rank, ordinal));
     if (!had_begun && has_begun(peer, ordinal)) all_begun = now;
@@ -140,7 +140,7 @@ absl::Status FrameMesh::begin_message(int rank) {
   ByteBuffer* const buffer = destination(rank);
   if (buffer == nullptr) return absl::OkStatus();
   RETURN_IF_ERROR(catch_exceptions([&] {
-                    buffer->clear();  // nothing in it is kept
+                    buffer->clear();  // its content is discarded
                     buffer->resize(fields.bytes);
                     return absl::OkStatus();
                   }),

@@ -1,4 +1,5 @@
-// Messages of any size between every two ranks, on connections that the rank's own thread works on.
+// Messages of any size between each pair of ranks, on connections that the rank's own thread
+// serves.
 #ifndef MILLRACE_DISTRIBUTED_MESH_FRAME_MESH_H_
 #define MILLRACE_DISTRIBUTED_MESH_FRAME_MESH_H_
 
@@ -19,25 +20,26 @@
 
 namespace millrace {
 
-// One rank's connections to all others. An exchange is one message from each rank to each other
-// one. Bytes go from the buffers of the caller into the sockets and from the sockets into the
-// buffers of the caller, without a copy and without a thread in between.
+// One rank's connections to all others. An exchange is one message from each rank to every other
+// rank. Bytes go from the caller's buffers into the sockets and from the sockets into the caller's
+// buffers, without a copy and without another thread.
 //
 //   mesh.start(1, sent, absl::MakeSpan(received));
 //   ...                                            // as much is on its way as connections hold
 //   RETURN_IF_ERROR(mesh.wait(1));
 //
-// wait() sends and receives at the same time, so that messages of any size cannot block one
-// another. It returns once the messages of this exchange and of all earlier ones are sent and
-// received; of later ones, it sends what connections accept meanwhile.
+// wait() sends and receives at the same time, so messages of any size cannot block one another.
+// wait() returns once the messages of the exchange and of all earlier exchanges are sent and
+// received. In the same time, messages of later exchanges are sent as far as connections accept
+// them.
 //
-// A message is {magic, ordinal, bytes} as 64-bit integers and then its bytes, all as they are in
-// memory: ranks are of one version and byte order.
+// A message is {magic, ordinal, bytes} as 64-bit integers and then the bytes, all in native byte
+// order: ranks have the same version and byte order.
 //
-// Called by one thread, apart from what says otherwise.
+// Called by one thread, except where noted.
 class FrameMesh {
  public:
-  // Bytes in front of each message.
+  // Bytes of the header of each message.
   static constexpr size_t kHeaderBytes = 24;
 
   // peers[r] is a connection to rank r with nothing read from it; peers[rank] is ignored.
@@ -49,16 +51,17 @@ class FrameMesh {
   // for the buffers. wait() reports errors.
   void start(int64_t ordinal, absl::Span<const ByteBuffer> sent, absl::Span<ByteBuffer> received);
   // Waits for an exchange that was started. In any order, at most once for each exchange.
-  // Errors: Unavailable (a connection is closed), FailedPrecondition (a rank sent something else
-  // than a message), ResourceExhausted (no memory for a message). Nothing works after an error.
+  // Errors: Unavailable (a connection is closed), FailedPrecondition (a rank sent something other
+  // than a message), ResourceExhausted (no memory for a message). After an error all calls fail.
   absl::Status wait(int64_t ordinal);
-  // Gives the buffers of an exchange back before it is over. Copies what is not yet sent, so that
-  // the other ranks receive it nevertheless. Discards what the others send.
+  // Releases the buffers of an exchange before its end. Copies unsent data, which is still sent to
+  // the other ranks. Discards the messages of the other ranks.
   void drop(int64_t ordinal);
 
   // Number of bytes that sockets have accepted so far.
   int64_t bytes_sent() const { return bytes_sent_; }
-  // Time inside wait() until the messages of all other ranks had begun to arrive; the rest of it.
+  // Time inside wait() until the messages of all other ranks had begun to arrive; the rest of the
+  // time inside wait().
   absl::Duration awaiting_ranks() const { return awaiting_ranks_; }
   absl::Duration transferring() const { return transferring_; }
 
@@ -78,7 +81,7 @@ class FrameMesh {
   };
   struct Peer {
     std::deque<Outgoing> unsent;
-    // Number of messages received completely, and how far the next one has come.
+    // Number of messages received completely, and the progress of the next message.
     int64_t received = 0;
     Header header;
     size_t header_read = 0;
@@ -86,20 +89,21 @@ class FrameMesh {
     uint64_t payload_read = 0;
   };
 
-  // True if the first byte of the message with this ordinal is there.
+  // Returns true if the first byte of the message with this ordinal has arrived.
   bool has_begun(const Peer& peer, int64_t ordinal) const {
     return peer.received >= ordinal || (peer.received + 1 == ordinal && peer.header_read > 0);
   }
-  // Writes what the connection accepts.
+  // Writes as much as the connection accepts.
   void send(int rank);
-  // Reads what has arrived, up to the end of the message with this ordinal.
+  // Reads the available data, up to the end of the message with this ordinal.
   absl::Status receive(int rank, int64_t ordinal);
-  // Reads a part of the header or of the payload. Returns: number of bytes; 0 if none have arrived.
+  // Reads a part of the header or of the payload. Returns the number of bytes; 0 if none have
+  // arrived.
   absl::StatusOr<size_t> receive_header(int rank);
   absl::StatusOr<size_t> receive_payload(int rank);
-  // Checks a header that is complete and makes room for its payload.
+  // Checks a complete header and makes room for its payload.
   absl::Status begin_message(int rank);
-  // Where the message that is being received goes; null: nobody waits for it.
+  // Returns the destination of the message that is being received; null: the message is discarded.
   ByteBuffer* destination(int rank);
 
   PeerConnections connections_;

@@ -27,9 +27,9 @@ using Buffers = std::vector<ByteBuffer>;
 // More than the buffers of a connection hold.
 constexpr size_t kMany = 40'000'000;
 
-// The message of an exchange from one rank to another.
+// Returns the message of an exchange from one rank to another.
 std::string text_of(int from, int to, int64_t ordinal, size_t size) {
-  std::string block(1021, '\0');  // no power of two, so that a shift is seen
+  std::string block(1021, '\0');  // not a power of two, so that a shift is detected
   for (size_t i = 0; i < block.size(); ++i) {
     block[i] = static_cast<char>(i * 7 + from * 31 + to + ordinal);
   }
@@ -47,7 +47,7 @@ Buffers messages_of(int rank, int world_size, int64_t ordinal,
   return sent;
 }
 
-// Runs `body` on a thread for each rank.
+// Runs `body` on one thread per rank.
 void on_ranks(int world_size, const std::function<void(FrameMesh&, int rank)>& body) {
   auto meshes = connected_meshes<FrameMesh>(world_size);
   std::vector<std::thread> ranks;
@@ -57,7 +57,7 @@ void on_ranks(int world_size, const std::function<void(FrameMesh&, int rank)>& b
   for (std::thread& rank : ranks) rank.join();
 }
 
-// A mesh of ranks 0 and 1, and the test in the place of rank 1.
+// A mesh of ranks 0 and 1, with the test in place of rank 1.
 class LoneFrameMeshTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -128,7 +128,7 @@ TEST(FrameMeshTest, LargeMessagesInBothDirectionsAtOnce) {
   });
 }
 
-// All on one thread: small messages are on their way when start() returns.
+// All calls are on one thread: small messages are sent when start() returns.
 TEST(FrameMeshTest, StartedMessagesArriveWithoutHelp) {
   auto meshes = connected_meshes<FrameMesh>(2);
   Buffers sent[2][2];
@@ -141,7 +141,7 @@ TEST(FrameMeshTest, StartedMessagesArriveWithoutHelp) {
     }
   }
   for (int rank : {0, 1}) {
-    // In an order of their own.
+    // The order differs from the order of starting.
     for (int i : {1, 0}) {
       EXPECT_OK(meshes[rank]->wait(i + 1));
       EXPECT_EQ(received[rank][i][1 - rank].view(), text_of(1 - rank, rank, i + 1, 1000 * i));
@@ -149,7 +149,7 @@ TEST(FrameMeshTest, StartedMessagesArriveWithoutHelp) {
   }
 }
 
-// Rank 1 starts the second exchange only after rank 0 is through with the first.
+// Rank 1 starts the second exchange only after rank 0 has completed the first.
 TEST(FrameMeshTest, WaitDoesNotDependOnLaterExchanges) {
   auto meshes = connected_meshes<FrameMesh>(2);
   const Buffers sent = messages_of(0, 2, 1, [](int) { return kMany; });
@@ -212,7 +212,7 @@ TEST(FrameMeshTest, BuffersKeepTheirMemory) {
 TEST(FrameMeshTest, ShutDownEndsWaitsHereAndThere) {
   for (size_t size : {size_t{1}, kMany / 10}) {
     auto meshes = connected_meshes<FrameMesh>(2);
-    // Exchanges until there is an error; then it stays one.
+    // Runs exchanges until the first error, which must then persist.
     const auto run = [&](int rank) {
       const Buffers sent = messages_of(rank, 2, 1, [&](int) { return size; });
       Buffers received(2);
@@ -288,22 +288,22 @@ TEST_F(LoneFrameMeshTest, DamagedMessagesAreRefused) {
   }
 }
 
-// Random bytes, and messages with one byte of the header changed: an error or a message, but
-// neither a crash nor a wait for what cannot come once the connection is closed.
+// Random bytes, and messages with one changed byte in the header, give an error or a message, but
+// neither a crash nor an endless wait after the connection is closed.
 TEST_F(LoneFrameMeshTest, RandomDamageIsAnError) {
   std::mt19937_64 random(5);
   for (int round = 0; round < 300; ++round) {
     SetUp();
     std::string bytes = message(1, "abc");
     if (round % 2 == 0) {
-      // Not the high bytes of the length, for which sanitizers do not let memory run out.
+      // Excludes the high bytes of the length: sanitizers do not support running out of memory.
       bytes[random() % (FrameMesh::kHeaderBytes - 5)] ^= static_cast<char>(1 + random() % 255);
     } else {
       for (char& byte : bytes) byte = static_cast<char>(random());
     }
     say(bytes);
     other_ = Socket();
-    // A smaller length is a message, too.
+    // A message with a smaller length is also valid.
     EXPECT_TRUE(!exchange(1).ok() || received_[1].size() < 3) << round;
   }
 }
@@ -315,7 +315,7 @@ TEST_F(LoneFrameMeshTest, ConnectionClosedWithinAMessage) {
                                     HasSubstr("the table connection to rank 1 is closed")));
 }
 
-// Closed with this rank's message unread: a reset.
+// Closing a connection with unread data causes a reset.
 TEST_F(LoneFrameMeshTest, ConnectionResetWhileMuchIsUnsent) {
   sent_[1].resize(kMany);
   std::memset(sent_[1].data(), 1, kMany);

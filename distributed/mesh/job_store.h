@@ -1,5 +1,5 @@
-// A few values by key that all ranks of a job see: where they meet, and where they look when one of
-// them is missing.
+// A small key-value store shared by all ranks of a job: the ranks meet in the store, and check it
+// if a rank is missing.
 #ifndef MILLRACE_DISTRIBUTED_MESH_JOB_STORE_H_
 #define MILLRACE_DISTRIBUTED_MESH_JOB_STORE_H_
 
@@ -14,24 +14,25 @@
 
 namespace millrace {
 
-// Nothing here waits for a key to appear: each call ends within seconds. After an error the next
-// call tries to reach the store anew. Errors, of every call: Unavailable (the store is gone),
-// DeadlineExceeded (it does not answer). May be called from any thread.
+// A store shared by all ranks. No call waits for a key to appear: each call ends within seconds.
+// The next call after an error tries to reconnect to the store.
+// Errors, of every call: Unavailable (the store is gone), DeadlineExceeded (the store does not
+// answer). Thread-safe.
 class JobStore {
  public:
   virtual ~JobStore() = default;
 
   virtual absl::Status set(const std::string& key, absl::string_view value) = 0;
-  // Returns: what the key holds; none if it is not there.
+  // Returns the value of the key; none if the key does not exist.
   virtual absl::StatusOr<std::optional<std::string>> get(const std::string& key) = 0;
-  // The same for many keys in one call. REQUIRES: all are there.
+  // Returns the values of many keys in one call. REQUIRES: all keys exist.
   virtual absl::StatusOr<std::vector<std::string>> get_all(
       const std::vector<std::string>& keys) = 0;
-  // Adds to the number that the key holds, at first 0. Returns: the sum.
+  // Adds to the number at the key, initially 0. Returns the sum.
   virtual absl::StatusOr<int64_t> add(const std::string& key, int64_t amount) = 0;
-  // Sets the key if it is not there. Returns: what it holds then.
+  // Sets the key if it does not exist. Returns the value after the call.
   virtual absl::StatusOr<std::string> set_once(const std::string& key, absl::string_view value) = 0;
-  // Makes all calls fail from now on, also one under way.
+  // Makes all later calls fail, and calls under way.
   virtual void close() = 0;
 };
 

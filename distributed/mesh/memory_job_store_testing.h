@@ -13,12 +13,12 @@
 
 namespace millrace {
 
-// Shared by all ranks of a test. May be called from any thread.
+// Shared by all ranks of a test. Thread-safe.
 class MemoryJobStore : public JobStore {
  public:
-  // From now on every call returns this; OK: calls work again.
+  // Makes every later call return `status`; OK: calls work again.
   void break_with(absl::Status status);
-  // What a key holds, whether the store is broken or not.
+  // Returns the value of a key, even from a broken store.
   std::optional<std::string> peek(const std::string& key);
   void erase(const std::string& key);
 

@@ -21,8 +21,7 @@ PeerConnections::PeerConnections(absl::string_view channel, int rank, std::vecto
 }
 
 PeerConnections::~PeerConnections() {
-  // A connection that is closed with something unread in it takes along what is still on its way to
-  // the other side.
+  // Closing a connection with unread data would discard data on its way to the other side.
   std::string scratch(64 << 10, '\0');
   for (Peer& peer : peers_) {
     shutdown(peer.socket.get(), SHUT_WR);
@@ -70,7 +69,7 @@ absl::Status PeerConnections::work_on_all(Work work) {
   std::vector<int> ranks;
   std::vector<pollfd> wanted;
   for (int i = 1; i < world_size(); ++i) {
-    // Not all ranks begin with the same one. Each peer is worked on once before the first wait.
+    // Ranks begin with different peers. Each peer is served once before the first wait.
     ranks.push_back((rank_ + i) % world_size());
     wanted.push_back({peers_[ranks.back()].socket.get(), 0, /*revents=*/POLLIN});
   }

@@ -1,4 +1,4 @@
-// Connections between ranks that the thread of the job works on itself.
+// Connections between ranks that the thread of the job serves itself.
 #ifndef MILLRACE_DISTRIBUTED_MESH_PEER_CONNECTIONS_H_
 #define MILLRACE_DISTRIBUTED_MESH_PEER_CONNECTIONS_H_
 
@@ -14,9 +14,9 @@
 
 namespace millrace {
 
-// One rank's connections to all other ranks, for one channel. No call but work_on_all() blocks.
+// One rank's connections to all others, for one channel. Only work_on_all() blocks.
 //
-// Called by one thread, apart from what says otherwise.
+// Called by one thread, except where noted.
 class PeerConnections {
  public:
   // `channel` names the channel in errors. `sockets[r]` is a connection to rank r with nothing read
@@ -29,34 +29,35 @@ class PeerConnections {
   int rank() const { return rank_; }
   int world_size() const { return static_cast<int>(peers_.size()); }
 
-  // Writes to `peer` the bytes of `first`, then those of `second`, as far as the connection accepts
-  // them now. Returns: number of bytes written; 0 also if the connection is broken.
+  // Writes to `peer` the bytes of `first`, then the bytes of `second`, as far as the connection
+  // accepts them now. Returns the number of bytes written; 0 also if the connection is broken.
   size_t write(int peer, absl::string_view first, absl::string_view second = "");
-  // True once a write failed: nothing can be sent to `peer` any more. What the peer sent before can
-  // still be read.
+  // Returns true once a write failed: no more data can be sent to `peer`. Data that the peer sent
+  // before can still be read.
   bool is_broken(int peer) const { return !peers_[peer].broken.empty(); }
-  // Reads at most `size` bytes that have arrived from `peer`. Returns: number of bytes read; 0 if
-  // none have arrived. REQUIRES: size > 0.
+  // Reads at most `size` bytes that have arrived from `peer`. Returns the number of bytes read; 0
+  // if none have arrived.
+  // REQUIRES: size > 0.
   // Errors: Unavailable (the connection is closed or broken, and everything has been read).
   absl::StatusOr<size_t> read(int peer, char* data, size_t size);
 
-  // Reads and writes for one peer as far as that is possible now. Returns: the events of poll(2)
-  // that must occur before it is worth calling again, POLLIN and POLLOUT; 0 if all is done.
+  // Reads and writes for one peer as far as possible now. Returns the events of poll(2) that must
+  // occur before another call is useful, POLLIN and POLLOUT; 0 if all work is done.
   using Work = absl::FunctionRef<absl::StatusOr<short>(int peer)>;
-  // Calls `work` for every other rank, beginning with the next higher one, and again after each
-  // event, until all are done. Blocks. Errors: those of `work`, at the first one; Unavailable.
+  // Calls `work` for every other rank, beginning with the next higher rank, and again after each
+  // event, until all are done. Blocks. Errors: the first error of `work`; Unavailable.
   absl::Status work_on_all(Work work);
 
-  // Closes all connections, so that every work_on_all(), here and at the other ranks, ends with an
+  // Closes all connections, so that every work_on_all(), on this and on other ranks, ends with an
   // error. Any thread.
   void shut_down();
-  // True if the connection to `peer` is closed. Any thread.
+  // Returns true if the connection to `peer` is closed. Any thread.
   bool lost(int peer) const;
 
  private:
   struct Peer {
     Socket socket;
-    std::string broken;  // why nothing can be sent any more
+    std::string broken;  // the error after which no data can be sent
   };
 
   absl::Status closed(int peer, absl::string_view why) const;

@@ -85,7 +85,7 @@ TEST_F(PeerConnectionsTest, WhatWasSentBeforeTheEndCanBeRead) {
   EXPECT_EQ(ranks_[1]->write(0, "last words"), 10);
   ranks_.pop_back();
   EXPECT_TRUE(ranks_[0]->lost(1));
-  // The first write may still be accepted.
+  // The first write may still succeed.
   while (!ranks_[0]->is_broken(1)) ranks_[0]->write(1, "x");
   EXPECT_EQ(ranks_[0]->write(1, "x"), 0);
   EXPECT_EQ(read_all(10), "last words");

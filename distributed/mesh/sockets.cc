@@ -25,7 +25,7 @@ absl::Status socket_error(absl::string_view doing, const SocketAddress& address,
       absl::StrCat(doing, " ", address.ip(), ":", address.port(), ": ", std::strerror(error)));
 }
 
-// Waits until `socket` is ready for `events`. Returns: false if it is not by the deadline.
+// Waits until `socket` is ready for `events`. Returns false after the deadline.
 bool wait_ready(const Socket& socket, short events, const Deadline& deadline) {
   pollfd polled = {.fd = socket.get(), .events = events, .revents = 0};
   return poll_until(absl::MakeSpan(&polled, 1), deadline) > 0;
@@ -90,7 +90,7 @@ absl::StatusOr<std::vector<SocketAddress>> find_addresses(const std::string& hos
 absl::StatusOr<Socket> listen_on(const SocketAddress& address) {
   Socket socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (socket.get() < 0) return socket_error("cannot make a socket for", address, errno);
-  // A port whose last user has just gone may be used again; one that is listened on may not.
+  // A port whose last user has just closed it may be reused; a port with a listener may not.
   const int on = 1;
   setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (::bind(socket.get(), address.get(), address.length()) != 0 ||
@@ -162,7 +162,7 @@ absl::StatusOr<std::string> ask(const Socket& socket, absl::string_view request,
 }
 
 absl::StatusOr<std::string> ip_towards(const SocketAddress& address) {
-  // Connecting a datagram socket sends nothing; it asks the routing table.
+  // Connecting a datagram socket sends nothing; it only consults the routing table.
   Socket socket(::socket(address.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (socket.get() < 0 || ::connect(socket.get(), address.get(), address.length()) != 0) {
     return socket_error("no interface of this machine leads to", address, errno);

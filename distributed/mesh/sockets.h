@@ -1,5 +1,5 @@
-// The few socket calls around the store of a job: finding addresses, binding a port, and asking
-// with a time limit what listens on one. Blocking, IPv4 and IPv6.
+// The socket calls for the store of a job: finding addresses, binding a port, and probing a server
+// with a time limit. Blocking, IPv4 and IPv6.
 #ifndef MILLRACE_DISTRIBUTED_MESH_SOCKETS_H_
 #define MILLRACE_DISTRIBUTED_MESH_SOCKETS_H_
 
@@ -32,35 +32,35 @@ class SocketAddress {
   socklen_t length_ = 0;
 };
 
-// The addresses of a host by name or number, IPv4 first. Errors: Unavailable.
+// Returns the addresses of a host by name or number, IPv4 first. Errors: Unavailable.
 absl::StatusOr<std::vector<SocketAddress>> find_addresses(const std::string& host, int port);
 
-// Listens on the address (port 0: on any free port) and on no other. Errors: Unavailable: the port
-// is taken, or the address is not one of this machine.
+// Listens only on the address (port 0: on any free port). Errors: Unavailable: the port is taken,
+// or the address does not belong to this machine.
 absl::StatusOr<Socket> listen_on(const SocketAddress& address);
 
-// The address that a listening or connected socket has on this machine.
+// Returns the address of a listening or connected socket on this machine.
 absl::StatusOr<SocketAddress> local_address(const Socket& socket);
 
 // Connects. Errors: Unavailable (refused, no route), DeadlineExceeded (nobody answers).
 absl::StatusOr<Socket> connect_to(const SocketAddress& address, absl::Duration timeout);
 
-// Sends `request` and returns the first `reply_size` bytes that come back. Errors: Unavailable (the
-// connection was closed), DeadlineExceeded (the bytes did not come in time).
+// Sends `request` and returns the first `reply_size` bytes of the reply. Errors: Unavailable (the
+// connection was closed), DeadlineExceeded (the bytes did not arrive in time).
 absl::StatusOr<std::string> ask(const Socket& socket, absl::string_view request, int reply_size,
                                 absl::Duration timeout);
 
-// The IP of this machine's interface that leads to `address`. Errors: Unavailable.
+// Returns the IP of this machine's interface that leads to `address`. Errors: Unavailable.
 absl::StatusOr<std::string> ip_towards(const SocketAddress& address);
 
-// The sockets of this process that are connected to `address`, as descriptors: to get at one that a
-// library keeps to itself.
+// Returns the descriptors of the process's sockets with a connection to `address`. Gives access to
+// sockets that a library does not expose.
 std::vector<int> sockets_connected_to(const SocketAddress& address);
-// Makes every blocking call on a socket fail that takes longer.
+// Limits the time of every blocking call on a socket; longer calls fail.
 void limit_waits(int descriptor, absl::Duration limit);
 
-// Makes writing to a connection that the other side closed an error, unless the process handles
-// SIGPIPE itself.
+// Makes writing to a connection that the other side closed an error instead of a signal, unless the
+// process handles SIGPIPE itself.
 void ignore_broken_pipes();
 
 }  // namespace millrace
