@@ -43,14 +43,14 @@ std::vector<ScoredSet> sets_of(const JobConfig& config) {
   return sets;
 }
 
-// Whether all sets have the interval, so that they are due together at its common multiples. Limits
-// do not matter: a later run may raise them.
+// Returns true if all sets have the interval, so that common multiples evaluate all sets. Ignores
+// limits, since a later run may raise them.
 bool meet(const std::vector<ScoredSet>& sets, int64_t Cadence::*interval) {
   return std::all_of(sets.begin(), sets.end(),
                      [&](const ScoredSet& set) { return set.when.*interval > 0; });
 }
 
-// Whether the last step of a run that ends with the first of these limits is a multiple.
+// Returns true if the last step is a multiple, for a run that ends by the first of the limits.
 bool is_due_at_end(const Cadence& when, const TrainConfig& train) {
   const auto ends = [](int64_t every, int64_t limit) {
     return every > 0 && limit > 0 && limit % every == 0;
@@ -60,7 +60,7 @@ bool is_due_at_end(const Cadence& when, const TrainConfig& train) {
          ends(when.every_windows, train.max_windows());
 }
 
-// Whether a step may have a score.
+// Returns true if a step may have a score.
 bool may_meet(const std::vector<ScoredSet>& sets, const TrainConfig& train) {
   const auto all = [&sets](const auto& is_due) {
     return std::all_of(sets.begin(), sets.end(),
@@ -99,7 +99,7 @@ absl::Status check_best(const JobConfig& config) {
     const std::string where = entry(absl::StrCat(kWhere, ".term"), i, monitor);
     if (!monitor.empty()) errors.add(names.check_of_checkpoints(where, monitor));
   }
-  // A metric that does not exist has no direction either; its name is what must change.
+  // A metric that does not exist has no direction; the name is the only mistake.
   if (!errors.empty()) best.set_higher_is_better(true);
   errors.add(check_best_score(kWhere, best));
   if (errors.empty() && !names.hooks_may_evaluate()) errors.add(check_cadences(config));

@@ -7,10 +7,11 @@
 
 namespace millrace {
 
-// Checks run.evaluation.best: its fields, that an evaluation of this job gives the monitor of each
-// term, that none is of next_window, and that all their sets are evaluated at one step at some
-// time. REQUIRES: `config` went through expand_names and validate. Errors: InvalidArgument with one
-// line for each mistake; for a monitor with the nearest name and all that there are.
+// Checks run.evaluation.best: its fields, that an evaluation of the job gives the monitor of each
+// term, that no monitor is of next_window, and that a step evaluates all sets. REQUIRES: `config`
+// went through expand_names and validate.
+// Errors: InvalidArgument with a line per mistake, for a monitor with the nearest name and all
+// names.
 absl::Status check_best(const JobConfig& config);
 
 }  // namespace millrace

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t kNamedBadFiles = 10;
 
-// Returns true if no example of files that both read is in both parts.
+// Returns true if the parts of both share no example of common files.
 bool are_separate(const DataConfig& a, const DataConfig& b) {
   if (!a.has_split() || !b.has_split()) return false;
   const SplitConfig &left = a.split(), &right = b.split();
@@ -50,7 +50,7 @@ std::string choices_text(const DataConfig& data) {
   return text;
 }
 
-// Returns the share of the rows that split and sample leave; nothing where it depends on values.
+// Returns the share of the rows after split and sample; nothing if the share depends on values.
 std::optional<double> share_of(const DataConfig& data) {
   const SplitConfig& split = data.split();
   if (split.by() == SplitConfig::ORDER_OF_COLUMN || data.sample().negative_rate() < 1) {

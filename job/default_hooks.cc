@@ -64,7 +64,7 @@ HookPointer make_evaluation(const DefaultHookParts& parts) {
   }
   std::vector<SetCadence> sets;
   for (const EvaluationSetConfig& set : parts.config.train().eval_data()) {
-    // The trainer alone evaluates windows.
+    // Only the trainer evaluates windows.
     if (set.data().has_windows()) continue;
     sets.push_back({set.name(), evaluation_cadence(evaluation, set.name())});
   }

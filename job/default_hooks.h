@@ -1,4 +1,4 @@
-// The hooks that every training job has, unless they are switched off.
+// The hooks that every training job has, unless they are disabled.
 #ifndef MILLRACE_JOB_DEFAULT_HOOKS_H_
 #define MILLRACE_JOB_DEFAULT_HOOKS_H_
 
@@ -24,24 +24,25 @@ class Descriptor;
 
 namespace millrace {
 
-// What default hooks are made of. All is borrowed; but for `config`, it must outlive the hooks.
+// The parts from which default hooks are built. All are borrowed and, except `config`, must outlive
+// the hooks.
 struct DefaultHookParts {
   const JobConfig& config;
   FileSystem& files;
   Clock& clock;
   std::ostream* log = nullptr;                 // lines for people; null: none
-  bool terminal = false;                       // true if `log` is one
-  bool colors = false;                         // true if it may have colors
-  std::function<int64_t()> columns = nullptr;  // of that terminal at the moment; empty: 80
+  bool terminal = false;                       // true if `log` is a terminal
+  bool colors = false;                         // true if `log` may have colors
+  std::function<int64_t()> columns = nullptr;  // current width of the terminal; empty: 80
   JsonlEventLog* event_log = nullptr;          // opened by the hook `output`; null: none
-  bool has_evaluation_sets = false;            // sets of files, which can be evaluated at any time
+  bool has_evaluation_sets = false;            // sets of files; these can be evaluated any time
   bool has_dynamic_sources = false;            // of the model bank
   WindowedDataset* train_windows = nullptr;    // null: the training data does not come in windows
   std::vector<NamedSink>* sinks = nullptr;     // of run.sink; the hook takes them. Null: none
   int64_t epoch_steps = 0;                     // of training, about; 0: not known
 };
 
-// One default hook. A new one is one entry in default_hooks.cc.
+// One default hook. To add a hook, add an entry to default_hooks.cc.
 struct DefaultHook {
   std::string name;
   std::string description;  // one line
@@ -49,17 +50,17 @@ struct DefaultHook {
   std::string switch_off;  // assignment that switches it off: "run.log.style=OFF"; "": it cannot be
   const google::protobuf::Descriptor* message =
       nullptr;  // type of `field`; null: field is no message
-  // Returns the hook; null where it is switched off or the job has no use for it.
+  // Returns the hook, or null if the hook is disabled or the job does not need it.
   std::unique_ptr<Hook> (*make)(const DefaultHookParts& parts) = nullptr;
-  OnError preference = OnError::kFail;  // what its errors lead to, unless configured otherwise
-  // Returns what the configuration says about its errors. Null: nothing can be said.
+  OnError preference = OnError::kFail;  // handling of its errors by default
+  // Returns the configured handling of its errors. Null: it cannot be configured.
   HookConfig::OnError (*configured)(const JobConfig& config) = nullptr;
 
-  // Returns what errors of the hook lead to.
+  // Returns the handling of errors of the hook.
   OnError on_error(const JobConfig& config) const;
 };
 
-// In the order in which they are called; those of train.hooks and run.hooks follow.
+// Returns the hooks in calling order. The hooks of train.hooks and run.hooks follow.
 const std::vector<DefaultHook>& default_hooks();
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// When a job evaluates its sets.
+// The cadences of evaluation sets.
 #ifndef MILLRACE_JOB_EVALUATION_CADENCE_H_
 #define MILLRACE_JOB_EVALUATION_CADENCE_H_
 
@@ -8,8 +8,8 @@
 
 namespace millrace {
 
-// Returns the cadence of an evaluation set that does not come in windows: that of its entry in
-// `evaluation.set`, else `evaluation.when`, by default at the end.
+// Returns the cadence of an evaluation set without windows: its entry in `evaluation.set`, else
+// `evaluation.when`, by default at the end.
 Cadence evaluation_cadence(const EvaluationConfig& evaluation, absl::string_view set);
 
 }  // namespace millrace

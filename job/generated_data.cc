@@ -23,7 +23,7 @@ constexpr char kBestAuc[] = "# best AUC on the evaluation examples: ";
 
 std::string training_file(int64_t number) { return absl::StrCat("part-", number, ".parquet"); }
 
-// Returns true if all files of `wanted` exist as a whole; then sets `best_auc`.
+// Returns true if all files of `wanted` exist completely, and then sets `best_auc`.
 bool read_marker(FileSystem& files, const std::string& marker, const std::string& wanted,
                  double* best_auc) {
   const absl::StatusOr<std::string> text = read_file(files, marker);
@@ -79,7 +79,7 @@ absl::StatusOr<std::optional<GeneratedData>> make_generated_data(FileSystem& fil
   ASSIGN_OR_RETURN(const GenerateResult result, generate(files, options), "train.generated_data");
   data.made = true;
   data.best_auc = result.best_auc;
-  // Written last: it says that the files are whole.
+  // Written last, since the marker states that the files are complete.
   RETURN_IF_ERROR(write_file_atomically(
       files, marker, absl::StrCat(wanted, kBestAuc, absl::StrFormat("%.6f", data.best_auc), "\n")));
   return data;

@@ -38,7 +38,7 @@ std::string describe_default(const DefaultHook& hook) {
   return absl::StrCat(text, ", a ", hook.message->name(), ":\n\n", describe_fields(*hook.message));
 }
 
-// The extension of HookConfig named like the hook, which is where its configuration stands.
+// Returns the configuration of the hook: the extension of HookConfig with the hook's name.
 const google::protobuf::FieldDescriptor* extension_of(absl::string_view name) {
   std::vector<const google::protobuf::FieldDescriptor*> extensions;
   google::protobuf::DescriptorPool::generated_pool()->FindAllExtensions(HookConfig::descriptor(),

@@ -1,4 +1,4 @@
-// What `millrace hooks` says.
+// The output of `millrace hooks`.
 #ifndef MILLRACE_JOB_HOOK_DESCRIPTIONS_H_
 #define MILLRACE_JOB_HOOK_DESCRIPTIONS_H_
 
@@ -9,12 +9,12 @@
 
 namespace millrace {
 
-// Lists default hooks (job/default_hooks.h) in calling order, one line each, then all that are
-// linked in (framework/hook_registry.h) by name. `millrace list hook` lists the latter, too, from
-// the same registry, with the places where they are registered.
+// Lists default hooks (job/default_hooks.h) in calling order, one line each, then all linked hooks
+// (framework/hook_registry.h) by name. `millrace list hook` also lists the linked hooks, from the
+// same registry, with the places of their registration.
 std::string list_hooks();
-// Describes what one hook does, what its errors lead to, and its configuration field by field.
-// Errors: InvalidArgument naming the nearest.
+// Returns the description of a hook: purpose, handling of errors, and configuration field by field.
+// Errors: InvalidArgument with the nearest name.
 absl::StatusOr<std::string> describe_hook(absl::string_view name);
 
 }  // namespace millrace

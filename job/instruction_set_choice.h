@@ -9,12 +9,12 @@
 
 namespace millrace {
 
-// What --instruction_set says: auto, baseline, avx2 or avx512.
-// Errors: InvalidArgument that names these.
+// Parses the value of --instruction_set: auto, baseline, avx2 or avx512. Errors: InvalidArgument
+// with these names.
 absl::StatusOr<RunConfig::InstructionSet> parse_instruction_set(absl::string_view name);
 
-// What run.instruction_set stands for on a machine whose best is `best`.
-// Errors: InvalidArgument for one that it lacks.
+// Returns the instruction set of run.instruction_set on a machine whose best is `best`.
+// Errors: InvalidArgument for an instruction set that the machine lacks.
 absl::StatusOr<InstructionSet> chosen_instruction_set(RunConfig::InstructionSet choice,
                                                       InstructionSet best = best_instruction_set());
 

@@ -57,15 +57,15 @@
 namespace millrace {
 namespace {
 
-// About a second of reading.
+// Rows that take about a second to read.
 constexpr int64_t kMostRowsBeforeTraining = 1000000;
 
-// The metrics that a set has of its own.
+// Returns the metrics in the set's own list.
 std::vector<std::string> metrics_of(const EvaluationSetConfig& set) {
   return {set.metric().begin(), set.metric().end()};
 }
 
-// Returns whether a set takes a part of the rows of its files.
+// Returns true if a set reads only a part of the rows of its files.
 bool chooses(const DataConfig& data) { return data.has_split() || data.has_sample(); }
 
 BestScoreOptions best_score_of(const BestScoreConfig& config) {
@@ -77,7 +77,7 @@ BestScoreOptions best_score_of(const BestScoreConfig& config) {
   return options;
 }
 
-// Makes the parts of a trainer one after the other.
+// Builds the parts of a trainer, one after the other.
 class JobBuilder {
  public:
   JobBuilder(const JobConfig& config, const JobResources& resources,
@@ -88,8 +88,8 @@ class JobBuilder {
         report_(resources.data != nullptr ? *resources.data : own_report_),
         collectives_(std::move(collectives)) {
     if (collectives_ == nullptr) collectives_ = std::make_shared<OneRankCollectives>();
-    // Shared, so that a trainer that cannot be made does not leave the job before the other ranks
-    // were told why.
+    // Shared, so that a trainer that cannot be built stays in the job until the other ranks are
+    // notified of the reason.
     parts_.collectives = std::make_unique<ForwardedCollectives>(collectives_);
   }
 
@@ -130,7 +130,7 @@ class JobBuilder {
   }
 
  private:
-  // The other ranks learn what is wrong here, rather than wait.
+  // Reports an error to the other ranks, which would otherwise wait.
   absl::Status tell_others(absl::Status status) {
     if (!status.ok()) collectives_->fail(status);
     return status;
@@ -186,7 +186,7 @@ class JobBuilder {
   }
 
   absl::Status make_loaded_parts() {
-    // For what a checkpoint was saved without.
+    // For state missing in a checkpoint.
     make_model_bank(weights_alone(model_bank_of(config_.train())));
     return make_model();
   }
@@ -299,7 +299,7 @@ class JobBuilder {
     RETURN_IF_ERROR(data->start_epoch(0));
     DataWatch watch(absl::Seconds(config_.run().distributed().data_timeout_seconds()));
     const absl::StatusOr<std::optional<Batch>> first = watch.next(*data);
-    // Its threads hang, and so would whoever destroys it.
+    // The threads of the dataset hang, and so would its destructor.
     if (watch.gave_up()) {
       report_.set_gave_up();
       static_cast<void>(data.release());
@@ -308,16 +308,16 @@ class JobBuilder {
     return first->has_value();
   }
 
-  // Sets without rows are found where they are opened; those that a split or a sample leaves
-  // nothing of only by reading up to the first example that stays. Rank 0 reads for all, while the
-  // others wait: a set of which it may have to read everything is left to its evaluation if it is
-  // large. validate() refuses sets that are mixes.
+  // Returns an error if an evaluation set has no examples after its split or sample. Opening finds
+  // sets without rows; other empty sets are found by reading up to the first remaining example.
+  // Rank 0 reads for all ranks, while the others wait. Skips large sets of which everything might
+  // have to be read; their evaluation reports the error. validate() refuses sets that are mixes.
   absl::Status find_empty_evaluation_sets() const {
     if (collectives_->rank() != 0) return absl::OkStatus();
     for (int i = 0; i < config_.train().eval_data_size(); ++i) {
       const EvaluationSetConfig& set = config_.train().eval_data(i);
       if (!chooses(set.data()) || set.data().has_windows()) continue;
-      // A part by hash of the example has its first one near the begin.
+      // A part by hash of the example has its first example near the beginning.
       const bool may_read_all =
           set.data().has_sample() || set.data().split().by() != SplitConfig::HASH_OF_EXAMPLE;
       const std::string name = DataReport::name_of(set.name());
@@ -477,7 +477,7 @@ class JobBuilder {
       if (status.ok()) continue;
       const std::string where = entry(list, i);
       if (!absl::IsInvalidArgument(status)) return annotate(status, where);
-      // A mistake on each line.
+      // A line per mistake.
       return wrong(
           where, absl::StrReplaceAll(status.message(), {{"\n", absl::StrCat("\n", where, ": ")}}));
     }

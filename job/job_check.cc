@@ -28,7 +28,7 @@
 namespace millrace {
 namespace {
 
-// A name says which hook it is: one of a plugin must not pass for one of the program.
+// A name identifies a hook, so a hook of a plugin must not have the name of a hook of the program.
 absl::Status check_not_linked(const std::string& name) {
   const auto is_it = [&](const DefaultHook& hook) { return hook.name == name; };
   if (!PartFamily::check("hook", name).ok() &&
@@ -39,8 +39,8 @@ absl::Status check_not_linked(const std::string& name) {
       "\"", name, "\" is a hook of this program; give the hook of the plugin another name"));
 }
 
-// Checks that no message of another hook of this program is given. A hook may read messages of
-// other names.
+// Checks that no message of another hook of this program is set. A hook may read messages of other
+// names.
 absl::Status check_messages(const HookConfig& hook) {
   FieldErrors errors;
   for (const auto* field : extensions_of_others(hook, hook.name())) {

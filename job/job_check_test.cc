@@ -18,7 +18,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// Nothing is made of them.
+// No model is created.
 const bool kModel = register_model(
     "known_model",
     [](const ModelConfig&, const ModelResources&) -> absl::StatusOr<std::shared_ptr<Model>> {
@@ -30,7 +30,7 @@ const bool kHook = register_hook(
       return absl::UnimplementedError("");
     });
 
-// Of a job with these fields of `train` and `run`.
+// Checks a job with these fields of `train` and `run`.
 absl::Status check(const std::string& train, const std::string& run) {
   JobConfig config;
   EXPECT_OK(parse_text(absl::StrCat("train { eval_data {} feature { name: \"label\" kind: LABEL } ",

@@ -46,7 +46,7 @@ RetentionPolicy retention_of(const CheckpointConfig& config) {
   return policy;
 }
 
-// What stands in the way of beginning anew in this folder, for `reason`.
+// Checks that a new run, begun for `reason`, can use the folder.
 absl::Status check_unused(FileSystem& files, const std::string& folder, absl::string_view reason) {
   ASSIGN_OR_RETURN(const std::vector<ListedCheckpoint> listed, list_checkpoints(files, folder));
   if (listed.empty()) return absl::OkStatus();
@@ -57,7 +57,7 @@ absl::Status check_unused(FileSystem& files, const std::string& folder, absl::st
                    "another output_dir, or remove them"));
 }
 
-// What stands in the way of going on from `path` in this folder.
+// Checks that a run can resume from `path` in the folder.
 absl::Status check_place(FileSystem& files, const std::string& folder, const std::string& path) {
   ASSIGN_OR_RETURN(const std::vector<ListedCheckpoint> listed, list_checkpoints(files, folder));
   if (listed.empty() || path == listed.back().path || path == folder) return absl::OkStatus();
@@ -77,7 +77,7 @@ void log_resumption(const CheckpointInfo& info, const TrainConfig& config) {
   }
 }
 
-// Nothing but loading gives them any.
+// Only loading gives frozen tables rows.
 void warn_of_frozen_tables_without_rows(const TrainConfig& config, const Trainer& trainer) {
   std::set<std::string> frozen;
   for (const TableConfig& table : config.table()) {
@@ -94,7 +94,7 @@ void warn_of_frozen_tables_without_rows(const TrainConfig& config, const Trainer
   }
 }
 
-// Names the checkpoint at `path`, or those of a folder, newest first. Errors: NotFound.
+// Returns the checkpoint at `path`, or the checkpoints of a folder, newest first. Errors: NotFound.
 absl::StatusOr<std::string> list_candidates(FileSystem& files, const std::string& path) {
   ASSIGN_OR_RETURN(const CheckpointPath place, resolve_checkpoint_path(files, path));
   if (place.is_checkpoint) return place.path;
@@ -105,8 +105,8 @@ absl::StatusOr<std::string> list_candidates(FileSystem& files, const std::string
   return absl::StrJoin(newest_first(all), absl::string_view("\0", 1));
 }
 
-// As open_checkpoint, on all ranks together: rank 0 says which checkpoints there are, and all use
-// the newest that all can read. `read` fills `loaded`.
+// Opens a checkpoint on all ranks, like open_checkpoint: rank 0 lists the checkpoints, and all
+// ranks use the newest that all can read. `read` fills `loaded`.
 absl::StatusOr<NewestCheckpoint> open_on_ranks(FileSystem& files, const std::string& path,
                                                const UseChain& read, const LoadedState& loaded,
                                                Collectives& ranks) {
@@ -138,7 +138,7 @@ absl::StatusOr<NewestCheckpoint> open_on_ranks(FileSystem& files, const std::str
   return newest;
 }
 
-// All of a model is needed to use it.
+// A model is usable only if it is complete.
 absl::Status load_what_is_missing(const CheckpointManifest& manifest, Trainer& trainer) {
   const std::vector<std::string> left_out(manifest.left_out().begin(), manifest.left_out().end());
   ASSIGN_OR_RETURN(const std::vector<std::string> missing,

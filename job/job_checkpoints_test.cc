@@ -27,7 +27,7 @@ class JobCheckpointsTest : public testing::Test {
   JobCheckpointsTest() { config_.mutable_run()->set_output_dir(folder_ + "/out"); }
 
   CheckpointConfig& checkpoint() { return *config_.mutable_run()->mutable_checkpoint(); }
-  // A new process of the job, with a limit of its own.
+  // Starts a new process of the job, with its own limit.
   Trainer& start(int64_t max_steps) {
     trainer_.reset();  // with its lock
     TinyTrainerOptions options;
@@ -43,7 +43,7 @@ class JobCheckpointsTest : public testing::Test {
     trainer_ = *std::move(trainer);
     return *trainer_;
   }
-  // Trains up to a step and saves there.
+  // Trains up to a step and saves.
   void train_to(int64_t step) {
     ASSERT_OK(resume(step).status());
     ASSERT_OK(trainer_->train().status());
@@ -56,14 +56,14 @@ class JobCheckpointsTest : public testing::Test {
   std::string path(int step) const {
     return checkpoint_folder(config_.run()) + "/step-0000000" + std::to_string(step);
   }
-  // One byte of its rows.
+  // Damages a byte of the rows.
   void damage(int step) {
     const std::string name = path(step) + "/table-items-00000-of-00001.safetensors";
     ASSERT_OK_AND_ASSIGN(std::string content, read_file(files_, name));
     content[content.size() - 5] ^= 1;
     ASSERT_OK(write_file_atomically(files_, name, content));
   }
-  // What `call` logged.
+  // Returns the log lines of `call`.
   template <typename Call>
   static std::string logged(const Call& call) {
     testing::internal::CaptureStderr();
@@ -86,7 +86,7 @@ TEST_F(JobCheckpointsTest, CadenceAndFolder) {
   EXPECT_EQ(checkpoint_cadence(checkpoint()).every_epochs, 2);
 }
 
-// Whether either saves or not: both write logs and metrics there.
+// Both runs write logs and metrics to the directory, even if neither saves.
 TEST_F(JobCheckpointsTest, OneRunAtATimeInADirectory) {
   for (const bool first_saves : {false, true}) {
     for (const bool second_saves : {false, true}) {
@@ -113,7 +113,7 @@ TEST_F(JobCheckpointsTest, ARunThatDoesNotSaveLeavesNoCheckpoints) {
   train_to(3);  // its lock went with it
 }
 
-// What a run that does not go on from its directory found there is looked at again under the lock.
+// A run without resume checks the directory again under the lock.
 TEST_F(JobCheckpointsTest, WhatAnotherRunSavedMeanwhileIsFoundBeforeTheFirstStep) {
   for (const int64_t step : {2, 4}) train_to(step);
   const std::string elsewhere = path(2);

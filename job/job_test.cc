@@ -151,7 +151,7 @@ TEST_F(JobTest, OnErrorComesFromTheConfiguration) {
 TEST_F(JobTest, ReportsThatCannotBeWrittenAreAWarningUnlessConfiguredOtherwise) {
   const std::string metrics = testing::TempDir() + "/out/metrics";
   std::filesystem::remove_all(metrics);
-  // Where a directory is due, between the check at the start and the first report.
+  // Creates a file in place of a directory, between the check at the start and the first report.
   class InTheWay : public Hook {
    public:
     explicit InTheWay(std::string path) : path_(std::move(path)) {}

@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 
 class KeepBestCheckTest : public testing::Test {
  protected:
-  // Of a job with these labels and evaluation sets.
+  // Checks a job with these labels and evaluation sets.
   absl::Status check(const std::string& keep_best, const std::string& train = "eval_data {}",
                      const std::string& labels = "feature { name: \"label\" kind: LABEL }") {
     JobConfig config;
@@ -42,7 +42,7 @@ TEST_F(KeepBestCheckTest, WhatEvaluationsGive) {
                   "feature { name: \"click\" kind: LABEL } feature { name: \"buy\" kind: LABEL }"));
 }
 
-// No checkpoint has such a metric: that of the step was made before.
+// No checkpoint has such a metric, since the checkpoint of the step was saved before.
 TEST_F(KeepBestCheckTest, WindowsThatAreEvaluatedBeforeTheyAreTrainedOn) {
   const std::string progressive = " } evaluation { progressive: true";
   EXPECT_THAT(check(best("next_window/auc") + progressive, ""),

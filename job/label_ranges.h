@@ -11,13 +11,13 @@
 
 namespace millrace {
 
-// Returns the range of labels of which label_ranges() has no entry: kBinary if train.binary_labels
-// is true, kProbability for a model that computes a cross entropy, else kAny.
+// Returns the range of labels without an entry in label_ranges(): kBinary if train.binary_labels is
+// true, kProbability for a model that computes a cross entropy, else kAny.
 LabelRange label_range(const TrainConfig& train);
 
-// Returns the range of each label, by name, whose loss determines it. Empty if train.binary_labels
-// is true or the model does not read train.task.
-// REQUIRES: `train` went through expand_names. Errors: those of tasks_of_labels().
+// Returns the range of each label whose loss determines one, by name. Empty if train.binary_labels
+// is true or the model does not read train.task. REQUIRES: `train` went through expand_names.
+// Errors: errors of tasks_of_labels().
 absl::StatusOr<std::map<std::string, LabelRange>> label_ranges(const TrainConfig& train);
 
 }  // namespace millrace

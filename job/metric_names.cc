@@ -46,8 +46,8 @@ bool recurs(Cadence cadence) {
   return cadence.enabled();
 }
 
-// Returns the place of the entry of run.evaluation.set that keeps `set` from being evaluated; "" if
-// there is none.
+// Returns the place of the entry of run.evaluation.set that prevents the evaluation of `set`, or
+// "".
 std::string entry_without_trigger(const EvaluationConfig& evaluation, absl::string_view set) {
   for (int i = 0; i < evaluation.set_size(); ++i) {
     const EvaluationConfig::Set& own = evaluation.set(i);
@@ -71,7 +71,7 @@ bool contains(const std::vector<std::string>& names, absl::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// `"a"`, `"a" or "b"`, `"a", "b" or "c"`
+// Returns `"a"`, `"a" or "b"`, `"a", "b" or "c"`.
 std::string join_or(const std::vector<std::string>& names) {
   std::string text;
   for (size_t i = 0; i < names.size(); ++i) {
@@ -90,7 +90,7 @@ absl::StatusOr<MetricNames> MetricNames::create(const JobConfig& config) {
   return names;
 }
 
-// Returns the names that a set, or the reports of training, give, as MetricSet forms them.
+// Returns the names of the metrics of a set, or of training reports, as MetricSet forms them.
 std::vector<std::string> MetricNames::metrics_of(absl::string_view source) const {
   const EvaluationSetConfig* set = find_set(config_.train(), source);
   const bool own = set != nullptr && set->metric_size() > 0;
@@ -98,7 +98,7 @@ std::vector<std::string> MetricNames::metrics_of(absl::string_view source) const
   std::vector<std::string> metrics(given.begin(), given.end());
   if (metrics.empty()) metrics = TrainerOptions().metrics;
   std::vector<std::string> names = {"loss"};
-  // A model that is not linked in may read tasks.
+  // An unlinked model may read tasks.
   const std::string& model = config_.train().model().name();
   const bool of_tasks =
       labels_of_model(model) == ModelLabels::kOfTasks || !contains(registered_models(), model);
@@ -126,7 +126,7 @@ void MetricNames::add_spans(const std::vector<std::string>& metrics,
   }
 }
 
-// Without SliceConfig.id the data decides which ids have a slice, so that no monitor can name one.
+// Without SliceConfig.id the data decides the ids with a slice, so a monitor cannot name one.
 void MetricNames::add_slices(const std::vector<std::string>& metrics,
                              std::vector<std::string>& names) const {
   for (const SliceConfig& slice : config_.train().slice()) {
@@ -147,8 +147,7 @@ void MetricNames::add_slices(const std::vector<std::string>& metrics,
   }
 }
 
-// Returns "Sets: a, b; metrics: loss, auc", or where metrics differ "Metrics of a: loss; of b:
-// ...".
+// Returns "Sets: a, b; metrics: loss, auc", or if metrics differ "Metrics of a: loss; of b: ...".
 std::string MetricNames::describe(const std::vector<std::string>& sources) const {
   std::vector<std::string> each;
   bool alike = true;
@@ -161,8 +160,8 @@ std::string MetricNames::describe(const std::vector<std::string>& sources) const
                       "; metrics: ", absl::StrJoin(metrics_of(sources[0]), ", "));
 }
 
-// A hook of the job may request evaluations at any time. Those of Millrace that are named in a
-// configuration request none.
+// A hook of the job may request evaluations at any time. The configurable hooks of Millrace request
+// none.
 bool MetricNames::hooks_may_evaluate() const {
   constexpr absl::string_view kOfMillrace[] = {
       EarlyStoppingHook::kName,      EvictRowsHook::kName, ExampleTraceHook::kName,
@@ -177,7 +176,7 @@ bool MetricNames::hooks_may_evaluate() const {
          std::any_of(others.begin(), others.end(), is_own);
 }
 
-// Returns the sets that are evaluated at some time. The trainer alone evaluates sets in windows and
+// Returns the sets that are evaluated at some time. Only the trainer evaluates sets in windows and
 // next_window.
 std::vector<std::string> MetricNames::evaluated_sets() const {
   const EvaluationConfig& evaluation = config_.run().evaluation();
@@ -203,7 +202,8 @@ bool MetricNames::is_recurring(absl::string_view source) const {
   return recurs(evaluation_cadence(run.evaluation(), source));
 }
 
-// Returns names that `metric` may stand for: the nearest, or without a label those of all labels.
+// Returns names similar to `metric`: the nearest, or for a name without a label the names of all
+// labels.
 std::vector<std::string> MetricNames::find_near(absl::string_view metric,
                                                 const std::vector<std::string>& sources) const {
   std::vector<std::string> known, unlabelled;
@@ -251,8 +251,8 @@ absl::Status MetricNames::check(absl::string_view where, absl::string_view metri
                    near.empty() ? "; " : absl::StrCat("; did you mean ", near, "? "), known_ones));
 }
 
-// Checks that there is no set of the name of `metric` which is not among `sets`, those that are
-// evaluated.
+// Checks that `metric` is not of a configured set that is never evaluated. `sets`: the evaluated
+// sets.
 absl::Status MetricNames::check_set(absl::string_view where, absl::string_view metric,
                                     const std::vector<std::string>& sets) const {
   const std::string set(set_of_monitor(metric));
@@ -291,7 +291,7 @@ absl::Status MetricNames::check_shown(absl::string_view where, absl::string_view
       if (!contains(known, name)) known.push_back(name);
     }
   }
-  // The data decides which ids have a slice.
+  // The data decides the ids with a slice.
   for (const SliceConfig& slice : config_.train().slice()) {
     if (slice.id().empty() && absl::StartsWith(metric, absl::StrCat(slice.feature(), "="))) {
       return absl::OkStatus();

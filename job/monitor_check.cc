@@ -24,7 +24,7 @@ namespace {
 
 constexpr char kMonitor[] = "monitor";  // a field
 
-// Checks that a schedule does not take improvements for the opposite.
+// Checks that a schedule does not treat improvements as deteriorations.
 absl::Status check_direction(const PlacedSchedule& placed) {
   const ReduceOnPlateauScheduleConfig& plateau = placed.schedule.reduce_on_plateau();
   const bool is_max = plateau.mode() == ReduceOnPlateauScheduleConfig::MAX;
@@ -72,7 +72,7 @@ absl::Status check_monitors(const JobConfig& config) {
     if (names_metric(stopping.monitor())) {
       const absl::Status known = check_monitored(where, kMonitor, stopping.monitor());
       errors.add(known);
-      // A metric that does not exist has no direction either; its name is what must change.
+      // A metric that does not exist has no direction; the name is the only mistake.
       if (!known.ok() && !higher_is_better(stopping).has_value()) {
         stopping.set_mode(EarlyStoppingConfig::MAX);
       }

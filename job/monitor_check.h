@@ -7,12 +7,12 @@
 
 namespace millrace {
 
-// Checks the fields of the hook early_stopping, that the hook is in train.hooks, and that
-// evaluations or reports of this job give its metric, and those that schedules follow, again and
-// again, and that evaluations give the metric of the hook mllog.
-// REQUIRES: `config` went through expand_names and validate.
-// Errors: InvalidArgument with one line for each mistake, naming the entry; for a metric the
-// nearest, all sets and their metrics.
+// Checks the fields of the hook early_stopping and its presence in train.hooks. Checks that
+// evaluations or reports of the job repeatedly give the metrics of early_stopping and of schedules,
+// and that evaluations give the metric of the hook mllog. REQUIRES: `config` went through
+// expand_names and validate.
+// Errors: InvalidArgument with a line per mistake, with the entry, and for a metric the nearest
+// name, all sets and their metrics.
 absl::Status check_monitors(const JobConfig& config);
 
 }  // namespace millrace

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr char kEveryStep[] = "evaluation { when { every_steps: 5 } }";
 
-// Checks a job with these hooks of training, fields of run and fields of train.
+// Checks a job with these training hooks, fields of run and fields of train.
 absl::Status check_hooks(const std::string& hooks, const std::string& run = kEveryStep,
                          const std::string& train = "eval_data {}") {
   JobConfig config;

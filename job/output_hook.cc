@@ -12,7 +12,7 @@
 namespace millrace {
 namespace {
 
-// The path itself, or the nearest one above it that exists, be it as a link to nothing.
+// Returns the path, or the nearest existing path above, possibly a dangling link.
 std::string nearest_existing(FileSystem& files, std::string path) {
   while (!files.link_info(path).ok()) {
     const size_t slash = path.find_last_of('/');
@@ -31,8 +31,8 @@ absl::Status refuse(absl::string_view output_dir, absl::string_view path, absl::
                                                   path, " is ", what, "; ", advice));
 }
 
-// What a run writes must not meet a file where a directory is due or the reverse, nor what it may
-// not write.
+// Checks that no file replaces a directory of the run or the reverse, and that the files of the run
+// are writable.
 absl::Status check_content(FileSystem& files, const std::string& directory) {
   for (const char* name : {"logs", "metrics", "checkpoints", "checkpoints/lock", "lock",
                            "config.textproto", "events.jsonl", "summary.json"}) {
@@ -56,7 +56,7 @@ absl::Status check_content(FileSystem& files, const std::string& directory) {
   return absl::OkStatus();
 }
 
-// Checks that `directory` can be made and files in it.
+// Checks that `directory` and files inside can be created.
 absl::Status check_directory(FileSystem& files, const std::string& output_dir,
                              const std::string& directory, absl::string_view advice = kAnother) {
   const std::string existing = nearest_existing(files, directory);
@@ -108,9 +108,9 @@ absl::Status OutputHook::before_step(HookContext& context) {
 }
 
 absl::Status OutputHook::after_checkpoint(HookContext& context, const CheckpointInfo& checkpoint) {
-  // A directory that was removed is there again with this checkpoint.
+  // The checkpoint recreated a directory that was removed.
   if (made_) {
-    // Invariant: training goes on without its log.
+    // Invariant: training continues without a log.
     const absl::Status opened = open_run_log(files_, config_.run(), context.rank());
     if (!opened.ok() && !log_failed_) MILLRACE_LOG(WARNING) << opened.message();
     log_failed_ = !opened.ok();
@@ -128,7 +128,7 @@ absl::Status OutputHook::write_config() const {
   const std::string& directory = config_.run().output_dir();
   RETURN_IF_ERROR(
       write_file_atomically(files_, join_path(directory, "config.textproto"), to_text(config_)));
-  // What an older run left here says nothing about this one.
+  // The summary of an earlier run does not describe this run.
   const std::string summary = join_path(directory, "summary.json");
   const absl::Status removed = files_.remove(summary);
   if (!removed.ok() && files_.info(summary).ok()) return removed;

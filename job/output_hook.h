@@ -11,24 +11,23 @@
 
 namespace millrace {
 
-// Checks that a run may write to its output directory and to those of its sinks. Writes nothing.
-// Errors: PermissionDenied, saying what is in the way.
+// Checks that a run can write to the output directory and the directories of sinks. Writes nothing.
+// Errors: PermissionDenied with the obstacle.
 absl::Status check_output_directory(FileSystem& files, const RunConfig& run);
 
-// From now on what this rank logs, and what it logged so far, also goes to
-// OUTPUT_DIR/logs/rank-N.log, behind what earlier runs left there. Called again, begins a new file
-// if that one was removed. For directories that are known to be this run's. Errors:
-// PermissionDenied; those of making the directory.
+// Sends log lines of this rank, past lines included, also to OUTPUT_DIR/logs/rank-N.log. Appends to
+// the log of earlier runs. If the file was removed, another call starts a new file. REQUIRES: the
+// directory belongs to this run. Errors: PermissionDenied; errors of creating the directory.
 absl::Status open_run_log(FileSystem& files, const RunConfig& run, int rank);
 
-// Makes the output directory just before the first step, so that a run that fails earlier leaves
-// nothing. Each rank puts its logs/rank-N.log there; rank 0 config.textproto and events.jsonl
-// too. Logs every checkpoint, and with it makes again, on each rank, which of these files were
-// removed: the directory is there again with the checkpoint. `start` refuses what
-// check_output_directory does.
+// Creates the output directory just before the first step, so that a run that fails earlier leaves
+// nothing. Each rank writes logs/rank-N.log; rank 0 also writes config.textproto and events.jsonl.
+// Logs every checkpoint. After a checkpoint each rank recreates its files that were
+// removed together with the directory, since the checkpoint recreates the directory. `start`
+// refuses the same directories as check_output_directory.
 class OutputHook : public Hook {
  public:
-  // Borrows `files` and `events`, which is opened when the directory is there; null: none.
+  // Borrows `files` and `events`, which is opened when the directory exists. Null: no event log.
   OutputHook(FileSystem& files, JobConfig config, JsonlEventLog* events = nullptr)
       : files_(files), config_(std::move(config)), events_(events) {}
   absl::string_view name() const override { return "output"; }
@@ -43,7 +42,7 @@ class OutputHook : public Hook {
   const JobConfig config_;
   JsonlEventLog* const events_;
   bool made_ = false;
-  bool log_failed_ = false;  // to open again at the last checkpoint
+  bool log_failed_ = false;  // true if reopening failed at the last checkpoint
 };
 
 }  // namespace millrace

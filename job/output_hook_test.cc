@@ -51,7 +51,7 @@ class OutputHookTest : public testing::Test {
   JobConfig config_;
 };
 
-// Writes to a directory of the suite.
+// Returns a hook that writes to a directory of the suite.
 std::unique_ptr<Hook> output_hook() {
   static const JobConfig config = [] {
     const std::string directory = testing::TempDir() + "/Conformance";
@@ -169,7 +169,7 @@ TEST_F(OutputHookTest, FilesThatWereRemovedBeginAnewWithTheNextCheckpoint) {
   }
 }
 
-// What a run could not write is found before anything is written.
+// A run without write access fails before writing anything.
 TEST_F(OutputHookTest, WhatIsInTheWayInside) {
   namespace fs = std::filesystem;
   const std::string directory = base_ + "/a/b";

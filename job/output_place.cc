@@ -37,7 +37,7 @@ absl::Status check_output_file(FileSystem& files, const std::string& path) {
   if (there.ok() && there->is_directory) {
     return absl::PermissionDeniedError(absl::StrCat(path, " is a directory"));
   }
-  // It would be replaced.
+  // The file would be replaced.
   if (there.ok() && there->kind == FileKind::kOther) {
     return absl::PermissionDeniedError(absl::StrCat(path, " is no regular file; choose another"));
   }

@@ -1,4 +1,4 @@
-// Where a command is to write a file or directory that somebody named.
+// Checks of the places that a command is to write to.
 #ifndef MILLRACE_JOB_OUTPUT_PLACE_H_
 #define MILLRACE_JOB_OUTPUT_PLACE_H_
 
@@ -9,16 +9,16 @@
 
 namespace millrace {
 
-// What stands in the way of making `path`, so that it shows before the work: PermissionDenied
-// saying what is wrong with the directory above it, and what to do. Writes nothing.
-// Errors: InvalidArgument of check_shell_path (base/path/shell_path.h) too.
+// Checks that `path` can be created, before the work. Errors: PermissionDenied with the problem of
+// the directory above and a remedy; InvalidArgument of check_shell_path (base/path/shell_path.h).
+// Writes nothing.
 absl::Status check_output_place(FileSystem& files, const std::string& path);
 
-// The same for a file, which may be there already and will be replaced: no directory or device.
-// Errors: InvalidArgument for "" too.
+// Checks the same for a file, which may exist and will be replaced. Refuses directories and
+// devices. Errors: InvalidArgument for "" too.
 absl::Status check_output_file(FileSystem& files, const std::string& path);
 
-// Whether this process may write a file, or make files in a directory.
+// Returns true if this process may write a file, or create files in a directory.
 bool writable(const std::string& path, bool is_directory);
 
 }  // namespace millrace

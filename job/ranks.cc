@@ -28,7 +28,7 @@ absl::StatusOr<std::unique_ptr<Collectives>> join_ranks(
   options.identity.config = to_text(config.train());
   options.rendezvous_timeout = absl::Seconds(distributed.rendezvous_timeout_seconds());
   options.collective_timeout = absl::Seconds(distributed.collective_timeout_seconds());
-  // What one rank is asked to do, a rank that waits for its data does too.
+  // A rank that waits for data receives the stop signals of other ranks, too.
   options.stop_signal = noted_stop_signal;
   options.peer_stop_signal = note_stop_signal;
   options.published = published;

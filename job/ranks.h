@@ -1,4 +1,4 @@
-// This process among the ranks of its job.
+// Connection of this process with the other ranks of its job.
 #ifndef MILLRACE_JOB_RANKS_H_
 #define MILLRACE_JOB_RANKS_H_
 
@@ -16,30 +16,30 @@
 
 namespace millrace {
 
-// Connects with the other ranks that `environment` tells of, with the times of run.distributed; all
-// must have the same run.job_name and `train`. Without others it connects with nobody.
+// Connects with the other ranks of `environment`, with the timeouts of run.distributed. All ranks
+// must have the same run.job_name and `train`. In a job of one rank, connects with no other.
 // `published`, `cuda_device`: see C10dOptions.
 // Errors: InvalidArgument if this job cannot run on several ranks; FailedPrecondition if a rank
-// came twice or has another job, saying what differs; Aborted if ranks are missing or the master
+// joined twice or has another job, with the difference; Aborted if ranks are missing or the master
 // cannot be reached.
 absl::StatusOr<std::unique_ptr<Collectives>> join_ranks(
     const RankEnvironment& environment, const JobConfig& config,
     const std::function<void(RankPhase, int64_t step)>& published = nullptr,
     std::optional<int> cuda_device = std::nullopt);
 
-// For a command that runs on one rank. Errors: InvalidArgument, also where others are told of that
-// cannot be.
+// Checks that a single-rank command has no other ranks. Errors: InvalidArgument, also for an
+// invalid environment of ranks.
 absl::Status check_one_rank(absl::string_view command);
 
-// Does `work` on rank 0 while the others wait for it, however long that takes.
-// Errors: those of `work`, on the others as Aborted.
+// Calls `work` on rank 0 while the other ranks wait, for any time. Errors: the errors of `work`; on
+// the other ranks Aborted with the same message.
 absl::Status on_rank_0(Collectives& collectives, const std::function<absl::Status()>& work);
 
-// Threads of one rank: run.threads, or if that is 0 its share of the machine's cores.
+// Returns the threads of a rank: run.threads, or if 0 an equal share of the machine's cores.
 int threads_of_rank(const RunConfig& run, int local_world_size);
 
-// Starts `count` - 1 threads beside the caller's, and ends them. libgomp ends the process if it
-// cannot start its threads, so they are tried before. Errors: those of catch_exceptions().
+// Starts `count` - 1 threads in addition to the caller's thread, and ends them. libgomp ends the
+// process if a thread cannot start, hence the check. Errors: errors of catch_exceptions().
 absl::Status check_threads(int count);
 
 }  // namespace millrace

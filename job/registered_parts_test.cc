@@ -1,5 +1,5 @@
-// Jobs whose examples, admission, eviction, saved rows and reports belong to registered parts, on
-// one rank and on two.
+// Jobs whose examples, admission, eviction, saved rows and reports use registered parts, on one
+// rank and on two.
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -120,7 +120,7 @@ absl::StatusOr<std::unique_ptr<RowFilter>> create_quarters(const CustomConfig&) 
 }
 MILLRACE_REGISTER_ROW_FILTER(quarters, "multiples of 4", &create_quarters);
 
-// Adds the steps of reports, and rows that a registered rule evicted, to static numbers.
+// Adds the steps of reports, and rows evicted by a registered rule, to static numbers.
 class CountingSink : public Sink {
  public:
   absl::Status write_report(const Report& report) override {
@@ -138,14 +138,14 @@ absl::StatusOr<std::unique_ptr<Sink>> create_counting(const CustomConfig&, const
 }
 MILLRACE_REGISTER_SINK(counting, "numbers of this test", &create_counting);
 
-// What a job left.
+// The results of a job.
 struct Outcome {
   std::set<int64_t> ids;  // of all ranks
   std::vector<std::string> notes;
   int64_t steps = 0;
 };
 
-// A job of two epochs of 12 steps in all, however many ranks share them.
+// Returns a job of two epochs with 12 steps in total, on any number of ranks.
 JobConfig job_of(const std::string& folder, int world_size) {
   JobConfig config;
   EXPECT_OK(parse_text(absl::StrCat(R"(
@@ -244,7 +244,7 @@ TEST_P(RegisteredPartsTest, ARowFilterDecidesWhatAResumedJobHas) {
   const Outcome resumed = run(config, GetParam());
   EXPECT_EQ(resumed.steps, 7);
   EXPECT_THAT(resumed.notes, Contains(HasSubstr("was saved without 6 of 12 rows of table c")));
-  // Those that were saved, and those of the first step of the second epoch.
+  // The saved rows, and the rows of the first step of the second epoch.
   std::set<int64_t> expected = multiples(4, 24);
   expected.merge(multiples(2, 16 / GetParam()));
   EXPECT_EQ(resumed.ids, expected);

@@ -25,7 +25,7 @@ std::vector<std::string> reached_limits(const TrainConfig& config, const Progres
     absl::StrAppend(&reached.back(), ", but this run stands at ", unit, " ", at, " already");
   };
   add("max_steps", limits.max_steps, progress.step, "step");
-  // A stream is an epoch, and no other follows.
+  // A stream is one epoch, and no other follows.
   if (!comes_in_windows(config.train_data())) {
     add("max_epochs", limits.max_epochs, progress.epoch, "epoch");
   }

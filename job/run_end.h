@@ -1,4 +1,4 @@
-// What to say to who starts a run that has nothing left to do.
+// Messages for a run that has no steps left.
 #ifndef MILLRACE_JOB_RUN_END_H_
 #define MILLRACE_JOB_RUN_END_H_
 
@@ -12,19 +12,19 @@
 
 namespace millrace {
 
-// The limits of a configuration, where 0 is none as well.
+// Returns the limits of a configuration, where 0 is no limit, too.
 Limits limits_of(const TrainConfig& config);
 
-// A sentence for each limit that is reached, with what the run stands at: "train.max_steps is 10,
-// but this run stands at step 20 already". Empty if no limit ends training.
+// Returns a sentence for each limit that is reached, with the progress of the run: "train.max_steps
+// is 10, but this run stands at step 20 already". Empty if no limit ends training.
 std::vector<std::string> reached_limits(const TrainConfig& config, const Progress& progress);
 
-// Of a run that was finished before it was started: how it came to its end, and what would let it
-// go on. `how`: Trainer::finished.
+// Returns a text for a run that was finished before the start: how the run finished, and how to
+// continue. `how`: Trainer::finished.
 std::string finished_text(const TrainConfig& config, const Progress& progress,
                           absl::string_view how);
 
-// Of one that was not, and ended without a step.
+// Returns a text for a run that was not finished, and ended without a step.
 std::string no_step_text(const TrainConfig& config, const Progress& progress);
 
 }  // namespace millrace

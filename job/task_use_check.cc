@@ -22,7 +22,7 @@ std::string place_of(const TrainConfig& train, int task) {
   return entry("train.task", task, train.task(task).label());
 }
 
-// "; models that read them: deepfm, dlrm"
+// Returns "; models that read them: deepfm, dlrm".
 std::string readers_of_tasks() {
   std::vector<std::string> readers;
   for (const std::string& model : registered_models()) {
@@ -50,7 +50,7 @@ absl::Status check_model(const TrainConfig& train) {
   return absl::OkStatus();
 }
 
-// Returns those of `metrics` that take probabilities alone, or the others.
+// Returns the metrics of `metrics` that take probabilities only, or the others.
 std::vector<std::string> choose(const std::vector<std::string>& metrics, bool of_probabilities) {
   std::vector<std::string> chosen;
   for (const std::string& metric : metrics) {

@@ -1,4 +1,4 @@
-// The digest of the headers that this program and its plugins share, from the headers themselves.
+// Tests the digest of the headers shared by the program and its plugins, computed from the headers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Hooks of a configuration that come from plugins.
+// Plugin hooks of a configuration.
 #ifndef MILLRACE_PLUGIN_CONFIGURED_PLUGINS_H_
 #define MILLRACE_PLUGIN_CONFIGURED_PLUGINS_H_
 
@@ -13,11 +13,11 @@
 
 namespace millrace {
 
-// Checks the plugins of train.hooks and run.hooks as far as that runs nothing of them: place,
-// permissions, digest, content, and that each has the hook that is named. Sets `name` and
-// `plugin.sha256` of each that passes; the digest makes it part of the fingerprint of `train`. What
-// check_plugin_hook() refuses is not reported again.
-// Errors: InvalidArgument with one line for each hook whose plugin is refused.
+// Checks the plugins of train.hooks and run.hooks without running their code: place, permissions,
+// digest, content, and the existence of the named hook. Sets `name` and `plugin.sha256` of each
+// plugin that passes; the digest becomes part of the fingerprint of `train`. Mistakes refused by
+// check_plugin_hook() are not reported again.
+// Errors: InvalidArgument with a line per hook whose plugin is refused.
 absl::Status resolve_plugins(JobConfig& config);
 
 struct ConfiguredPluginHook {
@@ -25,9 +25,9 @@ struct ConfiguredPluginHook {
   OnError on_error = OnError::kFail;
 };
 
-// Loads the plugin of a hook, and creates the hook. REQUIRES: `config.has_plugin()`.
-// Errors: see resolve_plugins(), naming the hook; FailedPrecondition if that did not set
-// `sha256`; what the factory of the hook returned or threw.
+// Loads the plugin of a hook, and creates the hook. REQUIRES: `config.has_plugin()`. Errors: see
+// resolve_plugins(), with the hook; FailedPrecondition if resolve_plugins() did not set `sha256`;
+// errors and exceptions of the hook's factory.
 absl::StatusOr<ConfiguredPluginHook> create_configured_plugin_hook(const HookConfig& config,
                                                                    const PluginsConfig& plugins,
                                                                    const HookResources& resources);

@@ -21,7 +21,7 @@ constexpr uint32_t kIndirectRelocation = R_AARCH64_IRELATIVE;
 constexpr uint32_t kRelativeRelocation = R_AARCH64_RELATIVE;
 constexpr uint32_t kCopyRelocation = R_AARCH64_COPY;
 constexpr uint32_t kWideRelocation = R_AARCH64_TLSDESC;
-constexpr uint64_t kPage = 65536;  // the largest that a kernel may use
+constexpr uint64_t kPage = 65536;  // the largest page of a kernel
 #else
 constexpr uint16_t kMachine = EM_X86_64;
 constexpr uint32_t kIndirectRelocation = R_X86_64_IRELATIVE;
@@ -35,7 +35,7 @@ constexpr int kMostSegments = 64;
 constexpr size_t kMostNoteBytes = 1 << 16;
 constexpr size_t kMostNotes = 1024;
 constexpr uint64_t kMostMemory = 1ULL << 46;
-// DT_RELR and its companions; <elf.h> of older systems lacks them.
+// DT_RELR and related tags, which <elf.h> of older systems lacks.
 constexpr int64_t kRelrSize = 35, kRelr = 36, kRelrEntry = 37;
 constexpr uint32_t kNoRelocation = 0;  // R_*_NONE of either processor
 constexpr uint64_t kWord = 8;          // bytes that most relocations write
@@ -44,9 +44,8 @@ constexpr uint16_t kVersionBits = 0x7fff;
 
 absl::Status bad(absl::string_view what) { return absl::InvalidArgumentError(what); }
 
-// Entries of the dynamic section that a library which needs nothing unusual has. All others are
-// refused: some name further code to load (DT_AUDIT, DT_FILTER) or places to look for it
-// (DT_RPATH).
+// Returns true for entries of the dynamic section in ordinary libraries. All other entries are
+// refused: some name further code to load (DT_AUDIT, DT_FILTER) or places to search (DT_RPATH).
 bool is_plain(int64_t tag) {
   static const auto* plain = new std::set<int64_t>{
       DT_NEEDED,   DT_HASH,         DT_GNU_HASH,     DT_STRTAB,     DT_STRSZ,      DT_SYMTAB,
@@ -80,7 +79,7 @@ uint64_t page_of(uint64_t address) { return address / kPage; }
 
 }  // namespace
 
-// Reads one file; later functions rely on what earlier ones checked.
+// Reads a file. Later functions rely on the checks of earlier ones.
 class ElfParser {
  public:
   explicit ElfParser(absl::string_view bytes) : bytes_(bytes) {}
@@ -104,7 +103,7 @@ class ElfParser {
   }
 
  private:
-  // A copy, since the file aligns nothing. REQUIRES: within `from`.
+  // Returns a copy, since the file aligns nothing. REQUIRES: within `from`.
   template <typename T>
   static T copy(absl::string_view from, uint64_t offset) {
     T value;
@@ -175,8 +174,8 @@ class ElfParser {
     return absl::OkStatus();
   }
 
-  // A part of what is loaded: the loader copies thread-local data from there for each thread, and
-  // makes the other kind read-only after relocations.
+  // Checks a part of a loaded segment. The loader copies thread-local data from PT_TLS for each
+  // thread, and makes PT_GNU_RELRO read-only after relocations.
   absl::Status check_inner(const Elf64_Phdr& segment) const {
     if (segment.p_type == PT_TLS) {
       if (segment.p_filesz > segment.p_memsz) return bad("its thread-local data is damaged");
@@ -185,7 +184,7 @@ class ElfParser {
     constexpr char kOutside[] =
         "what becomes read-only after relocations (GNU_RELRO) is in no writable segment";
     if (segment.p_memsz > kMostMemory || !is_writable(segment.p_vaddr, 0)) return bad(kOutside);
-    // Whole pages become read-only; the last one may have bytes behind those of the segment.
+    // Whole pages become read-only; the last page may have bytes after the end of the segment.
     const uint64_t end = page_of(segment.p_vaddr + segment.p_memsz) * kPage;
     if (end <= segment.p_vaddr) return absl::OkStatus();
     const uint64_t last = std::max(segment.p_vaddr, end - kPage);
@@ -193,7 +192,7 @@ class ElfParser {
                                                                     : bad(kOutside);
   }
 
-  // Segments that share a page would overwrite each other in memory, but not in the file.
+  // Segments on a common page would overwrite each other in memory, but not in the file.
   absl::Status add_loaded(const Elf64_Phdr& segment) {
     RETURN_IF_ERROR(range(segment.p_offset, segment.p_filesz, "segment").status());
     const uint64_t end = segment.p_vaddr + segment.p_memsz;
@@ -244,8 +243,8 @@ class ElfParser {
     return absl::OkStatus();
   }
 
-  // The bytes of the file that the loader maps at an address. Behind the bytes of a segment memory
-  // is filled with zeros, which the file does not have.
+  // Returns the bytes of the file that the loader maps at an address. Memory after the bytes of a
+  // segment is filled with zeros, which the file does not contain.
   absl::StatusOr<absl::string_view> mapped(uint64_t address, uint64_t size,
                                            absl::string_view what) const {
     for (const Elf64_Phdr& segment : loaded_) {
@@ -317,7 +316,7 @@ class ElfParser {
     return std::string(strings_.data() + offset);  // the table ends with a zero
   }
 
-  // Returns the number of dynamic symbols, which only the hash tables tell.
+  // Returns the number of dynamic symbols, which only the hash tables contain.
   absl::StatusOr<uint64_t> symbol_count() const {
     uint64_t count = 0;
     if (has(DT_HASH)) {
@@ -332,14 +331,14 @@ class ElfParser {
     return has(DT_HASH) ? absl::StatusOr<uint64_t>(count) : bad("it has no hash table of symbols");
   }
 
-  // The symbol behind the last one of the last chain: chains are in the order of symbols.
+  // Returns the index after the last symbol of the last chain. Chains are in the order of symbols.
   absl::StatusOr<uint64_t> gnu_hash_count() const {
     const uint64_t at = value(DT_GNU_HASH);
     ASSIGN_OR_RETURN(const absl::string_view head, mapped(at, 4 * sizeof(uint32_t), "hash table"));
     const uint64_t buckets = copy<uint32_t>(head, 0);
     const uint64_t first = copy<uint32_t>(head, 4);
     const uint64_t filter = copy<uint32_t>(head, 8);
-    // The loader divides by the first and relies on the second.
+    // The loader divides by the number of buckets and relies on the size of the filter.
     if (buckets == 0 || !std::has_single_bit(filter)) return bad("its hash table is damaged");
     const uint64_t heads = at + 4 * sizeof(uint32_t) + filter * sizeof(uint64_t);
     ASSIGN_OR_RETURN(const absl::string_view bucket,
@@ -378,8 +377,9 @@ class ElfParser {
     return absl::OkStatus();
   }
 
-  // The loader calls functions of the file for indirect relocations and for relocations by indirect
-  // symbols, also local ones, before anything else of it. It writes where a relocation says.
+  // Checks a table of relocations. For indirect relocations, and relocations by indirect symbols
+  // (local ones included), the loader calls functions of the file before all other code. A
+  // relocation determines the address to write.
   absl::Status check_relocations(int64_t where, int64_t size) {
     if (!has(where)) return absl::OkStatus();
     ASSIGN_OR_RETURN(const absl::string_view table,
@@ -403,7 +403,7 @@ class ElfParser {
   absl::Status check_target(const Elf64_Rela& relocation) {
     const uint64_t type = ELF64_R_TYPE(relocation.r_info);
     if (type == kNoRelocation) return absl::OkStatus();
-    // Only programs have them: they copy as many bytes as a symbol of another library has.
+    // Only programs have copy relocations, which copy the size of a symbol of another library.
     if (type == kCopyRelocation) return bad("a relocation copies data of the program");
     const uint64_t size = type == kWideRelocation ? 2 * kWord : kWord;
     if (!is_writable(relocation.r_offset, size)) return bad_target(relocation.r_offset);
@@ -418,8 +418,8 @@ class ElfParser {
         "a relocation writes to address 0x%x, which is in no writable segment", address));
   }
 
-  // Relative relocations in short form: an even entry is an address; each bit of an odd one, from
-  // the second on, stands for one of the 63 words behind.
+  // Checks relative relocations in short form. An even entry is an address. Each bit of an odd
+  // entry, from the second on, represents one of the 63 following words.
   absl::Status check_packed_relocations() {
     if (!has(kRelr)) return absl::OkStatus();
     ASSIGN_OR_RETURN(const absl::string_view table,
@@ -446,13 +446,13 @@ class ElfParser {
 
   absl::Status add_packed(uint64_t address) {
     if (!is_writable(address, kWord)) return bad_target(address);
-    // Memory behind the bytes of a segment is zero.
+    // Memory after the bytes of a segment is zero.
     const absl::StatusOr<absl::string_view> word = mapped(address, kWord, "relocation");
     file_.pointers_[address] = word.ok() ? copy<uint64_t>(*word, 0) : 0;
     return absl::OkStatus();
   }
 
-  // True if the loader maps `size` bytes from an address on in one writable segment.
+  // Returns true if the loader maps `size` bytes from an address on in a single writable segment.
   bool is_writable(uint64_t address, uint64_t size) const {
     for (const Elf64_Phdr& segment : loaded_) {
       if ((segment.p_flags & PF_W) == 0 || address < segment.p_vaddr) continue;
@@ -462,7 +462,7 @@ class ElfParser {
     return false;
   }
 
-  // Checks the other tables that the loader reads, so that a damaged file gives an error and no
+  // Checks the other tables that the loader reads, so that a damaged file causes an error and not a
   // crash.
   absl::Status check_tables() const {
     RETURN_IF_ERROR(mapped(value(DT_INIT_ARRAY), value(DT_INIT_ARRAYSZ), "table of constructors",
@@ -488,8 +488,8 @@ class ElfParser {
     return false;
   }
 
-  // The loader numbers the versions of both lists, and looks the version of a symbol up by the
-  // number in the table of versions without looking whether there is one.
+  // Checks the tables of versions. The loader numbers the versions of both lists, and uses the
+  // number of a symbol's version as an index without a check.
   absl::Status check_versions() {
     RETURN_IF_ERROR(check_needed_versions());
     RETURN_IF_ERROR(check_defined_versions());
@@ -506,8 +506,8 @@ class ElfParser {
     return absl::OkStatus();
   }
 
-  // A list of libraries, each with a list of versions. Lists end where the loader ends: at an entry
-  // without a distance to the next one. Distances are positive, so that every list ends.
+  // Checks a list of libraries, each with a list of versions. Lists end where the loader ends: at
+  // an entry with distance 0. Distances are positive, so every list ends.
   absl::Status check_needed_versions() {
     if (!has(DT_VERNEED)) return absl::OkStatus();
     for (uint64_t at = value(DT_VERNEED);;) {
@@ -525,7 +525,7 @@ class ElfParser {
     }
   }
 
-  // A list of versions, each with its name first among others.
+  // Checks a list of versions, each with its name as the first of its names.
   absl::Status check_defined_versions() {
     if (!has(DT_VERDEF)) return absl::OkStatus();
     for (uint64_t at = value(DT_VERDEF);;) {
@@ -558,7 +558,7 @@ class ElfParser {
   absl::string_view strings_;
   absl::string_view symbols_;
   uint64_t symbol_count_ = 0;
-  uint16_t last_version_ = 0;  // the highest number of a version
+  uint16_t last_version_ = 0;  // the highest version number
   ElfFile file_;
 };
 

@@ -16,7 +16,7 @@ namespace {
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
-// Wrong files have their test in tests/plugins/wrong_plugins_test.cc.
+// Invalid files are tested in tests/plugins/wrong_plugins_test.cc.
 class ElfFileTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -41,7 +41,7 @@ TEST_F(ElfFileTest, ReadsNotesLibrariesAndSymbols) {
   EXPECT_TRUE(symbol("__gmon_start__").weak);
 }
 
-// Bytes that nothing is expected of: sections, debug information, an appended signature.
+// Bytes without requirements: sections, debug information, an appended signature.
 TEST_F(ElfFileTest, AllowsBytesBehindTheSegments) {
   EXPECT_OK(ElfFile::parse(bytes_ + std::string(1000, 'x')));
 }
@@ -49,7 +49,7 @@ TEST_F(ElfFileTest, AllowsBytesBehindTheSegments) {
 TEST_F(ElfFileTest, AnyCutGivesAnErrorOrTheSameNotes) {
   ASSERT_OK_AND_ASSIGN(const ElfFile whole, ElfFile::parse(bytes_));
   for (size_t size = 0; size < bytes_.size(); size += 97) {
-    const std::string cut = bytes_.substr(0, size);  // of its own, for --config=asan
+    const std::string cut = bytes_.substr(0, size);  // a copy, for --config=asan
     const absl::StatusOr<ElfFile> elf = ElfFile::parse(cut);
     if (!elf.ok()) continue;
     EXPECT_EQ(elf->notes().size(), whole.notes().size());

@@ -16,7 +16,7 @@ namespace {
 
 bool is_word(char c) { return absl::ascii_isalnum(c) || c == '_'; }
 
-// True for a character that is a token by itself, whatever follows or precedes it.
+// Returns true for a character that is always a separate token.
 bool is_alone(char c) { return absl::string_view("(){}[];,").find(c) != absl::string_view::npos; }
 
 // Reads a text once, from the first to the last character.
@@ -58,7 +58,7 @@ class HeaderStripper {
     space_ = true;
   }
 
-  // The end of a line is white space, except that it ends a directive.
+  // Treats the end of a line as white space, except at the end of a directive.
   void end_line() {
     if (directive_) out_ += '\n';
     space_ = !directive_ && !out_.empty() && out_.back() != '\n';
@@ -98,7 +98,7 @@ class HeaderStripper {
     return take(at_ + 1);
   }
 
-  // In a directive, white space tells `F (x)` from `F(x)`.
+  // White space distinguishes `F (x)` from `F(x)` in a directive.
   bool needs_space() const {
     if (!space_ || out_.empty() || out_.back() == '\n') return false;
     return directive_ || (!is_alone(out_.back()) && !is_alone(text_[at_]));
@@ -135,8 +135,8 @@ class HeaderStripper {
     return take(found + close.size());
   }
 
-  // Returns the place behind a literal. A quote that nothing closes on its line, as in the text of
-  // #error, is a character like any other.
+  // Returns the position after a literal. A quote that is not closed on the same line, as in the
+  // text of #error, is an ordinary character.
   size_t literal_end() const {
     const char quote = text_[at_];
     for (size_t end = at_ + 1; end < text_.size() && text_[end] != '\n'; ++end) {
@@ -159,8 +159,8 @@ class HeaderStripper {
   const absl::string_view text_;
   std::string out_;
   size_t at_ = 0;
-  bool first_ = true;       // nothing but white space and comments on this line so far
-  bool directive_ = false;  // this line is a preprocessor directive
+  bool first_ = true;       // true before the first token of a line
+  bool directive_ = false;  // true in a preprocessor directive
   bool space_ = false;      // white space precedes the next token
 };
 
@@ -177,7 +177,7 @@ std::vector<std::string> included_names(absl::string_view stripped) {
   return names;
 }
 
-// The compiler looks in the folder of the including file first.
+// The compiler searches the folder of the including file first.
 std::string resolve(const HeaderTexts& texts, const std::string& from, const std::string& name) {
   const size_t slash = from.rfind('/');
   if (slash != std::string::npos) {

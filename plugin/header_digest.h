@@ -1,4 +1,4 @@
-// The digest of the headers that a program and its plugins share, made while they are built.
+// The digest of the headers shared by a program and its plugins, computed during the build.
 #ifndef MILLRACE_PLUGIN_HEADER_DIGEST_H_
 #define MILLRACE_PLUGIN_HEADER_DIGEST_H_
 
@@ -11,25 +11,25 @@
 
 namespace millrace {
 
-// The texts of headers by the path that `#include` names.
+// Texts of headers by their `#include` paths.
 using HeaderTexts = std::map<std::string, std::string>;
 
-// Returns the text of a C++ file without comments and with one space at most between two tokens,
-// none beside a bracket, comma or semicolon. Preprocessor directives keep their lines. String,
-// character and raw string literals are unchanged, also if `//` is in them. Texts of different
+// Returns the text of a C++ file without comments. Between two tokens is at most one space, and
+// none next to a bracket, comma or semicolon. Preprocessor directives keep their lines. String,
+// character and raw string literals are unchanged, even if they contain `//`. Texts of different
 // tokens have different results.
-// Errors: InvalidArgument naming the line of a comment or raw string without end.
+// Errors: InvalidArgument with the line of an unterminated comment or raw string.
 absl::StatusOr<std::string> strip_header(absl::string_view text);
 
 struct HeaderDigest {
   std::string digest;                // SHA-256
-  std::vector<std::string> headers;  // paths of the headers that are part of it, sorted
+  std::vector<std::string> headers;  // paths of the digested headers, sorted
 };
 
-// Returns the digest of `roots` and of all headers of `texts` that they include, directly or not. A
-// header that they do not include changes nothing. Includes under a condition count, and those of
-// headers that are not in `texts` are left out.
-// Errors: NotFound for a root that is not in `texts`; those of strip_header, with the path.
+// Returns the digest of `roots` and of all headers of `texts` that are included, directly or
+// indirectly. Other headers have no effect. Includes under a condition count. Included headers
+// missing in `texts` are omitted.
+// Errors: NotFound for a root missing in `texts`; errors of strip_header, with the path.
 absl::StatusOr<HeaderDigest> digest_headers(const HeaderTexts& texts,
                                             const std::vector<std::string>& roots);
 

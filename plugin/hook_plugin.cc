@@ -1,4 +1,4 @@
-// Part of every plugin, not of a program: the build note, the table and the entry.
+// Part of every plugin, but not of a program: the build note, the table and the entry.
 #include "plugin/hook_plugin.h"
 
 #include <google/protobuf/io/tokenizer.h>
@@ -27,7 +27,7 @@ constexpr PluginNote<PluginBuild> make_build_note() {
 [[gnu::section(".note.millrace"), gnu::used, gnu::aligned(4)]] constexpr PluginNote<PluginBuild>
     kBuild = make_build_note();
 
-// Filled during static initialization only.
+// Modified during static initialization only.
 std::vector<MillracePluginHook>& table() {
   static auto* table = new std::vector<MillracePluginHook>;
   return *table;

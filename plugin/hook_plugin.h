@@ -1,5 +1,6 @@
-// Registration of the hooks of a plugin. Include this in a source of millrace_hook_plugin alone; a
-// library that is linked into the program uses MILLRACE_REGISTER_HOOK instead.
+// Registration of the hooks of a plugin. Include this header only in a source of
+// millrace_hook_plugin. A library that is linked into the program uses MILLRACE_REGISTER_HOOK
+// instead.
 //
 //   class ClickCount : public Hook {
 //    public:
@@ -9,7 +10,7 @@
 //   };
 //   MILLRACE_PLUGIN_HOOK(click_count, "counts clicks", &ClickCount::create);
 //
-// ClickCountConfig is any protobuf message: `plugin.config` of the configuration is its text. A
+// ClickCountConfig is any protobuf message; `plugin.config` of the configuration is its text. A
 // hook without options takes google::protobuf::Empty.
 #ifndef MILLRACE_PLUGIN_HOOK_PLUGIN_H_
 #define MILLRACE_PLUGIN_HOOK_PLUGIN_H_
@@ -48,8 +49,8 @@ constexpr PluginNote<PluginHookText> hook_note(const char (&name)[kName],
   return note;
 }
 
-// Reads `arguments.config` into `message` and calls `make`; reports errors and exceptions.
-// Returns: the hook, which the caller owns, or null.
+// Parses `arguments.config` into `message` and calls `make`. Reports errors and exceptions.
+// Returns: the hook, owned by the caller, or null.
 Hook* make_plugin_hook(const MillracePluginCreate& arguments, google::protobuf::Message& message,
                        const std::function<absl::StatusOr<std::unique_ptr<Hook>>()>& make);
 
@@ -71,12 +72,12 @@ void* create_plugin_hook(const MillracePluginCreate* arguments) {
   return make_plugin_hook(kFactory, *arguments);
 }
 
-// Adds a hook to the table of this plugin. `name` stays alive.
+// Adds a hook to the table of the plugin. `name` must stay alive.
 bool add_plugin_hook(const char* name, void* (*create)(const MillracePluginCreate*));
 
 }  // namespace millrace
 
-// Registers a hook, at namespace scope: its name, one line saying what it does, its factory, and
+// Registers a hook, at namespace scope: its name, a one-line description, its factory, and
 // ::millrace::OnError::kWarn for a hook whose errors should not end the run.
 #define MILLRACE_PLUGIN_HOOK(hook, text, factory, ...)                                             \
   [[gnu::section(".note.millrace"), gnu::used,                                                     \

@@ -13,9 +13,9 @@ absl::Status equal(absl::string_view what, absl::string_view its, absl::string_v
                                                  ": build it again with the same"));
 }
 
-// Types of equal sizes may have their functions or members in another order.
+// Types of equal sizes may differ in the order of their functions or members.
 absl::Status check_headers(absl::string_view its, absl::string_view ours) {
-  constexpr size_t kShown = 12;  // digits that tell them apart
+  constexpr size_t kShown = 12;  // digits that distinguish them
   if (its == ours) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "it was built against other headers of Millrace (digest ", its.substr(0, kShown),

@@ -1,5 +1,5 @@
-// The build of this translation unit: in a plugin the content of the note, in a program what the
-// note of a plugin must say.
+// The build of this translation unit: the content of a plugin's note, or in a program the expected
+// content.
 #ifndef MILLRACE_PLUGIN_PLUGIN_BUILD_H_
 #define MILLRACE_PLUGIN_PLUGIN_BUILD_H_
 
@@ -33,7 +33,7 @@
 
 namespace millrace {
 
-// The types whose objects a plugin gets or makes.
+// Types whose objects a plugin receives or creates.
 struct PluginType {
   const char* name;
   uint32_t size;
@@ -72,9 +72,8 @@ constexpr PluginBuild this_plugin_build() {
   return build;
 }
 
-// Returns OK if a plugin of this build and this program understand each other.
-// Errors: InvalidArgument naming the first difference and what to do. The message does not name the
-// file.
+// Returns OK if a plugin of this build is compatible with the program. Errors: InvalidArgument with
+// the first difference and a remedy, without the name of the file.
 absl::Status check_plugin_build(const PluginBuild& build);
 
 }  // namespace millrace

@@ -17,7 +17,7 @@ constexpr char kEntry[] = MILLRACE_TEXT_OF(MILLRACE_PLUGIN_ENTRY);
 
 absl::Status bad(absl::string_view what) { return absl::InvalidArgumentError(what); }
 
-// The loader would look for a library that is not there, and run it.
+// The loader would search for a missing library, and run its code.
 absl::Status check_needed(const ElfFile& elf) {
   const std::set<std::string> loaded = loaded_libraries();
   for (const std::string& name : elf.needed()) {
@@ -35,7 +35,7 @@ absl::Status check_exported(const ElfSymbol& symbol, bool* has_entry) {
                             symbol.indirect ? "IFUNC" : "GNU_UNIQUE",
                             ") that a plugin must not have"));
   }
-  // Code that the compiler gave to every file that uses it; RTLD_LOCAL keeps it from others.
+  // Code that the compiler emits into every file that uses it; RTLD_LOCAL hides it from others.
   if (symbol.weak) return absl::OkStatus();
   if (symbol.name == kEntry) {
     *has_entry = true;

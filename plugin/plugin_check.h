@@ -1,4 +1,4 @@
-// Checks of a plugin against this program that run nothing of the plugin.
+// Checks of a plugin against the program without running code of the plugin.
 #ifndef MILLRACE_PLUGIN_PLUGIN_CHECK_H_
 #define MILLRACE_PLUGIN_PLUGIN_CHECK_H_
 
@@ -8,13 +8,11 @@
 
 namespace millrace {
 
-// Checks what is in a plugin against this process: the build note says what this program was built
-// with (check_plugin_build); every library that it needs is loaded already, so that loading it
-// loads nothing else; it exports the entry and nothing else but descriptions of protobuf messages;
-// none of those is known to this process (check_plugin_messages); all that it uses of the program
-// is there.
-// Errors: InvalidArgument with the first thing that is wrong and what to do. The message does not
-// name the file.
+// Checks the content of a plugin against the process: the build note matches the program
+// (check_plugin_build); every required library is already loaded, so that loading the plugin loads
+// nothing else; the plugin exports only the entry and descriptions of protobuf messages, none known
+// to the process (check_plugin_messages); all symbols used from the program exist.
+// Errors: InvalidArgument with the first problem and a remedy, without the name of the file.
 absl::Status check_plugin(const ElfFile& elf, const PluginNotes& notes);
 
 }  // namespace millrace

@@ -55,7 +55,8 @@ class Descriptor {
   int value_;
 };
 
-// Checks that nobody but root and the user of this process can change `path`, which `info` is of.
+// Checks that only root and the user of the process can change `path`. `info`: the status of
+// `path`.
 absl::Status check_owner(const std::string& path, const struct stat& info) {
   const bool is_directory = S_ISDIR(info.st_mode);
   const char* kind = is_directory ? "directory" : "file";
@@ -65,7 +66,7 @@ absl::Status check_owner(const std::string& path, const struct stat& info) {
                                   "to the user of this process (",
                                   ::geteuid(), ")"));
   }
-  // Nobody can replace files of others in a sticky directory of root, such as /tmp.
+  // Users cannot replace each other's files in a sticky directory of root, such as /tmp.
   const bool sticky = is_directory && info.st_uid == 0 && (info.st_mode & S_ISVTX) != 0;
   if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0 && !sticky) {
     return bad(path, absl::StrFormat("others than its owner can write to the %s (mode %o); take "
@@ -76,8 +77,8 @@ absl::Status check_owner(const std::string& path, const struct stat& info) {
   return absl::OkStatus();
 }
 
-// Opens one part of a path. Never follows a link, and never opens what opening would change or wait
-// for.
+// Opens a part of a path. Never follows a link, and never opens a file on which open() has side
+// effects or blocks.
 absl::StatusOr<Descriptor> open_part(const Descriptor& parent, const std::string& name,
                                      const std::string& path, bool is_file) {
   struct stat info = {};
@@ -94,19 +95,19 @@ absl::StatusOr<Descriptor> open_part(const Descriptor& parent, const std::string
       O_CLOEXEC | O_NOFOLLOW | (is_file ? O_RDONLY | O_NONBLOCK | O_NOCTTY : O_PATH | O_DIRECTORY);
   Descriptor part(::openat(parent.get(), name.c_str(), flags));
   if (part.get() < 0) {
-    // It was replaced since fstatat().
+    // The part was replaced since fstatat().
     if (errno == ELOOP || errno == ENOTDIR) return bad(path, "it is a symbolic link");
     return failed(path, "opening it");
   }
-  // The owner and the mode are those of the file that was opened, which may be another one by now.
+  // Owner and mode are read from the opened file, which may differ from the file of fstatat().
   if (::fstat(part.get(), &info) != 0) return failed(path, "looking at it");
   if (is_file && !S_ISREG(info.st_mode)) return bad(path, "it is no regular file");
   RETURN_IF_ERROR(check_owner(path, info));
   return part;
 }
 
-// Walks from the root, so that each directory is checked by the descriptor through which the next
-// is opened.
+// Opens parts from the root on, so that each directory is checked by the descriptor that opens the
+// next.
 absl::StatusOr<Descriptor> open_checked(const std::string& path) {
   Descriptor at(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
   struct stat info = {};
@@ -139,8 +140,8 @@ absl::Status write_all(const std::string& path, int memory, absl::string_view by
   return absl::OkStatus();
 }
 
-// Copies a file in one pass. A file that changes during the copy gives a mixture, which the checks
-// of the copy judge like any other bytes.
+// Copies a file in one pass. A file that changes during the copy gives a mixture, and the checks
+// treat the copy like any other bytes.
 absl::StatusOr<int64_t> copy_bytes(const std::string& path, int source, int memory) {
   std::string piece(kPiece, '\0');
   int64_t size = 0;

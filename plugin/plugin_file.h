@@ -1,4 +1,4 @@
-// The bytes of a plugin, as they are checked and loaded.
+// The bytes of a plugin for checking and loading.
 #ifndef MILLRACE_PLUGIN_PLUGIN_FILE_H_
 #define MILLRACE_PLUGIN_PLUGIN_FILE_H_
 
@@ -12,22 +12,22 @@
 
 namespace millrace {
 
-// A sealed copy of a file in memory. Nobody can change the copy, also if the file changes, so
-// that exactly the checked bytes are loaded. Owns the copy; movable.
+// A sealed copy of a file in memory. The copy is immutable even if the file changes, so that
+// exactly the checked bytes are loaded. Owns the copy; movable.
 class PluginFile {
  public:
-  // Copies a file whose place and permissions are right: `path` is absolute, without `.`, `..` or
-  // an empty part; no part of it is a symbolic link; it names a regular file; the file and every
-  // directory above it belong to root or to the user of this process; group and others can write
-  // neither of them, except directories of root with the sticky bit. If `directories` is given,
-  // the file lies directly in one of them.
-  // Errors: InvalidArgument naming the path and what to do; NotFound; PermissionDenied if the file
-  // cannot be read; ResourceExhausted if there is no memory for it.
+  // Copies a file with a valid place and valid permissions: `path` is absolute, without `.`, `..`
+  // or an empty part; no part is a symbolic link; the path names a regular file; the file and every
+  // directory above belong to root or to the user of the process; group and others have no write
+  // access, except to directories of root with the sticky bit. If `directories` is given, the file
+  // must be directly in one of the directories.
+  // Errors: InvalidArgument with the path and a remedy; NotFound; PermissionDenied if the file
+  // cannot be read; ResourceExhausted without enough memory.
   static absl::StatusOr<PluginFile> open(const std::string& path,
                                          const std::vector<std::string>* directories = nullptr);
 
-  // Copies any file that can be read, wherever it lies, to look at it.
-  // Errors: NotFound, PermissionDenied, InvalidArgument if it is no regular file or empty.
+  // Copies any readable file, in any place, for inspection. Errors: NotFound; PermissionDenied;
+  // InvalidArgument if not a regular file or empty.
   static absl::StatusOr<PluginFile> read(const std::string& path);
 
   PluginFile(PluginFile&& other) noexcept;
@@ -38,10 +38,10 @@ class PluginFile {
   absl::string_view bytes() const { return bytes_; }
   // SHA-256 of bytes().
   const std::string& digest() const { return digest_; }
-  // Returns the descriptor of the copy. It stays the file's.
+  // Returns the descriptor of the copy, owned by the object.
   int descriptor() const { return descriptor_; }
-  // Returns a path of the copy for the dynamic loader, by its descriptor. The loader takes files of
-  // equal paths for one: a file that it has loaded must live as long as the process.
+  // Returns a path of the copy for the dynamic loader, by descriptor. The loader identifies files
+  // by path, so a file that the loader has loaded must live as long as the process.
   std::string loadable_path() const;
 
  private:
@@ -55,8 +55,8 @@ class PluginFile {
   std::string digest_;
 };
 
-// Checks the form of a path of a plugin or of a directory of plugins, as open() does.
-// Errors: InvalidArgument that does not name the path.
+// Checks the form of the path of a plugin or of a directory of plugins, as open() does.
+// Errors: InvalidArgument without the path.
 absl::Status check_plugin_path(absl::string_view path);
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// The program's side of a hook that a plugin made.
+// The program's side of a hook created by a plugin.
 #ifndef MILLRACE_PLUGIN_PLUGIN_HOOK_H_
 #define MILLRACE_PLUGIN_PLUGIN_HOOK_H_
 
@@ -10,11 +10,12 @@
 
 namespace millrace {
 
-// Owns a hook of a plugin, gives it the configured name, and forwards every event. HookList catches
-// exceptions of events, as for every hook; an exception of `destroy` becomes a log line.
+// Owns a hook of a plugin, gives the hook its configured name, and forwards every event. HookList
+// catches exceptions of events, as for every hook; an exception of `destroy` is logged.
 class PluginHook : public Hook {
  public:
-  // Takes `hook`, which `destroy` ends. REQUIRES: neither is null; the plugin stays loaded.
+  // Takes ownership of `hook`, which `destroy` destroys. REQUIRES: both are non-null; the plugin
+  // stays loaded.
   PluginHook(absl::string_view name, Hook* hook,
              void (*destroy)(void* hook, MillracePluginFail fail, void* where))
       : name_(name), hook_(*hook), destroy_(destroy) {}

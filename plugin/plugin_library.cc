@@ -19,7 +19,7 @@
 namespace millrace {
 namespace {
 
-// The outcome of loading each plugin, by digest.
+// The result of loading each plugin, by digest.
 struct Loaded {
   Mutex mutex;
   std::map<std::string, absl::StatusOr<const PluginLibrary*>, std::less<>> libraries
@@ -50,7 +50,8 @@ std::vector<std::string> hook_names(const PluginNotes& notes) {
 }
 
 absl::StatusOr<CheckedPlugin> check_plugin_file(PluginFile file) {
-  // Messages of a plugin that is loaded are in the process: it would fail its own check.
+  // Messages of a loaded plugin are known to the process, so another check of the same plugin would
+  // fail.
   if (const PluginLibrary* library = PluginLibrary::find(file.digest()); library != nullptr) {
     return CheckedPlugin{std::move(file), library->notes()};
   }
@@ -77,8 +78,8 @@ absl::StatusOr<const PluginLibrary*> PluginLibrary::load(CheckedPlugin plugin) {
   if (absl::Status status = library->open(); !status.ok()) {
     result = annotate(std::move(status), path);
   }
-  // What the dynamic loader has stays there for the life of the process, and so does its file. What
-  // it refused is of no use to anybody.
+  // A file opened by the dynamic loader stays open for the life of the process, and so must the
+  // copy. A refused file is not needed.
   if (library->is_open_) library.release();
   return loaded().libraries.emplace(digest, std::move(result)).first->second;
 }
@@ -101,7 +102,7 @@ absl::Status PluginLibrary::open() {
   return read_table(table);
 }
 
-// The table must say what the notes say, by which the plugin was chosen.
+// Checks that the table agrees with the notes by which the plugin was chosen.
 absl::Status PluginLibrary::read_table(const MillracePluginTable& table) {
   if (table.abi_version != kPluginAbiVersion || table.size != sizeof(table)) {
     return bad(absl::StrCat("its table has version ", table.abi_version, " and ", table.size,

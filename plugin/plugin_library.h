@@ -1,4 +1,4 @@
-// A plugin that is part of this process.
+// Plugins loaded into the process.
 #ifndef MILLRACE_PLUGIN_PLUGIN_LIBRARY_H_
 #define MILLRACE_PLUGIN_PLUGIN_LIBRARY_H_
 
@@ -17,34 +17,34 @@
 
 namespace millrace {
 
-// A checked plugin: what its bytes say. Nothing of it has run.
+// A checked plugin, described by its bytes. No code of the plugin has run.
 struct CheckedPlugin {
   PluginFile file;
   PluginNotes notes;
 };
 
-// Reads and checks what is in a file (ElfFile, read_plugin_notes, check_plugin). Errors:
-// InvalidArgument naming the file.
+// Reads and checks the content of a file (ElfFile, read_plugin_notes, check_plugin).
+// Errors: InvalidArgument with the file.
 absl::StatusOr<CheckedPlugin> check_plugin_file(PluginFile file);
 
 // A loaded plugin. Lives as long as the process, since threads, objects and exit handlers of a
 // plugin may outlive every hook. May be used from any thread.
 class PluginLibrary {
  public:
-  // Loads the copy that was checked, and asks its entry for its table. A plugin of equal bytes is
-  // loaded once; a second call gives the same library, or the same error.
-  // Errors: InvalidArgument naming the file, also for an exception of its entry. A file that the
-  // dynamic loader refuses leaves no descriptor and no memory behind.
+  // Loads the checked copy, and requests the table from the entry. A plugin of equal bytes is
+  // loaded once; a second call returns the same library, or the same error.
+  // Errors: InvalidArgument with the file, also for an exception of the entry. A file refused by
+  // the dynamic loader leaves no descriptor and no memory behind.
   static absl::StatusOr<const PluginLibrary*> load(CheckedPlugin plugin);
 
-  // Returns the loaded plugin of this digest, or null.
+  // Returns the loaded plugin with the digest, or null.
   static const PluginLibrary* find(absl::string_view digest);
 
   const PluginNotes& notes() const { return notes_; }
 
-  // Creates a hook of this plugin. The hook is called `instance`, and costs one virtual call more
-  // per event than one that is linked in.
-  // Errors: NotFound naming the nearest hook; what the hook's factory returned, or threw.
+  // Creates a hook of the plugin with the name `instance`. An event costs one virtual call more
+  // than in a linked hook. Errors: NotFound with the nearest hook; errors and exceptions of the
+  // hook's factory.
   absl::StatusOr<std::unique_ptr<Hook>> create_hook(absl::string_view hook,
                                                     absl::string_view instance,
                                                     absl::string_view config,
@@ -59,7 +59,7 @@ class PluginLibrary {
   PluginFile file_;  // kept, see PluginFile::loadable_path()
   PluginNotes notes_;
   std::vector<MillracePluginHook> hooks_;  // as notes_.hooks
-  bool is_open_ = false;                   // the dynamic loader has it
+  bool is_open_ = false;                   // true if the dynamic loader has opened the file
 };
 
 // Returns the names of the hooks.

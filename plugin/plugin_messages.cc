@@ -31,8 +31,8 @@ std::string join(absl::string_view scope, absl::string_view name) {
   return scope.empty() ? std::string(name) : absl::StrCat(scope, ".", name);
 }
 
-// The part of a DescriptorTable of the plugin that lies in its file; plugin and program have the
-// same protobuf.
+// Reads the part of the plugin's DescriptorTable in the file. Plugin and program have the same
+// protobuf.
 absl::StatusOr<FileDescriptorProto> read_description(const ElfFile& elf, uint64_t table) {
   int size = 0;
   ASSIGN_OR_RETURN(const absl::string_view stored,
@@ -47,7 +47,7 @@ absl::StatusOr<FileDescriptorProto> read_description(const ElfFile& elf, uint64_
   return file;
 }
 
-// Names and numbers of the files of one plugin, compared with those of this process.
+// Compares names and numbers of the files of a plugin with the process.
 class MessageCheck {
  public:
   absl::Status add(const FileDescriptorProto& file) {
@@ -71,7 +71,7 @@ class MessageCheck {
   }
 
  private:
-  // A package is a name too, also each of those that it lies in. Several files may have the same.
+  // A package is a name too, as is each enclosing package. Several files may share a package.
   absl::Status check_package(const std::string& package) {
     for (size_t end = package.find('.');; end = package.find('.', end + 1)) {
       const std::string name = package.substr(0, end);
@@ -141,7 +141,7 @@ class MessageCheck {
   }
 
   const DescriptorPool& pool_ = *DescriptorPool::generated_pool();
-  std::map<std::string, std::string> names_, numbers_;  // with the file that has them
+  std::map<std::string, std::string> names_, numbers_;  // by name or number: the file
   std::string file_;
 };
 

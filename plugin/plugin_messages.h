@@ -1,4 +1,4 @@
-// The protobuf messages that a plugin brings, read from its file.
+// The protobuf messages of a plugin, read from the file.
 #ifndef MILLRACE_PLUGIN_PLUGIN_MESSAGES_H_
 #define MILLRACE_PLUGIN_PLUGIN_MESSAGES_H_
 
@@ -13,18 +13,18 @@
 
 namespace millrace {
 
-// Checks that protobuf can add the .proto files of a plugin to those of this process. Protobuf ends
-// the process otherwise: while a library is loaded, its generated code adds its files to one pool,
-// in which each path, each full name and each number of an extension must be there once.
-// Errors: InvalidArgument naming the .proto file, what is there already, and what to do. The
-// message does not name the plugin.
+// Checks that protobuf can add the .proto files of a plugin to the process. Otherwise protobuf
+// would end the process: generated code of a loaded library adds its files to a global pool, in
+// which each path, each full name and each extension number must be unique.
+// Errors: InvalidArgument with the .proto file, the existing entry and a remedy, without the name
+// of the plugin.
 absl::Status check_proto_files(const std::vector<google::protobuf::FileDescriptorProto>& files);
 
-// Checks the files that check_proto_files() gets from the descriptions in generated code of `elf`.
-// Errors: those of check_proto_files; InvalidArgument if a description cannot be read.
+// Calls check_proto_files() with the descriptions in generated code of `elf`. Errors: errors of
+// check_proto_files; InvalidArgument if a description cannot be read.
 absl::Status check_plugin_messages(const ElfFile& elf);
 
-// Returns the path of a .proto file from the name of the symbol that protoc makes of it, or "" for
+// Returns the path of a .proto file from the name of protoc's symbol for the file, or "" for
 // another symbol: descriptor_table_my_2fjob_2eproto is my/job.proto.
 std::string proto_file_of_symbol(absl::string_view symbol);
 

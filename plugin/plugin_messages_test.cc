@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The error for files of a plugin; each is the text of a FileDescriptorProto.
+// Returns the error for files of a plugin, given as texts of FileDescriptorProto.
 std::string error_of(const std::vector<std::string>& texts) {
   std::vector<google::protobuf::FileDescriptorProto> files(texts.size());
   for (size_t i = 0; i < texts.size(); ++i) {
@@ -60,7 +60,7 @@ TEST(PluginMessagesTest, TwoFilesOfAPluginMustDiffer) {
                         "already has one of my/a.proto"));
 }
 
-// The values of an enum are names beside it.
+// The values of an enum are names in the scope of the enum.
 TEST(PluginMessagesTest, ValuesOfEnumsAreNames) {
   EXPECT_THAT(error_of({R"(name: "my/a.proto" package: "my"
                            enum_type { name: "A" value { name: "NONE" number: 0 } }

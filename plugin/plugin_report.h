@@ -17,17 +17,16 @@ struct PluginReport {
   int64_t bytes = 0;
   std::string digest;                // SHA-256
   std::optional<PluginNotes> notes;  // absent if they cannot be read
-  // Names of the libraries that it needs, of what it exports, and of the .proto files in it. Empty
-  // if it is no shared library.
+  // Names of required libraries, of exported symbols, and of contained .proto files. Empty if the
+  // file is not a shared library.
   std::vector<std::string> needed, exported, proto_files;
-  // Reasons for which this program would not load the file. Empty: it would load the file from a
-  // directory of run.plugins.
+  // Reasons for which the program would not load the file. Empty: the program would load the file
+  // from a directory of run.plugins.
   std::vector<std::string> refusals;
 };
 
-// Inspects a file without running anything of it. `path` may be relative and lead through links,
-// which is among the refusals then.
-// Errors: see PluginFile::read.
+// Inspects a file without running code of the file. `path` may be relative or lead through links,
+// which is then among the refusals. Errors: see PluginFile::read.
 absl::StatusOr<PluginReport> inspect_plugin(const std::string& path);
 
 }  // namespace millrace

@@ -1,6 +1,7 @@
 """How programs and plugins are linked with one another."""
 
-# What of Millrace is in every program that loads plugins: a plugin compiles against it and finds it there.
+# Packages in every program that loads plugins: a plugin compiles against them and finds them in the
+# program.
 _IN_PROGRAMS = [
     "base",
     "checkpoint",
@@ -26,7 +27,8 @@ def _in_programs(linker_input):
     if owner.workspace_name == Label("//:millrace").workspace_name:
         return owner.package.split("/")[0] in _IN_PROGRAMS
 
-    # LibTorch. Linking a shared library that Bazel knows makes a search path, too, which a plugin must not have.
+    # LibTorch. Linking a shared library known to Bazel creates a search path, too, which a plugin
+    # must not have.
     return len(linker_input.libraries) > 0 and all([_is_shared(library) for library in linker_input.libraries])
 
 def _own_libraries_impl(ctx):

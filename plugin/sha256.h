@@ -1,4 +1,4 @@
-// The digest by which files are pinned against deliberate change.
+// The digest that pins files against deliberate change.
 #ifndef MILLRACE_PLUGIN_SHA256_H_
 #define MILLRACE_PLUGIN_SHA256_H_
 
@@ -10,8 +10,8 @@ namespace millrace {
 
 // Returns SHA-256 (FIPS 180-4) of `bytes` in 64 lower-case hexadecimal digits.
 //
-// None of the libraries of a Millrace program offers it, and XXH3 (base/hash.h) does not withstand
-// somebody who looks for a second file of the same digest.
+// No library of a Millrace program provides SHA-256, and XXH3 (base/hash.h) does not resist a
+// deliberate search for a second file of the same digest.
 std::string sha256(absl::string_view bytes);
 
 // Returns true if `text` has the form of such a digest; upper-case digits are accepted.

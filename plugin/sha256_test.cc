@@ -20,8 +20,8 @@ TEST(Sha256Test, TakesTheValuesOfTheStandard) {
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-// The length fits into the block of the last bytes if they are at most 55. Values of coreutils'
-// sha256sum.
+// The length fits into the last block if the block has at most 55 other bytes. The values are from
+// sha256sum of coreutils.
 TEST(Sha256Test, PadsAroundTheEndOfABlock) {
   EXPECT_EQ(sha256(std::string(55, 'x')),
             "d5e285683cd4efc02d021a5c62014694958901005d6f71e89e0989fac77e4072");

@@ -1,9 +1,9 @@
-// Writes the digest of headers as a C++ header, and the list of these headers. Run by the rule
+// Writes the digest of headers as a C++ header, and the list of the headers. Run by the rule
 // border_digest (plugin_rules.bzl):
 //
 //   write_border_digest HEADER LIST ROOT... -- PATH=FILE...
 //
-// PATH is what `#include` names, FILE the place of the header.
+// PATH is the path in `#include`, FILE the location of the header.
 #include <cstdio>
 #include <fstream>
 #include <iterator>

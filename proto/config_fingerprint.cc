@@ -32,7 +32,7 @@ std::string value_text(const Message& message, const FieldDescriptor& field, int
   return text;
 }
 
-// The default of a field, as value_text has it.
+// Returns the default of a field in the format of value_text.
 std::string default_text(const Message& message, const FieldDescriptor& field) {
   if (!field.has_default_value()) return "not set";
   std::unique_ptr<Message> empty(message.New());
@@ -49,13 +49,13 @@ std::vector<const FieldDescriptor*> fields_of(const Message& message) {
   return fields;
 }
 
-// Whether it makes a difference that a message is there, be it empty.
+// Returns true if the presence of a message makes a difference even if the message is empty.
 bool presence_matters(const FieldDescriptor& field) {
   return field.is_repeated() || field.containing_oneof() != nullptr || absence_has_meaning(field);
 }
 
-// Clears fields that are set to a default which the message declares: where it declares none,
-// being set means something.
+// Clears fields that are set to a default declared in the message. Fields without a declared
+// default are kept, since their presence has a meaning.
 void clear_defaults(Message& message) {
   const Reflection& reflection = *message.GetReflection();
   for (const FieldDescriptor* field : fields_of(message)) {
@@ -78,11 +78,11 @@ void clear_defaults(Message& message) {
   }
 }
 
-// One field that is set.
+// A field that is set.
 struct Leaf {
-  std::vector<int> order;  // numbers of fields and entries on the way: sorts as the file reads
+  std::vector<int> order;  // numbers of fields and entries on the path: the order of the file
   std::string value;
-  std::string without;  // what it is where it is not set
+  std::string without;  // value where the field is not set
 };
 using Leaves = std::map<std::string, Leaf>;
 
@@ -90,7 +90,7 @@ std::string field_name(const FieldDescriptor& field) {
   return field.is_extension() ? absl::StrCat("[", field.full_name(), "]") : field.name();
 }
 
-// "[items]", or the number where entries have no name.
+// Returns "[NAME]", or the index of an entry without a name.
 std::string entry_name(const Message& entry, int index) {
   const FieldDescriptor* name = entry.GetDescriptor()->FindFieldByName("name");
   if (name == nullptr || !entry.GetReflection()->HasField(entry, name)) {
@@ -129,8 +129,7 @@ void collect(const Message& message, const std::string& path, const std::vector<
   }
 }
 
-// Whether `path` lies within a message that one side does not have at all: saying so once is
-// enough.
+// Returns true if `path` is within a message that one side lacks entirely, which one line reports.
 bool within(const std::string& path, const std::vector<std::string>& missing) {
   return std::any_of(missing.begin(), missing.end(), [&](const std::string& outer) {
     return path.size() > outer.size() && path.compare(0, outer.size(), outer) == 0 &&
@@ -138,8 +137,9 @@ bool within(const std::string& path, const std::vector<std::string>& missing) {
   });
 }
 
-// Writes the bounds of a split so that equal parts have equal texts: 0 below and 1 above are left
-// out, which is also the text of checkpoints from before ORDER_OF_COLUMN had parts without bounds.
+// Writes the bounds of a split so that equal intervals have equal texts. Omits a lower bound of 0
+// and an upper bound of 1, as in checkpoints written before ORDER_OF_COLUMN had intervals without
+// bounds.
 void normalize(SplitConfig& split) {
   const SplitBounds bounds = split_bounds(split);
   split.set_from(bounds.from);
@@ -148,7 +148,7 @@ void normalize(SplitConfig& split) {
   if (bounds.to == 1) split.clear_to();
 }
 
-// Reduces data to what decides the result: clears where data is and how long it is waited for.
+// Reduces data to the fields that decide the result: clears its location and waiting times.
 void reduce(DataConfig& data) {
   data.clear_path();
   if (data.has_split()) normalize(*data.mutable_split());
@@ -165,7 +165,7 @@ void reduce(DataConfig& data) {
   data.mutable_windows()->mutable_time()->clear_end();
 }
 
-// Returns true if `message` has a ScheduleLength that is a share.
+// Returns true if `message` contains a ScheduleLength that is a share.
 bool has_share(const Message& message) {
   if (message.GetDescriptor() == ScheduleLength::descriptor()) {
     return static_cast<const ScheduleLength&>(message).has_share();
@@ -182,7 +182,7 @@ bool has_share(const Message& message) {
   return false;
 }
 
-// Returns true if a registered schedule, which gets all totals, is in `schedule`.
+// Returns true if `schedule` contains a registered schedule, which receives all totals.
 bool has_custom(const ScheduleConfig& schedule) {
   const auto& parts = schedule.chained().part();
   return schedule.has_custom() || std::any_of(parts.begin(), parts.end(), [](const auto& part) {
@@ -190,7 +190,7 @@ bool has_custom(const ScheduleConfig& schedule) {
          });
 }
 
-// Returns the units whose total of training decides a learning rate.
+// Returns the units in which the total of training decides a learning rate.
 std::set<ScheduleConfig::Unit> units_of_totals(const TrainConfig& train) {
   std::set<ScheduleConfig::Unit> units;
   for (const PlacedSchedule& placed : schedules_of(train)) {
@@ -214,7 +214,7 @@ TrainConfig identity_of(const TrainConfig& config) {
   if (identity.has_train_data()) reduce(*identity.mutable_train_data());
   for (FeatureConfig& feature : *identity.mutable_feature()) {
     for (TransformConfig& transform : *feature.mutable_transform()) {
-      // Its content is compared by itself (checkpoint/folder/referred_files.h).
+      // The content is compared separately (checkpoint/folder/referred_files.h).
       if (transform.has_vocabulary()) transform.mutable_vocabulary()->clear_path();
     }
   }
@@ -222,11 +222,11 @@ TrainConfig identity_of(const TrainConfig& config) {
     if (set.has_data()) reduce(*set.mutable_data());
   }
   for (HookConfig& hook : *identity.mutable_hooks()) {
-    // The digest says which file it is (plugin/configured_plugins.h).
+    // The digest identifies the file (plugin/configured_plugins.h).
     if (hook.has_plugin()) hook.mutable_plugin()->clear_path();
   }
-  // What is loaded once was loaded when the job began. Of sources that are loaded again it matters
-  // that they are there, and what they lie on, not where they are.
+  // Static sources were loaded when the job began. Dynamic sources matter by their presence and
+  // configuration, but not by their location.
   identity.clear_initialize_from();
   const auto& sources = config.model_bank().source();
   const bool loads_again = std::any_of(sources.begin(), sources.end(),
@@ -253,7 +253,7 @@ std::vector<std::string> config_differences(const TrainConfig& before, const Tra
   collect(identity_of(before), "", {}, /*presence=*/false, &old_leaves);
   collect(identity_of(now), "", {}, /*presence=*/false, &new_leaves);
   if (before.global_batch_size() > 0 || now.global_batch_size() > 0) {
-    // It replaces these fields, whose defaults would show as differences.
+    // global_batch_size replaces these fields, whose defaults would show as differences.
     for (const char* field : {"train_data.batch_size", "micro_batches"}) {
       old_leaves.erase(field);
       new_leaves.erase(field);

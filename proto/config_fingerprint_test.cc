@@ -36,7 +36,7 @@ void expect_same(const TrainConfig& a, const TrainConfig& b) {
   EXPECT_THAT(config_differences(a, b), IsEmpty());
 }
 
-// The job with this merged into it.
+// Returns the job with `text` merged into it.
 TrainConfig changed(const std::string& text) {
   TrainConfig config = parse(kJob);
   config.MergeFrom(parse(text));
@@ -61,7 +61,7 @@ TEST(ConfigFingerprintTest, ALimitPlaysARoleWhereAScheduleHasAShareOfIt) {
                     " part { length { share: 0.5 } schedule { constant {} } }"
                     " part { schedule { constant {} } } } } }"));
   EXPECT_FALSE(steps_matter("optimizer { schedule { cosine { length { count: 70 } } } }"));
-  // A registered schedule gets all totals.
+  // A registered schedule receives all totals.
   for (const char* custom :
        {"custom { name: 'own' }", "unit: EXAMPLES custom { name: 'own' }",
         "chained { part { length { count: 5 } schedule { custom { name: 'own' } } }"
@@ -100,7 +100,7 @@ TEST(ConfigFingerprintTest, BoundsOfASplitThatSayTheSameAreTheSame) {
               changed("train_data { split {} }"));
   expect_same(changed("train_data { split { from: 0 to: 0.9 } }"),
               changed("train_data { split { to: 0.9 } }"));
-  // Checkpoints from before hold the fingerprint of this text.
+  // Older checkpoints hold the fingerprint of this text.
   EXPECT_EQ(
       identity_of(changed("train_data { split { to: 0.9 } }")).train_data().ShortDebugString(),
       "batch_size: 64 split { to: 0.9 }");
@@ -109,7 +109,7 @@ TEST(ConfigFingerprintTest, BoundsOfASplitThatSayTheSameAreTheSame) {
               ElementsAre("train_data.split.from: not set → -inf"));
 }
 
-// A run that goes on reads none of it.
+// A resumed run reads none of these fields.
 TEST(ConfigFingerprintTest, WhatTrainingBeganWithPlaysNoRole) {
   expect_same(parse(kJob), changed("initialize_from: \"a\""));
   expect_same(changed("initialize_from: \"a\""), changed("initialize_from: \"b\""));

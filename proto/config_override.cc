@@ -1,4 +1,4 @@
-// apply_override of config_reader.h.
+// Implementation of apply_override of config_reader.h.
 #include <google/protobuf/descriptor.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// One step of a path: `name`, `[extension]`, either with an index.
+// A segment of a path: `name` or `[extension]`, optionally with an index.
 struct Segment {
   std::string name;
   bool is_extension = false;
@@ -36,7 +36,7 @@ absl::Status bad_path(absl::string_view path, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", what));
 }
 
-// Takes "[...]" from the front of `rest`.
+// Removes "[...]" from the front of `rest` and returns the text between the brackets.
 absl::StatusOr<std::string> take_brackets(absl::string_view path, absl::string_view* rest) {
   const size_t end = rest->find(']');
   if (end == absl::string_view::npos) return bad_path(path, "a bracket is not closed");
@@ -105,7 +105,7 @@ absl::Status check_index(absl::string_view path, const Segment& segment,
                                      size == 0 ? "" : ", numbered from 0"));
 }
 
-// Steps from a message into the one that a segment names, which is made if it is missing.
+// Returns the message that a segment names in `parent`. Creates the message if it is missing.
 absl::StatusOr<Message*> enter(absl::string_view path, const Segment& segment, Message* parent) {
   ASSIGN_OR_RETURN(const FieldDescriptor* field,
                    find_field(path, segment, *parent->GetDescriptor()));
@@ -123,7 +123,7 @@ absl::StatusOr<Message*> enter(absl::string_view path, const Segment& segment, M
   return reflection.MutableRepeatedMessage(parent, field, *segment.index);
 }
 
-// "field: value" in text format. Strings without quotes get them, except lists of strings.
+// Returns "field: value" in text format. Quotes strings without quotes, except lists of strings.
 std::string field_text(const Segment& segment, const FieldDescriptor& field,
                        absl::string_view value) {
   const bool is_list = field.is_repeated() && !segment.index && absl::StartsWith(value, "[");
@@ -147,7 +147,7 @@ absl::Status assign(absl::string_view path, const Segment& segment, absl::string
           parse_text_strictly(field_text(segment, *field, value), parsed.get())) {
     return bad_path(path, absl::StrCat("value ", value, ": ", error->what));
   }
-  // A value such as `1 max_epochs: 2` must not reach other fields.
+  // A value such as `1 max_epochs: 2` must not set other fields.
   std::vector<const FieldDescriptor*> set;
   parsed->GetReflection()->ListFields(*parsed, &set);
   const bool is_one_value =
@@ -161,7 +161,7 @@ absl::Status assign(absl::string_view path, const Segment& segment, absl::string
     parent->MergeFrom(*parsed);
     return absl::OkStatus();
   }
-  parent->MergeFrom(*parsed);  // appends the one entry, which then takes its place
+  parent->MergeFrom(*parsed);  // appends the new entry, which then replaces the old one
   reflection.SwapElements(parent, field, *segment.index, reflection.FieldSize(*parent, field) - 1);
   reflection.RemoveLast(parent, field);
   return absl::OkStatus();

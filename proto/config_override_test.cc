@@ -25,7 +25,7 @@ class ApplyOverrideTest : public testing::Test {
                          "test", &config_));
   }
   absl::Status apply(absl::string_view assignment) { return apply_override(assignment, &config_); }
-  // Expects an error about `assignment` that holds `message` and that nothing changed.
+  // Expects an error about `assignment` that contains `message`, and an unchanged configuration.
   void expect_error(absl::string_view assignment, const std::string& message) {
     const std::string before = to_text(config_);
     EXPECT_THAT(apply(assignment), StatusIs(kInvalid, HasSubstr(message))) << assignment;

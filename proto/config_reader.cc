@@ -21,7 +21,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// Replaces `{}` in all text fields of a message, except `name`, and of those inside it.
+// Replaces `{}` in all text fields of a message and its nested messages, except `name`.
 void substitute_number(const std::string& number, Message* message) {
   const Reflection& reflection = *message->GetReflection();
   std::vector<const FieldDescriptor*> fields;
@@ -47,7 +47,8 @@ void substitute_number(const std::string& number, Message* message) {
 
 constexpr int64_t kMaxEntries = 1000000;  // that ranges give
 
-// How many entries a name stands for; more than `limit` may be any number above it.
+// Returns the number of entries of a name with ranges. A result above `limit` may be any number
+// above it.
 int64_t count_expanded(std::string name, int64_t limit) {
   int64_t count = 1;
   while (count <= limit) {
@@ -60,7 +61,7 @@ int64_t count_expanded(std::string name, int64_t limit) {
   return count;
 }
 
-// Appends what an entry stands for: itself, or the entries of its range.
+// Appends `entry`, or the entries of its range.
 template <typename Entry>
 void append_expanded(const Entry& entry, google::protobuf::RepeatedPtrField<Entry>* expanded) {
   std::vector<int64_t> numbers;
@@ -89,7 +90,7 @@ void expand_entries(google::protobuf::RepeatedPtrField<Entry>* entries) {
   entries->Swap(&expanded);
 }
 
-// The same for plain names.
+// Expands plain names in the same way.
 void expand_strings(google::protobuf::RepeatedPtrField<std::string>* names) {
   google::protobuf::RepeatedPtrField<FeatureConfig> entries;
   for (const std::string& name : *names) entries.Add()->set_name(name);
@@ -98,7 +99,7 @@ void expand_strings(google::protobuf::RepeatedPtrField<std::string>* names) {
   for (const FeatureConfig& entry : entries) *names->Add() = entry.name();
 }
 
-// Adds the tables of sparse features that neither name one nor have an entry of their name.
+// Adds the tables of sparse features that neither set `table` nor have an entry of their name.
 void add_default_tables(TrainConfig* config) {
   std::set<std::string> names;
   for (const TableConfig& table : config->table()) names.insert(table.name());
@@ -141,8 +142,8 @@ void set_to_default(const FieldDescriptor* f, Message* m) {
   }
 }
 
-// Sets every field that has a default, in this message and all inside it. `above` holds the types
-// around it: a part of the same type again is not made.
+// Sets every field with a default, in this message and its nested messages. `above` holds the types
+// of the enclosing messages: a nested message of such a type is not created.
 void fill_defaults(std::set<const google::protobuf::Descriptor*> above, Message* message) {
   const Reflection& reflection = *message->GetReflection();
   above.insert(message->GetDescriptor());

@@ -149,7 +149,7 @@ TEST(ExpandNamesTest, ColumnsOfData) {
 }
 
 TEST(ExpandNamesTest, WhatIsNoRangeStays) {
-  // Ranges that multiply to more than a machine holds stay, too.
+  // A product of ranges that exceeds the memory of a machine stays unchanged, too.
   const TrainConfig huge = expanded(R"(feature { name: "c{1..1000000}_{1..1000000}_{1..9}" })");
   ASSERT_EQ(huge.feature_size(), 1);
   const TrainConfig config = expanded(R"(feature { name: "c{}" } feature { name: "c{3..1}" })");
@@ -193,7 +193,7 @@ TEST(ToTextWithDefaultsTest, OneofsOnlyWhenSetExtensionsToo) {
                     HasSubstr("dim: 16")));
 }
 
-// Where nothing has a meaning of its own it stays nothing, so the text means the same job.
+// A message whose absence has a meaning stays unset, so the text describes the same job.
 TEST(ToTextWithDefaultsTest, MeansTheSame) {
   JobConfig config;
   ASSERT_OK(parse_text(R"(train { feature { name: "x" } table { name: "t" } })", "test", &config));

@@ -1,4 +1,4 @@
-// Whether the reference tables of docs/configuration.md have every field of the configuration.
+// Checks that the reference tables of docs/configuration.md have every field of the configuration.
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using Words = std::set<std::string>;
 
-// Adds the names that stand between backticks.
+// Adds the names between backticks.
 void add_names(absl::string_view text, Words& names) {
   const std::vector<std::string> parts = absl::StrSplit(text, '`');
   for (size_t i = 1; i < parts.size(); i += 2) {
@@ -43,7 +43,7 @@ struct Section {
   Words anywhere;  // in it
 };
 
-// The part of a page below `heading`; of a whole page, "".
+// Returns the part of a page below `heading`; with "", the whole page.
 Section read_section(const std::string& page, const std::string& heading) {
   const absl::StatusOr<std::string> text = read_file(FileSystem::local(), "docs/" + page);
   EXPECT_OK(text.status());
@@ -73,7 +73,7 @@ const Words& described_elsewhere() {
   return *names;
 }
 
-// Expects all fields of the parts of `message`, wherever they stand in the section.
+// Expects all fields of the parts of `message` anywhere in the section.
 void expect_parts(const Descriptor& message, const Section& section, Words seen) {
   if (!seen.insert(message.name()).second) return;
   for (int i = 0; i < message.field_count(); ++i) {

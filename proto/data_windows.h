@@ -1,4 +1,4 @@
-// Which data comes in windows.
+// Configurations whose data comes in windows.
 #ifndef MILLRACE_PROTO_DATA_WINDOWS_H_
 #define MILLRACE_PROTO_DATA_WINDOWS_H_
 
@@ -6,10 +6,10 @@
 
 namespace millrace {
 
-// Returns true if data comes in windows: its own, or those of sources that it mixes.
+// Returns true if data comes in windows: its own windows, or windows of sources that it mixes.
 bool comes_in_windows(const DataConfig& data);
 
-// Returns true if the windows say where their files are, so that DataConfig.path does not.
+// Returns true if the window source finds its files without DataConfig.path.
 bool finds_own_files(const WindowsConfig& windows);
 
 }  // namespace millrace

@@ -21,15 +21,15 @@ using google::protobuf::DescriptorPool;
 using google::protobuf::FieldDescriptor;
 
 constexpr size_t kCommentColumn = 44;
-constexpr int kMaxDepth = 4;  // of messages in messages
+constexpr int kMaxDepth = 4;  // of nested messages
 
-// Filled during static initialization only.
+// Modified during static initialization only.
 std::vector<std::pair<const unsigned char*, size_t>>& registered() {
   static auto* registered = new std::vector<std::pair<const unsigned char*, size_t>>;
   return *registered;
 }
 
-// All of them, with their source information.
+// Returns a pool of all registered files, with their source information.
 const DescriptorPool& documented_pool() {
   static const DescriptorPool* pool = [] {
     auto* database = new google::protobuf::SimpleDescriptorDatabase;

@@ -12,16 +12,16 @@ class FieldDescriptor;
 
 namespace millrace {
 
-// Adds a serialized FileDescriptorSet that protoc wrote with --include_source_info; called during
-// static initialization by what millrace_cc_proto generates. Borrows the bytes.
+// Adds a serialized FileDescriptorSet that protoc wrote with --include_source_info. Called during
+// static initialization by the code that millrace_cc_proto generates. Borrows the bytes.
 bool register_documented_protos(const unsigned char* bytes, size_t size);
 
-// The comment of a field of a compiled-in message as one line of text; "" without one, or if its
-// file was not made with millrace_cc_proto.
+// Returns the comment of a field of a compiled-in message as one line of text. Returns "" if the
+// field has no comment or its file was not built with millrace_cc_proto.
 std::string comment_of(const google::protobuf::FieldDescriptor& field);
 
-// One line for each field, with name, type, default and comment, those of messages inside
-// indented below it:
+// Returns one line per field, with name, type, default and comment. Fields of nested messages
+// follow, indented:
 //
 //   when  CadenceConfig                  By default every 100 steps and at the end.
 //     every_steps  int64 = 0             0: never

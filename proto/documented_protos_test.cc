@@ -54,7 +54,7 @@ TEST(DocumentedProtosTest, NamesTypesDefaultsAndMessagesInside) {
 }
 
 TEST(DocumentedProtosTest, MessagesWithoutEndAreCutOff) {
-  // A message that holds itself.
+  // A message that contains itself.
   const std::string text = describe_fields(*google::protobuf::DescriptorProto::descriptor());
   EXPECT_THAT(text, HasSubstr("\nnested_type  repeated DescriptorProto\n  name  string\n"));
 }

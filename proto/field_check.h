@@ -1,4 +1,4 @@
-// What checks of a configuration have in common: how they name a place and what is wrong there.
+// Common functions of configuration checks, which format the place and the mistake.
 #ifndef MILLRACE_PROTO_FIELD_CHECK_H_
 #define MILLRACE_PROTO_FIELD_CHECK_H_
 
@@ -12,32 +12,32 @@
 
 namespace millrace {
 
-// A place: train.table[3] "c4".
+// Returns the name of a list entry: train.table[3] "c4".
 std::string entry(absl::string_view list, int index, absl::string_view name = "");
 
-// InvalidArgument: "WHERE: WHAT".
+// Returns InvalidArgument: "WHERE: WHAT".
 absl::Status wrong(absl::string_view where, absl::string_view what);
 
-// InvalidArgument: "WHERE: FIELD is VALUE; must be RULE".
+// Returns InvalidArgument: "WHERE: FIELD is VALUE; must be RULE".
 template <typename Number>
 absl::Status wrong_number(absl::string_view where, absl::string_view field, Number value,
                           absl::string_view rule) {
   return wrong(where, absl::StrCat(field, " is ", value, "; must be ", rule));
 }
 
-// Errors: wrong_number.
+// Each function checks one number. Errors: wrong_number.
 absl::Status at_least(absl::string_view where, absl::string_view field, int64_t value,
                       int64_t minimum);
 absl::Status within(absl::string_view where, absl::string_view field, int64_t value,
                     int64_t minimum, int64_t maximum);
 absl::Status not_negative(absl::string_view where, absl::string_view field, double value);
 absl::Status positive(absl::string_view where, absl::string_view field, double value);
-// At least 0.
+// Checks that `value` is at least 0 and below 1.
 absl::Status below_one(absl::string_view where, absl::string_view field, double value);
 
-// Of names that become parts of file and metric names: letters, digits, _ and -.
+// Checks a name that becomes part of file and metric names: letters, digits, _ and -.
 absl::Status plain_name(absl::string_view where, absl::string_view name);
-// That no entry before this one had the name; adds it to `seen`.
+// Checks that no earlier entry had the name; adds the name to `seen`.
 absl::Status untaken(absl::string_view where, absl::string_view name, std::set<std::string>* seen);
 
 }  // namespace millrace

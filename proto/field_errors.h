@@ -1,4 +1,4 @@
-// All errors of a message instead of the first.
+// Collects all errors of a message instead of returning the first.
 #ifndef MILLRACE_PROTO_FIELD_ERRORS_H_
 #define MILLRACE_PROTO_FIELD_ERRORS_H_
 
@@ -9,7 +9,7 @@
 
 namespace millrace {
 
-// Collects what the functions of proto/field_check.h return. Not safe for concurrent use.
+// Collects the results of the functions of proto/field_check.h. Not safe for concurrent use.
 class FieldErrors {
  public:
   // Appends `status` unless it is OK.

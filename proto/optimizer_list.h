@@ -10,8 +10,8 @@
 
 namespace millrace {
 
-// Returns the dense optimizers in the order in which they take parameters: those of
-// more_optimizers, then `optimizer`.
+// Returns the dense optimizers in the order in which they take parameters: more_optimizers, then
+// `optimizer`.
 std::vector<DenseOptimizerConfig> dense_optimizers_of(const TrainConfig& train);
 
 struct PlacedSchedule {

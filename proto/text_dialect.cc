@@ -19,7 +19,7 @@ bool is_utf16(absl::string_view text) {
          absl::StrContains(text, absl::string_view("\0", 1));
 }
 
-// The line without what stands in quotes and behind a #.
+// Returns the line without quoted text and comments.
 std::string outside_quotes(absl::string_view line) {
   std::string outside;
   char quote = '\0';
@@ -40,7 +40,7 @@ std::string outside_quotes(absl::string_view line) {
   return outside;
 }
 
-// "train:", with nothing behind the colon.
+// Returns true for "train:" without text after the colon.
 bool is_bare_key(absl::string_view line) {
   if (!absl::ConsumeSuffix(&line, ":") || line.empty()) return false;
   for (const char c : line) {
@@ -49,7 +49,8 @@ bool is_bare_key(absl::string_view line) {
   return true;
 }
 
-// An object or an array. Text format may begin with the name of an extension in brackets.
+// Returns true for an object or an array. Text format may begin with the name of an extension in
+// brackets.
 bool is_json(absl::string_view stripped) {
   if (absl::ConsumePrefix(&stripped, "{")) return true;
   if (!absl::ConsumePrefix(&stripped, "[")) return false;
@@ -63,7 +64,7 @@ bool is_yaml(const std::vector<absl::string_view>& lines) {
     const absl::string_view word = absl::StripAsciiWhitespace(line);
     if (word.empty() || word[0] == '#') continue;
     if (word == "---" || absl::StartsWith(word, "- ")) return true;
-    // Text format may go on with a value or a message there, but with no other field.
+    // A value or a message may follow in text format, but no other field.
     if (after_key && absl::ascii_isalpha(word[0]) && absl::StrContains(word, ":")) return true;
     after_key = is_bare_key(word);
   }

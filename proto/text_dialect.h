@@ -1,4 +1,4 @@
-// Recognizes files that are written in another language than protobuf text format.
+// Recognizes files in another language than protobuf text format.
 #ifndef MILLRACE_PROTO_TEXT_DIALECT_H_
 #define MILLRACE_PROTO_TEXT_DIALECT_H_
 
@@ -8,11 +8,11 @@
 
 namespace millrace {
 
-// Returns `text` without the byte order mark of UTF-8, if it begins with one.
+// Returns `text` without a leading byte order mark of UTF-8.
 absl::string_view without_byte_order_mark(absl::string_view text);
 
 // Explains a text that could not be parsed: UTF-16, JSON, YAML, or a comment of C++ in line `line`
-// (from 1; 0: not known). Returns: "; ..." to end the error message with, or "".
+// (from 1; 0: not known). Returns: "; ..." to append to the error message, or "".
 std::string dialect_hint(absl::string_view text, int line);
 
 }  // namespace millrace

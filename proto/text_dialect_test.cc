@@ -10,7 +10,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// The error of a configuration.
+// Returns the error of parsing a configuration.
 std::string error_of(absl::string_view text) {
   JobConfig config;
   return std::string(parse_text(text, "job", &config).message());

@@ -31,7 +31,7 @@ std::vector<const FieldDescriptor*> extensions_of(const Descriptor& message) {
   return extensions;
 }
 
-// Adds the values of every enum field of this name in a message and everything inside it.
+// Adds the values of every enum field of this name in a message and its nested messages.
 void collect_enum_values(const Descriptor& message, const std::string& field,
                          std::set<const Descriptor*>* seen, std::vector<std::string>* values) {
   if (!seen->insert(&message).second) return;
@@ -50,7 +50,7 @@ void collect_enum_values(const Descriptor& message, const std::string& field,
   }
 }
 
-// The parts of protobuf's message between double quotes.
+// Returns the parts of protobuf's message between double quotes.
 std::vector<std::string> quoted_parts(absl::string_view text) {
   const std::vector<std::string> pieces = absl::StrSplit(text, '"');
   std::vector<std::string> parts;
@@ -58,7 +58,8 @@ std::vector<std::string> quoted_parts(absl::string_view text) {
   return parts;
 }
 
-// Says with the nearest name what protobuf says without; anything else is left as it is.
+// Returns protobuf's message with the nearest name added, where the message is about a name.
+// Returns other messages unchanged.
 std::string with_nearest_name(const Descriptor& root, const std::string& message) {
   const std::vector<std::string> parts = quoted_parts(message);
   const DescriptorPool& pool = *DescriptorPool::generated_pool();
@@ -80,13 +81,13 @@ std::string with_nearest_name(const Descriptor& root, const std::string& message
   return message;
 }
 
-// Keeps the first error; those after it are its consequences.
+// Keeps the first error. Later errors are its consequences.
 class FirstError : public google::protobuf::io::ErrorCollector {
  public:
   explicit FirstError(const Descriptor& root) : root_(root) {}
   void AddError(int line, int column, const std::string& message) override {
     if (error_) return;
-    // The parser counts from 0, and gives -1 for what has no place.
+    // The parser counts from 0, and gives -1 for an error without a place.
     error_ = TextError{line + 1, column + 1, with_nearest_name(root_, message)};
   }
   const std::optional<TextError>& error() const { return error_; }
@@ -106,7 +107,7 @@ std::optional<TextError> parse_text(absl::string_view text, google::protobuf::Me
   return collector.error();
 }
 
-// Returns the offset of a place as protobuf counts: a tab ends at a multiple of eight columns.
+// Returns the offset of a place in protobuf's count: a tab ends at a multiple of eight columns.
 size_t offset_of(absl::string_view text, const TextError& place) {
   size_t offset = 0;
   for (int line = 1; line < place.line; ++line) offset = text.find('\n', offset) + 1;
@@ -116,8 +117,8 @@ size_t offset_of(absl::string_view text, const TextError& place) {
   return offset;
 }
 
-// Returns the message for a value of an enumeration in quotes, with its field and the values, which
-// protobuf's lacks; nothing for another error.
+// Returns the message for a value of an enumeration in quotes, with its field and values, which
+// protobuf's message lacks. Returns nothing for other errors.
 std::optional<std::string> quoted_value(const google::protobuf::Message& message,
                                         absl::string_view text, const TextError& error) {
   absl::string_view value = error.what;

@@ -1,4 +1,4 @@
-// What protobuf's text parser says about a mistake, made helpful.
+// Errors of protobuf's text parser, made helpful.
 #ifndef MILLRACE_PROTO_TEXT_ERROR_H_
 #define MILLRACE_PROTO_TEXT_ERROR_H_
 
@@ -17,16 +17,16 @@ struct TextError {
   std::string what;  // with the nearest name
 };
 
-// Parses text format into `message`, whose former content is lost. Returns: the first mistake,
-// or none.
+// Parses text format into `message`, whose former content is lost. Returns: the first mistake, or
+// none.
 std::optional<TextError> parse_text_strictly(absl::string_view text,
                                              google::protobuf::Message* message);
 
-// `no field "x"` and the nearest name among the fields of that message.
+// Returns `no field "x"` and the nearest name among the fields of `message`.
 std::string unknown_field(const google::protobuf::Descriptor& message, absl::string_view name);
 
-// `no extension [x]`, the nearest or all extensions of that message that are linked in, and what
-// to do if it is another.
+// Returns `no extension [x]`, the nearest or all linked extensions of `message`, and a remedy for
+// an extension that is not linked.
 std::string unknown_extension(const google::protobuf::Descriptor& message, absl::string_view name);
 
 }  // namespace millrace

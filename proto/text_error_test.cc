@@ -47,7 +47,7 @@ TEST(TextErrorTest, UnknownEnumValueNamesTheNearest) {
   EXPECT_EQ(
       error_of("train { train_data { format: 77 } }").what,
       "no value \"77\" of field \"format\"; known: AUTO, ORC, PARQUET, CSV, TFRECORD, LIBSVM");
-  // Of two messages.
+  // Values of two messages.
   EXPECT_EQ(error_of("train { table { initializer { xavier { distribution: 7 } } } }").what,
             "no value \"7\" of field \"distribution\"; known: UNIFORM, NORMAL");
 }

@@ -32,7 +32,7 @@ struct Entry {
   const char* name;
   const char* description;
   absl::Status (*run)(const BenchmarkFlags&, const PrintMeasurement&);
-  void (*add_flags)(CLI::App&, BenchFlags&);  // of this benchmark alone
+  void (*add_flags)(CLI::App&, BenchFlags&);  // flags of this benchmark only
 };
 
 void add_steps_flag(CLI::App& bench, BenchFlags& flags) {
@@ -150,7 +150,7 @@ absl::Status check(const BenchFlags& flags) {
     return absl::InvalidArgumentError(
         absl::StrCat("--threads is ", flags.threads, "; at most ", kMostThreads, " are due"));
   }
-  // Before minutes of measuring.
+  // Checked before minutes of measurements.
   if (flags.output.empty()) return absl::OkStatus();
   std::vector<RunInput> inputs;
   if (!flags.config.empty()) inputs.push_back({"the configuration", flags.config});

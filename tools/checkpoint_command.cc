@@ -49,7 +49,7 @@ struct CheckpointFlags {
   int threads = 4;
 };
 
-// Says what was passed over, on stderr.
+// Reports skipped checkpoints on stderr.
 void warn(const NewestCheckpoint& found) {
   for (const absl::Status& damaged : found.damaged) {
     std::cerr << "millrace: passed over: " << damaged.message() << std::endl;
@@ -116,7 +116,7 @@ absl::StatusOr<int> diff(const CheckpointFlags& flags) {
   return difference.equal() ? kExitFinished : kExitDifferent;
 }
 
-// A file's format by its name, unless --format says it.
+// Returns the format of --format, or by default of the file's name.
 absl::StatusOr<ExportFormat> export_format(const CheckpointFlags& flags) {
   if (!flags.format.empty()) return parse_export_format(flags.format);
   const bool parquet =
@@ -140,7 +140,7 @@ absl::StatusOr<int> run_export(const CheckpointFlags& flags) {
   if (!flags.table.empty()) {
     RETURN_IF_ERROR(check_export_extension(flags.output, options.format), "--output");
   }
-  // All of it is read: of a folder one that turns out to be damaged is passed over.
+  // All bytes are read. In a folder, a checkpoint that proves damaged is skipped.
   ASSIGN_OR_RETURN(const auto content, open_content(flags.path, Check::kFull));
   ASSIGN_OR_RETURN(const std::vector<ExportedFile> written,
                    export_checkpoint(FileSystem::local(), *content, options));
@@ -160,7 +160,7 @@ absl::StatusOr<int> run_export(const CheckpointFlags& flags) {
   return kExitFinished;
 }
 
-// Every byte of a checkpoint and of what it is a delta on.
+// Checks every byte of a checkpoint and of the checkpoints below a delta.
 absl::Status verify_checkpoint(const std::string& path, ThreadPool& threads) {
   ASSIGN_OR_RETURN(const auto chain, open_chain(FileSystem::local(), path));
   int64_t bytes = 0, files = 0;
@@ -219,7 +219,7 @@ constexpr char kPlace[] =
 
 using Action = absl::StatusOr<int> (*)(const CheckpointFlags&);
 
-// A subcommand and what it does.
+// A subcommand and its action.
 struct Subcommand {
   CLI::App* app;
   Action run;

@@ -74,7 +74,7 @@ int run_command(CLI::App& program, int argc, char** argv, const RankListener& li
 int run_program(int argc, char** argv, const RankListener& listener) {
   ignore_write_signals();
   initialize_logging(argv[0]);
-  // Under `bazel run`, paths are relative to where the user stands.
+  // Under `bazel run`, paths are relative to the user's working directory.
   const char* directory = std::getenv("BUILD_WORKING_DIRECTORY");
   if (directory != nullptr && ::chdir(directory) != 0) {
     return report_outcome(absl::NotFoundError(std::string("cannot enter ") + directory));

@@ -12,7 +12,7 @@ namespace millrace {
 
 int report_outcome(const absl::StatusOr<int>& outcome) {
   if (outcome.ok()) return *outcome;
-  // Lines after the first are indented, those of a list of errors too that has no indentation.
+  // Indents lines after the first, also in a list of errors without indentation.
   const std::string text =
       absl::StrReplaceAll(outcome.status().message(), {{"\n", "\n  "}, {"\n  ", "\n  "}});
   std::cerr << "millrace: " << text << std::endl;

@@ -1,4 +1,4 @@
-// How a command of the program ends.
+// The end of a command of the program.
 #ifndef MILLRACE_TOOLS_COMMAND_END_H_
 #define MILLRACE_TOOLS_COMMAND_END_H_
 
@@ -7,18 +7,18 @@
 
 namespace millrace {
 
-// Prints the error of a command, if there is one, on stderr: one line, and an indented one for each
-// further line of the message. Returns: the exit code, which is the value of `outcome` or follows
-// from its error (tools/exit_code.h).
+// Prints the error of a command, if any, on stderr: one line, and an indented line per further line
+// of the message. Returns: the exit code, which is the value of `outcome` or follows from its error
+// (tools/exit_code.h).
 int report_outcome(const absl::StatusOr<int>& outcome);
 
-// Reports the outcome of a command and ends the process at once: threads that hang are not waited
-// for. `leaving`, if given, leaves its job in between, which takes some seconds at most. REQUIRES:
-// everything else that the command writes is written.
+// Reports the outcome of a command and ends the process at once, without waiting for hanging
+// threads. `leaving`, if given, leaves its job in between, which takes at most some seconds.
+// REQUIRES: everything else that the command writes is written.
 [[noreturn]] void end_process(const absl::StatusOr<int>& outcome, Trainer* leaving = nullptr);
 
-// Calls end_process() if `trainer` gave up a source of data: threads that read there may never
-// return, and destroying the trainer would wait for them. Does nothing if no source hangs or
+// Calls end_process() if `trainer` gave up a source of data: threads that read the source may never
+// return, and the destructor of the trainer would wait for them. Does nothing if no source hangs or
 // `trainer` is null.
 void end_if_data_hangs(Trainer* trainer, const absl::StatusOr<int>& outcome);
 

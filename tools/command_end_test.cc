@@ -21,7 +21,7 @@ using ::testing::ExitedWithCode;
 using ::testing::internal::CaptureStderr;
 using ::testing::internal::GetCapturedStderr;
 
-// Whoever destroys it waits for ever: a thread that reads hangs.
+// A dataset whose destructor waits forever, since a reading thread hangs.
 class HangsForEver : public HangingDataset {
  public:
   HangsForEver() : HangingDataset(0) {}

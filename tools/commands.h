@@ -1,5 +1,6 @@
-// The subcommands of the millrace program. Each adds itself to the command line and returns what
-// runs it: a function from the parsed flags to the exit code, which prints its errors.
+// The subcommands of the millrace program. Each function adds a subcommand to the command line and
+// returns its implementation: a function from the parsed flags to the exit code, which prints
+// errors.
 #ifndef MILLRACE_TOOLS_COMMANDS_H_
 #define MILLRACE_TOOLS_COMMANDS_H_
 
@@ -14,7 +15,7 @@ class App;
 
 namespace millrace {
 
-// Returns: the exit code of what succeeded (0, or 75 after a stop by signal), or the error.
+// Returns: the exit code of a success (0, or 75 after a stop by signal), or the error.
 using Command = std::function<absl::StatusOr<int>()>;
 
 Command add_train_command(CLI::App& program, const RankListener& listener);

@@ -59,7 +59,7 @@ struct InitFlags : LookFlags {
   bool overwrite = false;
 };
 
-// "job.textproto" trains into "out/job".
+// Returns "out/job" for "job.textproto".
 std::string output_dir_of(const std::string& config) {
   const std::string stem = std::filesystem::path(config).stem().string();
   return "out/" + (stem.empty() ? std::string("job") : stem);
@@ -99,7 +99,7 @@ Command add_config_command(CLI::App& program) {
   CLI::App* check = command->add_subcommand("check", "validate it and print what it comes to");
   CLI::App* defaults =
       command->add_subcommand("defaults", "the same, with every default written out");
-  auto plot_flags = std::make_shared<PlotFlags>();  // likewise
+  auto plot_flags = std::make_shared<PlotFlags>();  // shared with the parser's callbacks
   CLI::App* rates =
       command->add_subcommand("plot", "draw its learning rates over training, as SVG");
   add_config_flags(*rates, *plot_flags);
@@ -108,7 +108,7 @@ Command add_config_command(CLI::App& program) {
       ->add_option("--length", plot_flags->length,
                    "steps, examples, epochs or windows to draw; by default all of training")
       ->check(CLI::PositiveNumber);
-  auto init_flags = std::make_shared<InitFlags>();  // likewise
+  auto init_flags = std::make_shared<InitFlags>();  // shared with the parser's callbacks
   CLI::App* init_command = command->add_subcommand(
       "init", "write a configuration that trains on files of data, with comments");
   add_look_flags(*init_command, *init_flags);

@@ -31,14 +31,14 @@ std::vector<std::string> split_paths(absl::string_view globs) {
   return absl::StrSplit(globs, ',', absl::SkipEmpty());
 }
 
-// A check for options that take paths. Returns: the complaint, or "".
+// Validates options of paths. Returns: the error message, or "".
 std::string check_paths(const std::string& globs) {
   if (!split_paths(globs).empty()) return "";
   return absl::StrCat("\"", globs, "\" names no file; give PATH[,PATH...]");
 }
 
-// Sets paths instead of the paths, the mix, the registered dataset or the windows with files of
-// their own that were there. Errors: InvalidArgument without a path.
+// Sets paths in place of existing paths, a mix, a registered dataset or windows with their own
+// files. Errors: InvalidArgument without a path.
 absl::Status set_paths(const std::string& globs, DataConfig* data) {
   const std::string wrong = check_paths(globs);
   if (!wrong.empty()) return absl::InvalidArgumentError(wrong);
@@ -82,7 +82,7 @@ absl::Status apply_flags(const ConfigFlags& flags, JobConfig* config) {
                      parse_instruction_set(*flags.instruction_set), "--instruction_set");
     config->mutable_run()->set_instruction_set(set);
   }
-  // Finds mistakes early; the command asks again for its own rank.
+  // Finds mistakes early; the command checks again for its own rank.
   ASSIGN_OR_RETURN(const std::optional<int> device,
                    device_of_rank(flags.device, cuda_devices, RankEnvironment()));
   if (!device.has_value() || flags.uses_device) return absl::OkStatus();
@@ -90,7 +90,7 @@ absl::Status apply_flags(const ConfigFlags& flags, JobConfig* config) {
       "--device ", flags.device, ": this command computes on the CPU; use cpu or auto"));
 }
 
-// The families that configurations name are known to programs, not to proto/.
+// Programs know the families that configurations name, but proto/ does not.
 absl::Status check_metrics(const TrainConfig& train) {
   FieldErrors errors;
   const std::vector<CustomConfig> configs(train.custom_metric().begin(),

@@ -1,4 +1,4 @@
-// Flags that every command with a configuration takes.
+// Flags of every command with a configuration.
 #ifndef MILLRACE_TOOLS_CONFIG_FLAGS_H_
 #define MILLRACE_TOOLS_CONFIG_FLAGS_H_
 
@@ -25,7 +25,7 @@ struct ConfigFlags {
   std::vector<std::string> set;           // --set path.to.field=value
   std::optional<std::string> train_data;  // paths and patterns, separated by commas
   std::optional<std::string> eval_data;
-  // The flags that give these two, for messages.
+  // Names of the flags of train_data and eval_data, for messages.
   std::string train_data_flag = "--train_data";
   std::string eval_data_flag = "--eval_data";
   std::optional<std::string> output_dir;
@@ -38,49 +38,50 @@ struct ConfigFlags {
   std::string summary;                         // path; "": none
   bool overwrite = false;                      // outputs may replace files of any kind
   std::string device = "cpu";                  // cpu, auto, cuda or cuda:N
-  // True: the command can compute on a CUDA device. Other commands refuse one.
+  // If true, the command can compute on a CUDA device. Other commands refuse a device.
   bool uses_device = false;
 };
 
-// Returns the flags in place of the fields of data that they give.
+// Returns the names of data in messages: the flags that replace fields of data.
 DataNames data_names(const ConfigFlags& flags);
 
-// Adds them to a command, but for `resume`. `flags` must live until the command line is parsed;
-// `uses_device` is set before.
+// Adds the flags to a command, except `resume`. `flags` must live until the command line is parsed;
+// `uses_device` must be set before.
 void add_config_flags(CLI::App& command, ConfigFlags& flags);
 
-// Adds a repeatable option that takes paths and patterns, separated by commas; `paths` gets all of
-// them in one list and must live until the command line is parsed. The parser refuses each value
-// that has no path.
+// Adds a repeatable option of paths and patterns, separated by commas. `paths` gets all of them in
+// one list and must live until the command line is parsed. The parser refuses each value without a
+// path.
 void add_paths_flag(CLI::App& command, const std::string& name, std::optional<std::string>& paths,
                     const std::string& description);
 
-// A check for options of unsigned types, which the parser would wrap around.
-// Returns: the complaint, or "".
+// Validates options of unsigned types, for which the parser would wrap around. Returns: the error
+// message, or "".
 std::string check_not_negative(const std::string& text);
 
-// A check for options that name a file. Returns: the complaint, or "".
+// Validates options with the name of a file. Returns: the error message, or "".
 std::string check_not_empty(const std::string& text);
 
-// Refuses a configuration that several ranks cannot all read: a pipe gives its text once.
-// Errors: InvalidArgument naming it.
+// Refuses a configuration that several ranks cannot all read: a pipe yields its text once.
+// Errors: InvalidArgument with its path.
 absl::Status check_config_file(FileSystem& files, const std::string& path, int world_size);
 
-// Puts "PATH: " before each line of the message, and indents those after the first. OK stays OK.
+// Prepends "PATH: " to each line of the message, and indents the lines after the first. OK is
+// unchanged.
 absl::Status name_file(const absl::Status& status, absl::string_view path);
 
 // Reads the configuration, applies --set and then the other flags, expands names and validates.
-// Errors: those of config_reader.h and check_input_paths; InvalidArgument for a flag that does not
-// fit. InvalidArgument with one line for each mistake that validate() finds and each unknown
-// metric.
+// Errors: errors of config_reader.h and check_input_paths; InvalidArgument for an invalid flag;
+// InvalidArgument with a line per mistake of validate() and per unknown metric.
 absl::StatusOr<JobConfig> load_config(FileSystem& files, const ConfigFlags& flags);
 
-// Does the same with a configuration that was read before. `name` says in errors which one it is.
+// Does the same with a configuration that is already read. `name` identifies the configuration in
+// errors.
 absl::StatusOr<JobConfig> complete_config(FileSystem& files, const ConfigFlags& flags,
                                           JobConfig config, absl::string_view name);
 
-// Does the same as load_config for a job that is to be trained on `ranks` ranks. Errors: also the
-// mistakes that check_job() finds, all in one message.
+// Does the same as load_config for a job that is to train on `ranks` ranks. Errors: also the
+// mistakes of check_job(), all in one message.
 absl::StatusOr<JobConfig> load_job(FileSystem& files, const ConfigFlags& flags, int64_t ranks);
 
 }  // namespace millrace

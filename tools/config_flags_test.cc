@@ -42,7 +42,7 @@ class ConfigFlagsTest : public testing::Test {
     EXPECT_OK(write_file_atomically(FileSystem::local(), path_, text));
   }
 
-  // Parses a command line as the program does and loads what it names.
+  // Parses a command line like the program and loads its configuration.
   absl::StatusOr<JobConfig> load(std::vector<std::string> arguments) {
     CLI::App app("test");
     ConfigFlags flags;
@@ -110,7 +110,7 @@ TEST_F(ConfigFlagsTest, FlagsOfPathsMayBeRepeated) {
   EXPECT_THAT(config.train().eval_data(0).data().path(), ElementsAre("a.orc", "b*.orc"));
 }
 
-// A variable of the shell that is not set does not take files away unseen.
+// An unset variable of the shell must not remove files silently.
 TEST_F(ConfigFlagsTest, EachFlagOfPathsNamesAFile) {
   const auto error_of = [&](std::vector<std::string> arguments) -> std::string {
     try {
@@ -125,7 +125,7 @@ TEST_F(ConfigFlagsTest, EachFlagOfPathsNamesAFile) {
   EXPECT_THAT(error_of({"--eval_data", ""}), StartsWith("--eval_data: \"\" names no file"));
   EXPECT_THAT(error_of({"--eval_data", "", "--eval_data", "b.orc"}),
               StartsWith("--eval_data: \"\" names no file"));
-  // Refused by the parser itself.
+  // Refused by the parser.
   EXPECT_THAT(error_of({"--train_data=a.orc", "--train_data="}),
               StartsWith("--train_data: 1 required TEXT missing"));
 }
@@ -162,7 +162,7 @@ TEST_F(ConfigFlagsTest, GeneratedDataIsReadWhereNoPathIsGiven) {
     })");
   ASSERT_OK_AND_ASSIGN(JobConfig config, load({}));
   EXPECT_THAT(
-      config.train().train_data().path(),  // and no other file that lies there
+      config.train().train_data().path(),  // and no other file of the directory
       ElementsAre("d/part-0.parquet", "d/part-1.parquet", "d/part-2.parquet", "d/part-3.parquet"));
   ASSERT_EQ(config.train().eval_data_size(), 1);
   EXPECT_THAT(config.train().eval_data(0).data().path(), ElementsAre("d/eval.parquet"));
@@ -170,7 +170,7 @@ TEST_F(ConfigFlagsTest, GeneratedDataIsReadWhereNoPathIsGiven) {
   ASSERT_OK_AND_ASSIGN(config, load({"--set", "train.generated_data.eval_rows=0"}));
   EXPECT_EQ(config.train().eval_data_size(), 0);
 
-  // Other data to train on: nothing is made.
+  // Other training data: nothing is generated.
   ASSERT_OK_AND_ASSIGN(config, load({"--train_data", "mine.orc"}));
   EXPECT_FALSE(config.train().has_generated_data());
   EXPECT_THAT(config.train().train_data().path(), ElementsAre("mine.orc"));

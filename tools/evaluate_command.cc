@@ -37,7 +37,7 @@ class EvaluateCommand {
   }
 
  private:
-  // Whether this rank writes what all have in common.
+  // Returns true if this rank writes common output.
   bool is_first() const { return ranks_.rank == 0; }
 
   absl::Status evaluate(SummaryFile& summary_file) {
@@ -54,7 +54,7 @@ class EvaluateCommand {
     return evaluate_sets();
   }
 
-  // The sets' metrics, on rank 0 also for people.
+  // Computes the metrics of the sets, and prints them on rank 0.
   absl::Status evaluate_sets() {
     for (const EvaluationSetConfig& set : config_.train().eval_data()) {
       if (set.data().has_windows()) continue;  // see build_evaluator

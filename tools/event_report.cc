@@ -26,7 +26,7 @@ int64_t number(const Json& json, const char* field) {
   return found != json.end() && found->is_number_integer() ? found->get<int64_t>() : 0;
 }
 
-// Returns: none if the line is no event.
+// Returns: none if the line is not an event.
 std::optional<EventLine> parse_line(absl::string_view line) {
   const Json json = Json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return std::nullopt;
@@ -44,8 +44,8 @@ std::optional<EventLine> parse_line(absl::string_view line) {
   return event;
 }
 
-// Whether a line that is no event is the beginning of one: a killed process, or a full disk, left
-// it.
+// Returns true if an invalid line is the beginning of an event, left by a killed process or a full
+// disk.
 bool is_torn(absl::string_view line, bool without_newline) {
   constexpr absl::string_view kBeginning = "{\"time\":\"";
   return without_newline ||
@@ -59,14 +59,14 @@ absl::Status malformed(const std::string& path, int64_t number, absl::string_vie
       "; it was not written by a run, or was damaged since: remove it to read the rest"));
 }
 
-// Texts of users and libraries may span lines.
+// Returns a text on one line, since texts of users and libraries may span lines.
 std::string one_line(absl::string_view text) {
   std::string line;
   for (char c : text) line += c == '\n' ? ' ' : c;
   return line;
 }
 
-// "2026-11-21T06:59:01.123Z" → "06:59:01"; what looks otherwise stays.
+// Returns "06:59:01" for "2026-11-21T06:59:01.123Z"; other texts unchanged.
 std::string time_of_day(const std::string& time) {
   return time.size() >= 19 && time[10] == 'T' ? time.substr(11, 8) : time;
 }
@@ -82,7 +82,7 @@ std::string quoted_detail(const EventLine& event) {
   return one_line(event.detail);
 }
 
-// Writes the paragraphs, one event after the other.
+// Writes the paragraphs from events in order.
 class Report {
  public:
   void add(const EventLine& event) {
@@ -142,7 +142,7 @@ class Report {
     }
     asked_ = std::move(others);
     stopped_ |= event.what == "stop";
-    // One request for all sets is served set by set.
+    // A request for all sets is served set by set.
     if (askers.empty() && event.what == "evaluate" && event.step == evaluated_at_) {
       askers = evaluation_askers_;
     } else if (event.what == "evaluate") {
@@ -188,13 +188,13 @@ class Report {
 
   void end(const EventLine& event) {
     drop_unserved();
-    // A failure that was just told is not told again.
+    // A failure that was just reported is not repeated.
     const bool told = event.what == "failed" && event.detail == failure_;
     line(event, told ? "ended" : event.what, told ? "" : one_line(event.detail));
     running_ = false;
   }
 
-  // What a run that ended, or was killed, left.
+  // Ends the paragraph of a run that ended or was killed.
   void close_run() {
     drop_unserved();
     if (running_) {
@@ -205,7 +205,7 @@ class Report {
 
   void drop_unserved() {
     for (const EventLine& asked : asked_) {
-      if (asked.what == "stop" && stopped_) continue;  // nothing is left to be done about it
+      if (asked.what == "stop" && stopped_) continue;  // a served stop needs no further action
       line(asked, asked.what,
            absl::StrCat(detail_column(asked), "asked by ", asker(asked, asked.step),
                         ", not served"));
@@ -229,11 +229,11 @@ class Report {
   int runs_ = 0;
   int64_t ranks_ = 0;
   bool running_ = false;
-  std::vector<EventLine> asked_;                // and not served yet
+  std::vector<EventLine> asked_;                // not yet served
   bool stopped_ = false;                        // a stop was served
   std::vector<std::string> evaluation_askers_;  // of the last evaluation
   int64_t evaluated_at_ = -1;                   // its step
-  std::string failure_;                         // the last one
+  std::string failure_;                         // the last failure
 };
 
 }  // namespace

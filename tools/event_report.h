@@ -1,4 +1,4 @@
-// What events.jsonl says, for people.
+// The content of events.jsonl, for people.
 #ifndef MILLRACE_TOOLS_EVENT_REPORT_H_
 #define MILLRACE_TOOLS_EVENT_REPORT_H_
 
@@ -12,7 +12,7 @@
 
 namespace millrace {
 
-// One line of events.jsonl; docs/hooks.md says what the fields mean.
+// A line of events.jsonl; docs/hooks.md describes the fields.
 struct EventLine {
   std::string time;
   int64_t step = 0;
@@ -22,20 +22,21 @@ struct EventLine {
   int64_t rank = 0;
   bool common = true;
   std::string detail;
-  int64_t world_size = 0;  // 0: not said
+  int64_t world_size = 0;  // 0: not stated
 };
 
 struct EventHistory {
   std::vector<EventLine> events;
-  std::vector<int64_t> torn_lines;  // numbers of lines that are unfinished
+  std::vector<int64_t> torn_lines;  // numbers of incomplete lines
 };
 
-// Reads events.jsonl as a whole. The last line may be torn, and one before the beginning of another
-// run. Errors: NotFound saying what to do; those of reading; DataLoss naming the line that is none.
+// Reads events.jsonl completely. The last line may be torn, as may a line before the beginning of
+// another run. Errors: NotFound with a remedy; errors of reading; DataLoss with the number of an
+// invalid line.
 absl::StatusOr<EventHistory> read_events(FileSystem& files, const std::string& path);
 
-// A paragraph for each run: when it began and with how many ranks, who asked for what and what was
-// done, refused steps, errors, and how it ended. A request and its serving are one line.
+// Returns a paragraph per run: its beginning with the number of ranks, requests with requesters and
+// results, refused steps, errors, and its end. A request and its serving are one line.
 std::string event_report(const EventHistory& history);
 
 }  // namespace millrace

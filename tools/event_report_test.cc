@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// The file as runs write it.
+// A test with a file as runs write it.
 class EventReportTest : public testing::Test {
  protected:
   EventReportTest() { write(""); }
@@ -214,7 +214,7 @@ TEST_F(EventReportTest, TornLinesAreToleratedAndNamed) {
     ASSERT_OK_AND_ASSIGN(EventHistory history, read_events(FileSystem::local(), path_));
     EXPECT_EQ(history.events.size(), 1);
     EXPECT_THAT(history.torn_lines, ElementsAre(2)) << size;
-    started(1, 4);  // the next run goes on with the file
+    started(1, 4);  // the next run continues the file
     ASSERT_OK_AND_ASSIGN(history, read_events(FileSystem::local(), path_));
     EXPECT_EQ(history.events.size(), 2);
     EXPECT_THAT(history.torn_lines, ElementsAre(2)) << size;

@@ -1,4 +1,4 @@
-// What the program's exit code says, after sysexits.h.
+// The exit codes of the program, after sysexits.h.
 #ifndef MILLRACE_TOOLS_EXIT_CODE_H_
 #define MILLRACE_TOOLS_EXIT_CODE_H_
 
@@ -11,21 +11,21 @@ inline constexpr int kExitDifferent = 1;  // of checkpoint diff
 inline constexpr int kExitUsage = 64;     // wrong usage or configuration
 inline constexpr int kExitBadData = 65;
 inline constexpr int kExitNoInput = 66;       // missing input
-inline constexpr int kExitBug = 70;           // ours
+inline constexpr int kExitBug = 70;           // a bug of Millrace
 inline constexpr int kExitMachine = 71;       // no more memory, threads or processes
 inline constexpr int kExitCannotCreate = 73;  // output cannot be written
 inline constexpr int kExitIo = 74;
 inline constexpr int kExitRunAgain = 75;  // stopped by a signal; run again
 inline constexpr int kExitPeer = 76;      // another rank failed
-// Beyond those of sysexits.h.
+// In addition to sysexits.h.
 inline constexpr int kExitEvaluation = 79;  // an evaluation within training failed
 inline constexpr int kExitDiverged = 80;    // a loss or gradient was not finite
 
-// Returns the exit code for a failure. Its kind (base/failure_kind.h) goes first: kMachine is 71,
-// kEvaluation 79, kDiverged 80, kLimit 64. Of the others InvalidArgument, FailedPrecondition,
-// AlreadyExists, Unimplemented and OutOfRange are 64; DataLoss 65; NotFound 66; PermissionDenied
-// and ResourceExhausted 73; Unavailable 74; Aborted, which is how another rank's failure arrives,
-// 76; everything else 70. OK is 0.
+// Returns the exit code for a failure. Its kind (base/failure_kind.h) has precedence: kMachine is
+// 71, kEvaluation 79, kDiverged 80, kLimit 64. For other failures, InvalidArgument,
+// FailedPrecondition, AlreadyExists, Unimplemented and OutOfRange are 64; DataLoss 65; NotFound 66;
+// PermissionDenied and ResourceExhausted 73; Unavailable 74; Aborted, the code of another rank's
+// failure, 76; everything else 70. OK is 0.
 int exit_code(const absl::Status& status);
 
 }  // namespace millrace

@@ -23,7 +23,7 @@ struct LaunchFlags {
   std::vector<std::string> command;
 };
 
-// More processes than a machine has use for are a typing mistake.
+// More processes than any machine can use indicate a typing mistake.
 constexpr int kMostRanks = 1024;
 
 absl::Status check(const LaunchFlags& flags) {
@@ -62,7 +62,7 @@ absl::Status check(const LaunchFlags& flags) {
   return absl::OkStatus();
 }
 
-// Checks what flags and PET_* say together.
+// Checks flags and PET_* together.
 absl::Status check(const LaunchFlags& flags, const NodeRanks& ranks) {
   if (ranks.world_size > kMostRanks) {
     return absl::InvalidArgumentError(

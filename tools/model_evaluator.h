@@ -1,4 +1,4 @@
-// The part that `evaluate` and `predict` share: a trainer with the weights of a checkpoint, on all
+// The common part of `evaluate` and `predict`: a trainer with the weights of a checkpoint, on all
 // ranks of the job.
 #ifndef MILLRACE_TOOLS_MODEL_EVALUATOR_H_
 #define MILLRACE_TOOLS_MODEL_EVALUATOR_H_
@@ -18,11 +18,11 @@
 
 namespace millrace {
 
-// Joins the other ranks, makes generated data on rank 0, and makes a trainer that evaluates, with
-// the weights of flags.checkpoint. Sets checkpoint, progress and world_size of `summary`. The
-// trainer is in `trainer` also after an error that comes later than it.
-// Returns: the trainer's ranks. Errors: those of join_ranks, make_generated_data, build_evaluator
-// and load_model, of which the other ranks get the last.
+// Joins the other ranks, makes generated data on rank 0, and builds an evaluating trainer with the
+// weights of flags.checkpoint. Sets checkpoint, progress and world_size of `summary`. `trainer` is
+// set even if a later operation fails. Returns: the trainer's ranks.
+// Errors: errors of join_ranks, make_generated_data, build_evaluator and load_model. Errors of
+// load_model are also reported to the other ranks.
 absl::StatusOr<Collectives*> make_model_evaluator(const ModelFlags& flags, const JobConfig& config,
                                                   const RankEnvironment& ranks,
                                                   const RankListener& listener, FileSystem& files,

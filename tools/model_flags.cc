@@ -12,7 +12,7 @@
 namespace millrace {
 namespace {
 
-// Returns the path of the checkpoint that gives the configuration, and reads that into `train`.
+// Reads the configuration of a checkpoint into `train`. Returns the path of the checkpoint.
 absl::StatusOr<std::string> read_train_config(FileSystem& files, const std::string& checkpoint,
                                               TrainConfig* train) {
   std::string text;

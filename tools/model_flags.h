@@ -1,4 +1,4 @@
-// The flags of commands that use a trained model.
+// The flags of commands with a trained model.
 #ifndef MILLRACE_TOOLS_MODEL_FLAGS_H_
 #define MILLRACE_TOOLS_MODEL_FLAGS_H_
 
@@ -20,18 +20,18 @@ struct ModelFlags : ConfigFlags {
   std::string weights;  // see add_weights_flag
 };
 
-// Adds the flags of add_config_flags, --checkpoint and --weights to a command. The configuration
-// may be left out: see load_model_config. `flags` must live until the command line is parsed.
+// Adds the flags of add_config_flags, --checkpoint and --weights to a command. The configuration is
+// optional: see load_model_config. `flags` must live until the command line is parsed.
 void add_model_flags(CLI::App& command, ModelFlags& flags);
 
-// Loads the configuration of the model as load_config does. Without flags.config, the part `train`
-// is that of the checkpoint and the part `run` has its defaults; flags change both. Of a folder of
-// checkpoints, the newest that can be opened gives it: all checkpoints of a folder are of one job.
-// Each of `world_size` ranks calls this alone; join_ranks finds ranks whose `train` differs, and
-// load_model has all ranks load one checkpoint.
-// Generated data is not made if flags.eval_data replaces all that reads it.
-// Errors: those of load_config and check_config_file; those of open_checkpoint; InvalidArgument
-// asking for a configuration, if the checkpoint has none or one that this program cannot read.
+// Loads the configuration of the model like load_config. Without flags.config, `train` is taken
+// from the checkpoint and `run` has its defaults; flags change both. In a folder of checkpoints,
+// the newest one that can be opened supplies the configuration, since all checkpoints of a folder
+// are of one job. Each of `world_size` ranks calls this function alone; join_ranks detects ranks
+// with a different `train`, and load_model makes all ranks load one checkpoint. Generated data is
+// not made if flags.eval_data replaces all uses of the data.
+// Errors: errors of load_config, check_config_file and open_checkpoint; InvalidArgument that
+// requests a configuration if the checkpoint has none, or one that the program cannot read.
 absl::StatusOr<JobConfig> load_model_config(FileSystem& files, const ModelFlags& flags,
                                             int world_size);
 

@@ -36,7 +36,7 @@ constexpr char kTrain[] = R"(
 
 class ModelFlagsTest : public testing::Test {
  protected:
-  // As `train` writes it: with the configuration expanded.
+  // Writes a checkpoint like `train`, with the configuration expanded.
   void write_checkpoint(int64_t step, const std::string& text) {
     TrainConfig config;
     if (parse_text(text, "text", &config).ok()) expand_names(&config);

@@ -39,7 +39,7 @@ struct PredictFlags : ModelFlags {
   std::string output;
 };
 
-// Returns the columns of the first file of `sets` that can be read; none without such a file.
+// Returns the columns of the first readable file of `sets`; none without such a file.
 std::vector<std::string> columns_of_data(
     FileSystem& files, const google::protobuf::RepeatedPtrField<EvaluationSetConfig>& sets) {
   std::vector<std::string> columns;
@@ -70,7 +70,7 @@ PredictionColumns possible_columns(const FeatureSchema& schema, bool with_set,
   return columns;
 }
 
-// Returns the file of one rank: with several, "NAME-RRRRR-of-WWWWW.EXTENSION".
+// Returns the file of a rank: with several ranks, "NAME-RRRRR-of-WWWWW.EXTENSION".
 std::string file_of_rank(const std::string& output, int rank, int world_size) {
   if (world_size == 1) return output;
   const size_t name = output.rfind('/') == std::string::npos ? 0 : output.rfind('/') + 1;
@@ -99,7 +99,7 @@ class PredictCommand {
   }
 
  private:
-  // Returns whether this rank writes what all have in common.
+  // Returns true if this rank writes common output.
   bool is_first() const { return ranks_.rank == 0; }
 
   absl::Status predict(SummaryFile& summary_file) {
@@ -120,12 +120,12 @@ class PredictCommand {
                                           trainer_, summary_));
     const absl::Status written = write_output_file(
         files_, output_, [&](WritableFile& file) { return write_predictions(file, *others); });
-    // The others may still wait for this rank.
+    // Other ranks may still wait for this rank.
     if (!written.ok()) others->fail(written);
     return written;
   }
 
-  // The whole of each set in the order of its files.
+  // Reads the configuration, changed to read each set completely, in the order of its files.
   absl::Status read_config() {
     ModelFlags& flags = effective_flags_;
     flags = flags_;
@@ -135,7 +135,7 @@ class PredictCommand {
       }
       flags.eval_data = flags_.data;
       flags.eval_data_flag = "--data";
-      // None is read here; a configuration may leave its paths to the command line.
+      // No training data is read; a configuration may leave its paths to the command line.
       if (!flags.train_data.has_value()) {
         flags.train_data = flags_.data;
         flags.train_data_flag = "--data";
@@ -170,7 +170,7 @@ class PredictCommand {
     return check_kept_names(possible_columns(schema, with_set(), kept_columns_));
   }
 
-  // Returns whether rows name their set.
+  // Returns true if rows name their set.
   bool with_set() const {
     const auto& sets = config_.train().eval_data();
     return std::count_if(sets.begin(), sets.end(), [](const EvaluationSetConfig& set) {
@@ -178,7 +178,8 @@ class PredictCommand {
            }) > 1;
   }
 
-  // What would otherwise show when all is done, or replace what is being read.
+  // Checks outputs before the work, so that an error does not occur at the end and inputs are not
+  // replaced.
   absl::Status check_outputs(SummaryFile& summary_file) {
     std::vector<RunInput> taken =
         run_inputs(files_, flags_.config, config_.train(), data_names(effective_flags_));
@@ -215,7 +216,7 @@ class PredictCommand {
     return absl::OkStatus();
   }
 
-  // Finishes and syncs the files of all ranks, so that none is renamed unless all are whole.
+  // Finishes and syncs the files of all ranks, so that none is renamed unless all are complete.
   static absl::Status finish(PredictionHook& hook, WritableFile& file, Collectives& others) {
     ASSIGN_OR_RETURN(const std::vector<std::string> all, gather_results(hook.columns(), others));
     const auto with_examples =
@@ -236,7 +237,7 @@ class PredictCommand {
     return absl::OkStatus();
   }
 
-  // Returns for each task whether the files of a set have its label; empty if this is not known.
+  // Returns per task whether the files of a set have its label; empty: not known.
   std::vector<bool> with_labels(absl::string_view set) const {
     std::vector<bool> with_labels;
     for (const DataSetReport& report : data_.sets()) {
@@ -255,7 +256,7 @@ class PredictCommand {
   const RankListener& listener_;
   FileSystem& files_ = UriFileSystem::process();
   RankEnvironment ranks_;
-  ModelFlags effective_flags_;  // with --data as the flags of the configuration that it stands for
+  ModelFlags effective_flags_;  // with --data as the flags of the configuration
   std::string output_;          // of this rank
   std::vector<std::string> kept_columns_;
   int64_t examples_ = 0;  // of all ranks

@@ -10,7 +10,7 @@ namespace millrace {
 
 void open_standard_streams() {
   for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
-    // open() gives the lowest number that is free: this one, as those below are open.
+    // open() returns the lowest free number: the closed stream, since lower numbers are open.
     if (::fcntl(stream, F_GETFD) < 0) ::open("/dev/null", O_RDWR);
   }
 }
@@ -24,7 +24,7 @@ void prepare_process(char** argv) {
     return;
   }
   // Some microseconds: measured (docs/benchmarks.md) as fast as longer spinning on an idle machine,
-  // and ten times faster beside a busy process.
+  // and ten times faster next to a busy process.
   ::setenv("GOMP_SPINCOUNT", "1000", 1);
   ::execv("/proc/self/exe", argv);
 }

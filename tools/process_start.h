@@ -1,28 +1,29 @@
-// What libraries read from the environment before anything else.
+// Settings that libraries read from the environment at the start.
 #ifndef MILLRACE_TOOLS_PROCESS_START_H_
 #define MILLRACE_TOOLS_PROCESS_START_H_
 
 namespace millrace {
 
-// Call it first in main. Sets what the user's environment does not:
+// Sets variables that the user's environment does not set. Call this function first in main.
 //
 // GOMP_SPINCOUNT, unless OMP_WAIT_POLICY is set: libgomp's threads spin at the end of every
-// parallel loop, up to milliseconds; with one busy neighbour on the machine, that makes steps ten
-// times slower. It is read once, before main: so the program starts anew in the same process.
+// parallel loop, for up to milliseconds. With one busy process on the machine, steps take ten times
+// longer. libgomp reads the variable once, before main, so the program is restarted in the same
+// process.
 //
-// THP_MEM_ALLOC_ENABLE: LibTorch's large tensors take huge pages where the system has them.
+// THP_MEM_ALLOC_ENABLE: LibTorch's large tensors use huge pages if the system has them.
 //
-// Standard input, output and error that are closed become /dev/null.
+// Closed standard input, output and error become /dev/null.
 //
-// And tells malloc to keep what batches are made of for the next ones: given back to the system, it
-// comes back page by page, which was a fifth of the time of reading data. Tables have memory of
-// their own.
+// malloc is set to retain the memory of batches for the next batches. Memory returned to the system
+// is allocated again page by page, which was a fifth of the time of reading data. Tables have
+// separate memory.
 //
-// Returns if there is nothing to do or the restart failed.
+// Returns if nothing has to be done or the restart failed.
 void prepare_process(char** argv);
 
-// Opens /dev/null in the place of a standard stream that is closed: the next file that is opened
-// would get its number, and what is printed would go into that file.
+// Opens /dev/null in place of closed standard streams. Otherwise the next opened file would get the
+// number of a stream, and printed text would be written to the file.
 void open_standard_streams();
 
 }  // namespace millrace

@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-// What a process prints whose standard output is closed goes into no file that it opens.
+// Printed text of a process with closed standard output must not be written to an opened file.
 TEST(ProcessStartTest, ClosedStreamsBecomeNothing) {
   const std::string path = testing::TempDir() + "/checkpoint";
   const pid_t child = ::fork();

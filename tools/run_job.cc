@@ -12,7 +12,7 @@
 namespace millrace {
 namespace {
 
-// Bazel lays data files beside the program, in PROGRAM.runfiles.
+// Returns the path of a data file, which Bazel places next to the program, in PROGRAM.runfiles.
 std::string runfile_path(absl::string_view runfile) {
   const char* directory = std::getenv("RUNFILES_DIR");
   if (directory != nullptr) return absl::StrCat(directory, "/", runfile);
@@ -29,7 +29,7 @@ bool takes_config(absl::string_view command) {
 
 std::vector<std::string> with_config(std::vector<std::string> arguments, absl::string_view config) {
   if (arguments.size() < 2) return arguments;
-  size_t place = 2;  // behind the command
+  size_t place = 2;  // after the command
   if (arguments[1] == "config" && arguments.size() > 2 && !absl::StartsWith(arguments[2], "-")) {
     place = 3;
   } else if (!takes_config(arguments[1])) {

@@ -1,4 +1,4 @@
-// The main function of a job of one's own; see millrace_job.bzl.
+// The main function of your own job; see millrace_job.bzl.
 #ifndef MILLRACE_TOOLS_RUN_JOB_H_
 #define MILLRACE_TOOLS_RUN_JOB_H_
 
@@ -9,12 +9,13 @@
 
 namespace millrace {
 
-// The millrace program with a configuration of its own: `config` is a runfile, as
-// WORKSPACE/path/of/file, and stands where with_config puts it. Returns: the exit code.
+// Runs the millrace program with a configuration of the job: `config` is a runfile, as
+// WORKSPACE/path/of/file, inserted by with_config. Returns: the exit code.
 int run_job(int argc, char** argv, absl::string_view config);
 
-// The command line with `config` put behind `train`, `evaluate`, `predict`, `config check` or
-// `config defaults` if nothing or a flag follows there. Other command lines stay as they are.
+// Returns the command line with `config` inserted after `train`, `evaluate`, `predict`, `config
+// check` or `config defaults` if the next argument is missing or a flag. Other command lines are
+// unchanged.
 std::vector<std::string> with_config(std::vector<std::string> arguments, absl::string_view config);
 
 }  // namespace millrace

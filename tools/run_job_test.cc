@@ -40,7 +40,7 @@ TEST(RunJobTest, ExitCodeIsThatOfTheProgram) {
   char program[] = "job";
   char command[] = "no_such_command";
   char* arguments[] = {program, command, nullptr};
-  ::setenv("OMP_WAIT_POLICY", "passive", 1);  // or the program starts itself anew
+  ::setenv("OMP_WAIT_POLICY", "passive", 1);  // or the program restarts itself
   EXPECT_EQ(run_job(2, arguments, "millrace/none.textproto"), 64);
 }
 

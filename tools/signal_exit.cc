@@ -13,7 +13,7 @@ void say(absl::string_view text) {
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
-// In a signal handler: system calls only.
+// Runs in a signal handler: system calls only.
 [[noreturn]] void exit_on_signal(int signal) {
   say("millrace: stopped by ");
   say(stop_signal_name(signal));

@@ -1,4 +1,4 @@
-// Ends the process on a signal where there is nothing to save.
+// Ends the process on a signal outside of training.
 #ifndef MILLRACE_TOOLS_SIGNAL_EXIT_H_
 #define MILLRACE_TOOLS_SIGNAL_EXIT_H_
 
@@ -6,11 +6,10 @@
 
 namespace millrace {
 
-// While it lives, the signals of base/signals/stop_signals.h end the process at once with a line on
-// stderr and kExitRunAgain. For what comes before training and after it: data that is made, a
-// checkpoint that is loaded, ranks that are waited for. All of that may end anywhere. From its
-// start to its end SignalStopHook takes the signals over. At most one at a time; used by one
-// thread.
+// Makes the signals of base/signals/stop_signals.h end the process at once during its lifetime,
+// with a line on stderr and kExitRunAgain. For phases before and after training, which can be
+// interrupted anywhere: generation of data, loading a checkpoint, waiting for ranks. SignalStopHook
+// handles the signals from its start to its end. At most one object at a time; used by one thread.
 class SignalExit {
  public:
   SignalExit();

@@ -36,7 +36,7 @@ TEST(SignalExitTest, AfterwardsTheyDoWhatTheyDidBefore) {
       testing::KilledBySignal(SIGTERM), "");
 }
 
-// As nohup leaves it.
+// nohup leaves the signal ignored.
 TEST(SignalExitTest, AHangUpThatIsIgnoredStaysIgnored) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   EXPECT_EXIT(

@@ -1,4 +1,4 @@
-// What a terminal shows.
+// Properties of a terminal.
 #ifndef MILLRACE_TOOLS_TERMINAL_H_
 #define MILLRACE_TOOLS_TERMINAL_H_
 
@@ -6,16 +6,16 @@
 
 namespace millrace {
 
-// Returns the width of the terminal behind the file descriptor, as it is now; 80 if it is no
-// terminal or does not say. Any thread may call it.
+// Returns the current width of the terminal of the file descriptor; 80 if the descriptor is not a
+// terminal or the width is unknown. Any thread may call the function.
 int64_t terminal_columns(int descriptor);
 
-// Returns whether text written to the file descriptor may have colors: it is a terminal that knows
-// them (TERM is set and not "dumb"), and NO_COLOR is not set (https://no-color.org).
+// Returns true if text written to the file descriptor may have colors: the descriptor is a terminal
+// with colors (TERM is set and not "dumb"), and NO_COLOR is not set (https://no-color.org).
 bool has_colors(int descriptor);
 
-// Returns how many columns a line written to the file descriptor may have: those of its terminal,
-// and without a terminal as many as there are.
+// Returns the maximum number of columns of a line on the file descriptor: the columns of its
+// terminal, or without a terminal unlimited.
 int64_t line_columns(int descriptor);
 
 }  // namespace millrace

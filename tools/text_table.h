@@ -1,4 +1,4 @@
-// Columns side by side, for people.
+// Aligned columns of text, for people.
 #ifndef MILLRACE_TOOLS_TEXT_TABLE_H_
 #define MILLRACE_TOOLS_TEXT_TABLE_H_
 
@@ -23,10 +23,10 @@ class TextTable {
 
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  // REQUIRES: a cell for each column, UTF-8.
+  // Appends a row. REQUIRES: a cell per column, UTF-8.
   void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
   bool empty() const { return rows_.empty(); }
-  // A line of titles and one for each row; no spaces at their ends.
+  // Returns a line of titles and a line per row, without trailing spaces.
   std::string text() const;
 
  private:
@@ -34,7 +34,7 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// A number of bytes for people: "17 B", "1.5 KiB", "3.8 GiB".
+// Returns a number of bytes for people: "17 B", "1.5 KiB", "3.8 GiB".
 std::string bytes_text(int64_t bytes);
 
 }  // namespace millrace

@@ -54,15 +54,15 @@ constexpr char kNoScore[] =
     "run.evaluation.best: no step has had a score, so that there is no best checkpoint; a step has "
     "one if all sets of the terms are evaluated at it and their metrics are finite";
 
-// A line for the log file alone, which is to tell all of a run: people hear it in other words. Not
-// during training, when the logger has the sink.
+// Writes a line only to the log file, which must be complete; people see other messages. Not during
+// training, when the logger has the sink.
 void log_for_the_file(absl::string_view text) {
   set_log_sink([](LogSeverity, absl::string_view) {});
   MILLRACE_LOG(INFO) << text;
   set_log_sink({});
 }
 
-// Returns "4 epochs, 1000 steps" or "none" if only the data or a signal ends training.
+// Returns "4 epochs, 1000 steps", or "none" if only the data or a signal ends training.
 std::string limits_text(const TrainConfig& train) {
   std::vector<std::string> limits;
   const auto add = [&](auto number, const char* unit, const char* of = "") {
@@ -126,10 +126,10 @@ class TrainCommand {
     }
     absl::StatusOr<Resumption> resumption = resume_training(config_, files_, *trainer, is_first());
     if (!resumption.ok()) {
-      others.fail(resumption.status());  // rather than let them wait
+      others.fail(resumption.status());  // so that they do not wait
       return resumption.status();
     }
-    // What goes on here is this run's from now on: it has the lock, if it saves.
+    // A resumed directory belongs to this run from now on: the run has the lock, if it saves.
     const bool goes_on = resumption->from.has_value() && is_in_output_dir(resumption->from->path);
     if (resumption->finished.has_value()) {
       report_finished(*resumption->from, *resumption->finished, goes_on);
@@ -145,7 +145,7 @@ class TrainCommand {
     const absl::Status status = trainer->train().status();
     summary_ = trainer->summary();
     if (!config_.run().checkpoint().enabled()) summary_.checkpoint.clear();  // it is of another run
-    // One that goes on may have nothing to do but to evaluate and to save.
+    // A resumed run may only have to evaluate and to save.
     started_ = summary_.steps_begun > 0 ||
                (resumption->from.has_value() && files_.info(config_.run().output_dir()).ok());
     RETURN_IF_ERROR(status);
@@ -160,7 +160,7 @@ class TrainCommand {
     return absl::OkStatus();
   }
 
-  // Adds the file to mistakes in the configuration of hooks, as load_job() does to those it finds.
+  // Adds the file to mistakes in the configuration of hooks, as load_job() does for its own errors.
   absl::Status name_file_of_hooks(const absl::Status& status) const {
     const bool is_of_hook = absl::StartsWith(status.message(), "train.hooks[") ||
                             absl::StartsWith(status.message(), "run.hooks[");
@@ -185,7 +185,7 @@ class TrainCommand {
                        << on_device << ", limits: " << limits_text(config_.train());
   }
 
-  // Too long a line for a terminal.
+  // Logs the hooks, in a line too long for a terminal.
   static void log_hooks(const Trainer& trainer, bool terminal) {
     const std::string text = absl::StrCat("hooks: ", absl::StrJoin(trainer.hook_names(), ", "));
     if (terminal) return log_for_the_file(text);
@@ -203,7 +203,8 @@ class TrainCommand {
     return directory_of(checkpoint) == checkpoint_folder(config_.run());
   }
 
-  // A run that has nothing left to do. `here`: it is that of the output directory.
+  // Reports a run without remaining steps. `here`: if true, the run belongs to the output
+  // directory.
   void report_finished(const CheckpointInfo& checkpoint, const std::string& how, bool here) {
     summary_.outcome = how == "completed" ? Outcome::kCompleted : Outcome::kStopped;
     summary_.progress = checkpoint.progress;
@@ -211,18 +212,18 @@ class TrainCommand {
     summary_.stop_reason = std::string(absl::StripPrefix(how, "stopped: "));
     if (summary_.outcome == Outcome::kCompleted) summary_.stop_reason.clear();
     summary_.best = trainer_->best();
-    // A process that was killed behind its last save left no summary.
+    // A process that was killed after its last save left no summary.
     const std::string path = join_path(config_.run().output_dir(), "summary.json");
     started_ = here && absl::IsNotFound(files_.info(path).status());
     const std::string text = finished_text(config_.train(), checkpoint.progress, how);
     log_for_the_file(text);
-    // Nothing hangs on this line.
+    // A failure to log this line does not matter.
     if (here) open_run_log(files_, config_.run(), ranks_.rank).IgnoreError();
     if (!is_first()) return;
     std::cout << text << "\ncheckpoint: " << checkpoint.path << std::endl;
   }
 
-  // Refuses to write where something of the user's would be lost.
+  // Refuses outputs that would destroy data of the user.
   absl::Status check_outputs() {
     RETURN_IF_ERROR(summary_file_.check_inputs([this] {
       std::vector<RunInput> taken = run_inputs(files_, flags_.config, config_.train());
@@ -243,21 +244,21 @@ class TrainCommand {
     return absl::OkStatus();
   }
 
-  // Whether this rank writes what all have in common.
+  // Returns true if this rank writes common output.
   bool is_first() const { return ranks_.rank == 0; }
 
-  // Makes the marker of the output directory again where somebody removed it together with the
-  // directory, and no save has made it. Without it the next run there would be refused.
+  // Recreates the marker of the output directory if it was removed together with the directory, and
+  // no save has recreated it. Without the marker the next run in the directory would be refused.
   void mark_run_directory() {
     const std::string& directory = config_.run().output_dir();
     if (is_run_directory(files_, directory)) return;
     const auto lock = DirectoryLock::acquire(files_, directory, Clock::real());
-    if (!lock.ok()) return;  // writing the summary says what is wrong
+    if (!lock.ok()) return;  // writing the summary reports the error
     MILLRACE_LOG(WARNING) << directory << " was removed while this run wrote there: it is made "
                           << "again, but what was in it is gone";
   }
 
-  // OUTPUT_DIR/summary.json only once there is an output directory; the one asked for always.
+  // Writes the requested summary, and OUTPUT_DIR/summary.json if the output directory exists.
   absl::Status write_summaries(const absl::Status& outcome) {
     if (!outcome.ok()) {
       summary_.outcome = Outcome::kFailed;
@@ -284,7 +285,7 @@ class TrainCommand {
         absl::ToDoubleSeconds(summary_.progress.elapsed));
   }
 
-  // Returns true if a best score is configured, but no step of the run or of those before it had a
+  // Returns true if a best score is configured, but no step of this run or of earlier runs had a
   // score.
   bool lacks_best() const {
     return config_.run().evaluation().has_best() && !summary_.best.has_value();
@@ -320,8 +321,7 @@ class TrainCommand {
   DataReport data_;
   Summary summary_;
   bool started_ = false;
-  // None: signals have their usual effect. Outlives the trainer, which may take seconds to free
-  // tables.
+  // None: signals have their usual effect. Outlives the trainer, whose destructor may take seconds.
   std::optional<SignalExit> signal_exit_;
   std::unique_ptr<Trainer> trainer_;
 };

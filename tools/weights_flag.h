@@ -1,4 +1,4 @@
-// The flag that chooses which weights of a checkpoint are used.
+// The flag that chooses the weights of a checkpoint.
 #ifndef MILLRACE_TOOLS_WEIGHTS_FLAG_H_
 #define MILLRACE_TOOLS_WEIGHTS_FLAG_H_
 
@@ -17,7 +17,7 @@ namespace millrace {
 // parsed; "" without the flag.
 void add_weights_flag(CLI::App& command, std::string& weights);
 
-// What the flag says; without it default_weights() of the configuration.
+// Returns the value of the flag, by default default_weights() of the configuration.
 ModelWeights chosen_weights(const std::string& weights, const TrainConfig& train);
 
 }  // namespace millrace

@@ -26,13 +26,13 @@
 namespace millrace {
 namespace {
 
-// Examples to train on where the rows are fewer: ids that are rare overfit in a second epoch, but
-// some hundred steps are needed at least.
+// Examples to train on if there are fewer rows: rare ids overfit in a second epoch, but some
+// hundred steps are the minimum.
 constexpr double kFewestExamples = 5e4;
 constexpr double kManyExamples = 8e5;
 
-// `open MESSAGE close` in text format, behind two spaces: on one line, or on a line for each field
-// where that is longer than 100 columns.
+// Returns `open MESSAGE close` in text format, indented by two spaces: on one line, or with a line
+// per field if the line exceeds 100 columns.
 std::string entry_text(absl::string_view open, const google::protobuf::Message& message,
                        absl::string_view close) {
   google::protobuf::TextFormat::Printer printer;
@@ -55,7 +55,7 @@ std::string in_quotes(absl::string_view text) {
   return absl::StrCat("\"", absl::Utf8SafeCEscape(text), "\"");
 }
 
-// A comment in lines of at most 100 columns.
+// Returns a comment in lines of at most 100 columns.
 std::string comment_lines(absl::string_view text, absl::string_view indent) {
   std::string out;
   std::string line = absl::StrCat(indent, "#");
@@ -77,7 +77,7 @@ std::string sentence(std::string text) {
 std::string percent(double share) { return absl::StrFormat("%.3g %%", 100 * share); }
 
 // ---------------------------------------------------------------------------
-// What follows from the number of rows and values.
+// Settings that depend on the number of rows and values.
 
 struct SizeDraft {
   int64_t batch_size = 512;
@@ -89,7 +89,7 @@ struct SizeDraft {
   bool is_rare = false;      // ids occur too seldom for a second epoch
 };
 
-// The number of ids that a sparse feature makes of a column.
+// Returns the number of ids that a sparse feature makes of a column.
 double ids_of(const ColumnLook& column, const FeatureConfig& feature) {
   for (const TransformConfig& transform : feature.transform()) {
     if (transform.has_bucketize()) return transform.bucketize().boundary_size() + 1;
@@ -195,7 +195,7 @@ std::string label_text(const DataLook& look) {
 // ---------------------------------------------------------------------------
 // Features and tables. Columns i1, i2, ... of equal features are written as "i{1..2}".
 
-// A name that ends in a number, which can be a part of a range.
+// A name that ends in a number and can be part of a range.
 struct NumberedName {
   std::string prefix;
   int64_t number = 0;
@@ -211,7 +211,7 @@ std::optional<NumberedName> split_number(const std::string& name) {
   return split;
 }
 
-// Features that differ in the number at the end of their names alone.
+// Features that differ only in the number at the end of their names.
 struct FeatureRun {
   FeatureConfig feature;  // of the first
   std::string prefix;
@@ -235,7 +235,8 @@ bool is_next(const FeatureRun& run, const FeatureDraft& draft) {
          renamed.SerializeAsString() == run.feature.SerializeAsString();
 }
 
-// Sorts numbered columns by number, where the first of their prefix is: ORC writers sort by text.
+// Sorts numbered columns by number, at the position of the first column of their prefix. ORC
+// writers sort names as text.
 void sort_numbered(std::vector<FeatureDraft>& drafts) {
   struct Key {
     int64_t place;

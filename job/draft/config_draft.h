@@ -1,4 +1,4 @@
-// A first configuration of a job, made from a look at its data.
+// A first configuration of a job, drafted from its data.
 #ifndef MILLRACE_JOB_DRAFT_CONFIG_DRAFT_H_
 #define MILLRACE_JOB_DRAFT_CONFIG_DRAFT_H_
 
@@ -10,13 +10,13 @@
 
 namespace millrace {
 
-// Returns the configuration in text format, with comments that give reasons. It trains as it is,
-// as far as the sample shows. `output_dir`: of the run.
+// Returns the configuration in text format, with comments that give reasons. The configuration
+// trains without changes, as far as the sample shows. `output_dir`: of the run.
 //
 // Holds out evaluation data if there is none: the last file if it has at most a quarter of the
-// rows, else a tenth of the rows by hash; nothing of fewer than 100 rows.
+// rows, else a tenth of the rows by hash; nothing with fewer than 100 rows.
 //
-// Errors: InvalidArgument without a label, saying which columns could be one, and for labels other
+// Errors: InvalidArgument without a label, with the columns that could be one, and for labels other
 // than 0 and 1; DataLoss for labels of one class, and if no column can be a feature.
 absl::StatusOr<std::string> draft_config(const DataLook& look, absl::string_view output_dir);
 

@@ -30,7 +30,7 @@ class ConfigDraftTest : public testing::Test {
     return join_path(directory_, name);
   }
 
-  // Text of `rows` rows: a label, a count, ids and text.
+  // Returns text of `rows` rows: a label, a count, ids and text.
   std::string clicks(const std::string& name, int rows) const {
     std::string text = "label,views,item_id,city\n";
     for (int i = 0; i < rows; ++i) {
@@ -113,7 +113,7 @@ TEST_F(ConfigDraftTest, AllFilesOfTheLastDayAreHeldOut) {
   EXPECT_THAT(text, HasSubstr("All of day=4 is held out"));
 }
 
-// As pandas writes integers of which some are missing.
+// Integers with missing values, as written by pandas.
 TEST_F(ConfigDraftTest, IdsOfDelimitedTextMayBeNumbers) {
   std::string text = "label,user_id\n";
   for (int i = 0; i < 400; ++i) absl::StrAppend(&text, i % 2, ",", i % 40, i % 3 ? ".0\n" : "\n");

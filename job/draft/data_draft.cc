@@ -17,14 +17,14 @@ namespace {
 constexpr size_t kMaxListedFiles = 50;
 constexpr size_t kListedColumns = 5;
 constexpr double kEvalShare = 0.1;
-constexpr int64_t kFewestRows = 100;  // of which a share by hash is not empty, nearly surely
+constexpr int64_t kFewestRows = 100;  // above, a share by hash is almost surely not empty
 
 void set_paths(const std::vector<std::string>& paths, DataConfig* config) {
   config->clear_path();
   for (const std::string& path : paths) config->add_path(path);
 }
 
-// The values of the partitions by time that a file lies in; "" without any.
+// Returns the values of the time partitions of a file; "" without any.
 std::string time_directories(const FileSetLook& look, const std::string& path) {
   std::vector<std::string> directories;
   for (const Partition& partition : partitions_of(path)) {
@@ -49,7 +49,8 @@ std::string leakage_comment(const DataLook& look) {
       is_all ? "" : "At least ", 100 * share, look.eval->sampled_rows);
 }
 
-// Names the columns that have blanks around cells or names, and what becomes of the blanks.
+// Returns a comment on the columns with blanks around cells or names, and the handling of the
+// blanks.
 std::string blanks_comment(const FileSetLook& look) {
   std::vector<std::string> names;
   for (const ColumnLook& column : look.columns) {
@@ -80,7 +81,7 @@ DataDraft draft_data(const DataLook& look) {
     draft.comment = absl::StrCat("Evaluated on the files of --eval.", leakage_comment(look));
     return draft;
   }
-  // The last file, or all of the last day or load.
+  // The last file, or all files of the last day or load.
   const std::string last = time_directories(train, train.files.back().path);
   std::vector<std::string> paths, last_paths;
   int64_t last_rows = 0;

@@ -14,7 +14,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Files of these numbers of rows.
+// Returns a look at files of these numbers of rows.
 DataLook look_of(const std::vector<std::pair<std::string, int64_t>>& files) {
   DataLook look;
   for (const auto& [path, rows] : files) {
@@ -56,7 +56,7 @@ TEST(DataDraft, NamesRowsOfTheEvaluationThatAreTrainedOn) {
   EXPECT_THAT(draft_data(look).comment, HasSubstr("At least 25 %"));
 }
 
-// A tenth by hash may be empty, with which no job can run.
+// A tenth by hash may be empty, and a job cannot run with an empty set.
 TEST(DataDraft, NothingIsHeldOutOfFewRows) {
   const DataDraft draft = draft_data(look_of({{"a.csv", 99}}));
   EXPECT_FALSE(draft.eval.has_value());

@@ -18,7 +18,7 @@
 namespace millrace {
 namespace {
 
-constexpr int64_t kFewValues = 20;   // integers with so few values are categories
+constexpr int64_t kFewValues = 20;   // integers with at most this number of values are categories
 constexpr int64_t kManyRows = 100;   // below, unique values prove nothing
 constexpr int kPeriods = 16;         // of a column of times
 constexpr double kLargeNumber = 10;  // above, a dense value would dominate the others
@@ -36,7 +36,8 @@ bool is_named_id(const ColumnLook& column) {
   return has_word(column, {"id", "ids", "uid", "gid", "key", "code", "hash", "category"});
 }
 
-// Integers that are floating-point numbers in some files, since some are null, are integers.
+// Returns true for integers. Integers stored as floating-point numbers in some files, because some
+// are null, are included.
 bool holds_integers(const ColumnLook& column) {
   return column.kind == ValueKind::kInteger || (column.is_mixed && column.is_whole);
 }
@@ -59,7 +60,7 @@ bool is_unique_per_row(const ColumnLook& column) {
          column.distinct == column.rows;
 }
 
-// Boundaries of periods with equal shares of the rows.
+// Returns boundaries of periods with equal shares of the rows.
 std::vector<double> period_boundaries(const ColumnLook& column) {
   std::vector<double> boundaries;
   for (int i = 1; i < kPeriods; ++i) {
@@ -71,7 +72,8 @@ std::vector<double> period_boundaries(const ColumnLook& column) {
   return boundaries;
 }
 
-// Times, by type or name, and other numbers far from 0 that differ little and seldom repeat.
+// Returns true for times, by type or name, and other numbers far from 0 that differ little and
+// seldom repeat.
 bool is_time(const ColumnLook& column) {
   if (column.quantiles.empty() || column.distinct <= kFewValues) return false;
   if (period_boundaries(column).size() < 2) return false;  // too near one another for a double
@@ -92,7 +94,8 @@ bool is_heavy_tailed(const ColumnLook& column) {
   return above > 4 * below && above > 1;
 }
 
-// Integers whose most frequent value is near the least one, and most are small.
+// Returns true for integers that are mostly small and whose most frequent value is near the
+// minimum.
 bool is_count(const ColumnLook& column) {
   if (!holds_integers(column) || column.distinct <= kFewValues) return false;
   if (column.max_length > 1 || column.holds_dates) return false;
@@ -112,7 +115,8 @@ bool is_categorical(const ColumnLook& column) {
   return column.is_whole && (is_named_id(column) || column.holds_dates);
 }
 
-// Returns why a column that may be meant to hold numbers is text, and what to do; else "".
+// Returns the reason why a column that may be meant to hold numbers is text, with a remedy; else
+// "".
 std::string text_note(const ColumnLook& column) {
   if (!column.decimal_comma.empty()) {
     return absl::StrCat("numbers with decimal commas, such as ", column.decimal_comma,
@@ -201,12 +205,13 @@ void draft_sparse(const ColumnLook& column, FeatureDraft& draft) {
   if (column.max_length > 1) draft.note += ", in lists";
 }
 
-// A number with `decimals` digits behind the point.
+// Returns a number rounded to `decimals` decimal places.
 double rounded(double number, int decimals) {
   return std::strtod(absl::StrFormat("%.*f", std::max(decimals, 0), number).c_str(), nullptr);
 }
 
-// Returns the transform with four digits of the deviation, and the mean to a thousandth of it.
+// Returns the transform, with four digits of the deviation and the mean to a thousandth of the
+// deviation.
 StandardizeTransform standardize(const ColumnLook& column) {
   StandardizeTransform transform;
   const double deviation = column.standard_deviation;
@@ -217,7 +222,7 @@ StandardizeTransform standardize(const ColumnLook& column) {
   return transform;
 }
 
-// Whether a network can take the numbers as they are: nearly mean 0 and deviation 1.
+// Returns true if a network can use the numbers unchanged: nearly mean 0 and deviation 1.
 bool is_nearly_standard(const ColumnLook& column) {
   return std::abs(column.mean) <= 1 && column.standard_deviation >= 0.25 &&
          column.standard_deviation <= 4;
@@ -239,8 +244,8 @@ void draft_dense(const ColumnLook& column, FeatureDraft& draft) {
   }
 }
 
-// The missing_texts of the column and, since rows outside of the sample may have others, all plain
-// ones. Numbers among which only not-a-number was seen stay free of text.
+// Returns the missing_texts of the column and, since rows outside of the sample may have others,
+// all plain ones. Numbers whose only missing text is not-a-number get no other text.
 std::set<std::string> texts_to_expect(const ColumnLook& column, bool as_numbers) {
   std::set<std::string> texts;
   bool compares_text = false;
@@ -255,7 +260,7 @@ std::set<std::string> texts_to_expect(const ColumnLook& column, bool as_numbers)
   return texts;
 }
 
-// Puts missing_values before the transforms.
+// Inserts missing_values before the transforms.
 void add_missing_values(const ColumnLook& column, FeatureDraft& draft) {
   auto& transforms = *draft.feature.mutable_transform();
   const bool as_numbers =
@@ -290,8 +295,8 @@ FeatureDraft draft_feature(const ColumnLook& column) {
   return draft;
 }
 
-// Gives a list "index" of a libsvm file the list "value" as its weights, also by field. A constant
-// index has a plain number as its value.
+// Sets a list "value" of a libsvm file as the weights of the list "index", also by field. A
+// constant index has a plain number as its value.
 void join_weights(std::vector<FeatureDraft>& drafts) {
   for (FeatureDraft& ids : drafts) {
     if (!absl::StartsWith(ids.column, "index") || !ids.is_used) continue;
@@ -305,8 +310,8 @@ void join_weights(std::vector<FeatureDraft>& drafts) {
   }
 }
 
-// Returns a name that a table may have, of letters, digits, _ and -: "price_EUR" for "price (EUR)".
-// `taken`: names that are not free.
+// Returns a valid table name, of letters, digits, _ and -: "price_EUR" for "price (EUR)". `taken`:
+// names already in use.
 std::string name_for(const std::string& column, absl::flat_hash_set<std::string>& taken) {
   std::string name;
   for (const char c : column) {
@@ -325,7 +330,7 @@ std::string name_for(const std::string& column, absl::flat_hash_set<std::string>
   return free;
 }
 
-// Names features as their columns are named, or similarly where a name cannot be that of a table.
+// Names features as their columns, or similarly if a table cannot have the name.
 void name_features(const DataLook& look, std::vector<FeatureDraft>& drafts) {
   absl::flat_hash_set<std::string> taken = {"label"};
   if (look.label) taken.insert(label_name(*look.label));
@@ -359,7 +364,7 @@ std::optional<TransformConfig> draft_missing_values(const ColumnLook& column, bo
   MissingValuesTransform& missing = *transform.mutable_missing_values();
   if (column.not_a_number > 0) missing.set_nan(true);
   for (const std::string& text : texts_to_expect(column, as_numbers)) {
-    // As numbers, cells need not be compared as text.
+    // Cells that become numbers need not be compared as text.
     if (as_numbers && is_nan_text(text)) {
       missing.set_nan(true);
     } else {

@@ -13,7 +13,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Numbers whose quantiles are evenly between these three.
+// Returns numbers whose quantiles are spaced evenly between these three.
 std::vector<double> quantiles(double least, double middle, double greatest) {
   std::vector<double> values;
   for (int i = 0; i <= 100; ++i) {
@@ -23,7 +23,7 @@ std::vector<double> quantiles(double least, double middle, double greatest) {
   return values;
 }
 
-// A column of a sample of 1000 rows.
+// Returns a column of a sample of 1000 rows.
 ColumnLook column(const std::string& name, ValueKind kind, int64_t distinct) {
   ColumnLook look{.name = name, .type_name = "t", .kind = kind, .rows = 1000, .values = 1000};
   look.distinct = distinct;
@@ -251,7 +251,7 @@ TEST(FeatureDraft, TimesAreCutIntoPeriods) {
   const BucketizeTransform& periods = time.feature.transform(0).bucketize();
   ASSERT_EQ(periods.boundary_size(), 15);
   for (int i = 1; i < 15; ++i) EXPECT_LT(periods.boundary(i - 1), periods.boundary(i));
-  // Ids repeat, and some are nearer one another than doubles.
+  // Ids repeat, and some are closer to each other than doubles can represent.
   ColumnLook sku = numbers("sku", ValueKind::kInteger, 40, quantiles(7e9, 7e9 + 20, 7e9 + 39));
   EXPECT_EQ(transforms_of(draft(sku)), "") << "ids or categories";
   ColumnLook large =
@@ -263,7 +263,7 @@ TEST(FeatureDraft, TimesAreCutIntoPeriods) {
 }
 
 TEST(FeatureDraft, DatesAreNoNumbers) {
-  // Most values are near the least one, as counts are.
+  // Most values are near the minimum, as with counts.
   ColumnLook day =
       numbers("shown", ValueKind::kInteger, 60, quantiles(20240101, 20240105, 20240229));
   EXPECT_EQ(draft(day).feature.kind(), FeatureConfig::DENSE);

@@ -17,7 +17,8 @@
 namespace millrace {
 namespace {
 
-// Arrow's way to our files. Keeps the first error, which says more than Arrow passes on.
+// Adapts Arrow's output to our files. Keeps the first error, which has more detail than Arrow's
+// status.
 class FileOutput : public arrow::io::OutputStream {
  public:
   explicit FileOutput(std::unique_ptr<WritableFile> file) : file_(std::move(file)) {}
@@ -63,7 +64,7 @@ std::shared_ptr<arrow::Schema> make_schema() {
   return arrow::schema(std::move(fields));
 }
 
-// One column of lists, where value(example) is an optional.
+// Returns one column of lists, where value(example) is an optional.
 template <typename ValueBuilder, typename Value>
 arrow::Result<std::shared_ptr<arrow::Array>> make_column(absl::Span<const PlantedExample> examples,
                                                          Value value) {
@@ -99,7 +100,7 @@ arrow::Result<std::shared_ptr<arrow::Table>> make_table(
   return arrow::Table::Make(schema, std::move(columns), examples.size());
 }
 
-// What the two formats share: the file under its temporary name, and errors.
+// The common part of both formats: the file under its temporary name, and errors.
 class FileWriter : public ColumnarWriter {
  public:
   FileWriter(FileSystem& files, std::string path, std::unique_ptr<WritableFile> file)
@@ -141,8 +142,8 @@ class FileWriter : public ColumnarWriter {
   const std::shared_ptr<arrow::Schema>& schema() const { return schema_; }
 
  private:
-  // Returns the error of the file if it has one, else that of `act` with the path. Arrow's formats
-  // use exceptions inside and do not catch all of them.
+  // Returns the error of the file if there is one, else the error of `act` with the path. Arrow's
+  // formats use exceptions inside and do not catch all of them.
   absl::Status guarded(const std::function<arrow::Status()>& act) {
     const std::string doing = absl::StrCat("cannot write ", path_);
     const absl::Status status = catch_exceptions(doing, [&]() -> absl::Status {
@@ -193,7 +194,7 @@ class OrcWriter : public FileWriter {
     options.stripe_size = 4 << 20;  // bytes; a stripe is a unit of reading
     ARROW_ASSIGN_OR_RAISE(writer_,
                           arrow::adapters::orc::ORCFileWriter::Open(output().get(), options));
-    // It learns the columns from what it writes first: without that the file would be no ORC.
+    // The writer takes the columns from its first table; without a table the file is no valid ORC.
     ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Table> empty, make_table(schema(), {}));
     return write(*empty);
   }

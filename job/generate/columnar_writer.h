@@ -15,19 +15,20 @@ namespace millrace {
 
 enum class ColumnarFormat { kParquet, kOrc };
 
-// Columns are those of the Criteo data in ORC: label and i1 ... i13 as list<double>, c1 ... c26 as
-// list<int64>; a missing value is an empty list. The file is written aside and appears under its
-// path when close() succeeds; without that nothing is left of it. Not thread-safe.
+// A writer of examples with the columns of the Criteo data in ORC: label and i1 ... i13 as
+// list<double>, c1 ... c26 as list<int64>; a missing value is an empty list. The file has a
+// temporary name until close() succeeds; otherwise nothing remains. Not thread-safe.
 class ColumnarWriter {
  public:
-  // `files` must outlive the writer. Errors: those of creating the file, which name it.
+  // Creates the file. `files` must outlive the writer. Errors: errors of creating the file, with
+  // its name.
   static absl::StatusOr<std::unique_ptr<ColumnarWriter>> create(FileSystem& files,
                                                                 const std::string& path,
                                                                 ColumnarFormat format);
   virtual ~ColumnarWriter() = default;
 
-  // Adds examples; in Parquet they become one row group.
-  // Errors: those of writing the file; Internal with what Arrow said. After one, only destroy it.
+  // Appends examples, in Parquet as one row group. Errors: errors of writing the file; Internal
+  // with Arrow's message. After an error, only destroy the writer.
   virtual absl::Status append(absl::Span<const PlantedExample> examples) = 0;
   virtual absl::Status close() = 0;
 };

@@ -1,4 +1,4 @@
-// The rule for the sizes of generated data.
+// Checks of the sizes of generated data.
 #ifndef MILLRACE_JOB_GENERATE_GENERATED_ROWS_CHECK_H_
 #define MILLRACE_JOB_GENERATE_GENERATED_ROWS_CHECK_H_
 
@@ -8,8 +8,8 @@
 
 namespace millrace {
 
-// Checks rows and eval_rows. Errors: InvalidArgument that begins with `where`, the place of the
-// message in the configuration, and names the field.
+// Checks rows and eval_rows. Errors: InvalidArgument with the field, after `where`, the place of
+// the message in the configuration.
 absl::Status check_generated_rows(absl::string_view where, const GeneratedDataConfig& data);
 
 }  // namespace millrace

@@ -12,7 +12,7 @@ namespace {
 
 struct DenseColumn {
   double mean, stddev;  // of ln(1 + x)
-  double weight;        // of its standardised value in the logit
+  double weight;        // weight of its standardised value in the logit
   double missing;       // share of empty lists
 };
 
@@ -40,16 +40,16 @@ constexpr SparseColumn kSparse[kSparseColumns] = {
     {100, 0.20, 0.44},  {30000, 0, 0.44},
 };
 
-// Columns (from 0) whose ids act together; their product has this standard deviation.
+// Columns (from 0) whose ids interact; the product of their effects has this standard deviation.
 struct Pair {
   int a, b;
   double strength;
 };
 constexpr Pair kPairs[] = {{8, 16, 0.15}, {13, 22, 0.15}, {5, 8, 0.15}};
 
-// Streams of random numbers. Those of rows: part << 16 | one of these plus the column.
+// Streams of random numbers. Streams of rows: part << 16 | one of these plus the column.
 constexpr uint64_t kDenseStream = 0, kSparseStream = 100, kLabelStream = 200;
-// Those of effects: kEffectStream | kind << 16 | column, indexed by rank.
+// Streams of effects: kEffectStream | kind << 16 | column, indexed by rank.
 constexpr uint64_t kEffectStream = uint64_t{1} << 40;
 constexpr int kFirstOrder = 0, kSecondOrder = 1, kIds = 2;
 
@@ -57,7 +57,7 @@ constexpr int kCalibrationRows = 20000;
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-// In (0, 1).
+// Returns a number in (0, 1).
 double open_uniform(uint32_t bits) { return (bits + 0.5) * 0x1p-32; }
 
 }  // namespace
@@ -66,7 +66,7 @@ PlantedModel::PlantedModel(const PlantedModelOptions& options) : options_(option
 
 int64_t PlantedModel::cardinality(int column) { return kSparse[column].cardinality; }
 
-// The whole part of a number in [1, n + 1) whose density falls as x^-exponent.
+// Returns the integer part of a number in [1, n + 1) whose density falls as x^-exponent.
 int64_t PlantedModel::rank_of(int column, double uniform) const {
   const double end = static_cast<double>(cardinality(column)) + 1;
   const double power = 1 - options_.zipf_exponent;
@@ -76,7 +76,7 @@ int64_t PlantedModel::rank_of(int column, double uniform) const {
   return std::clamp<int64_t>(static_cast<int64_t>(x), 1, cardinality(column));
 }
 
-// A bijection for each column: distinct ranks have distinct ids.
+// Maps ranks to ids by a bijection per column.
 int64_t PlantedModel::id_of(int column, int64_t rank) const {
   const uint64_t key = philox64(options_.seed, kEffectStream | kIds << 16 | column, 0);
   return static_cast<int64_t>(placement_hash(static_cast<int64_t>(key ^ rank)));
@@ -133,7 +133,7 @@ void PlantedModel::solve_bias() {
     PlantedExample example;
     logits.push_back(draw(Part::kCalibrate, row, &example));
   }
-  // The mean probability grows with the bias: bisection.
+  // Bisection, since the mean probability grows with the bias.
   double low = -50, high = 50;
   for (int i = 0; i < 50; ++i) {
     bias_ = (low + high) / 2;

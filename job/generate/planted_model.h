@@ -1,4 +1,4 @@
-// Examples drawn from a model that is known.
+// Examples drawn from a known model.
 #ifndef MILLRACE_JOB_GENERATE_PLANTED_MODEL_H_
 #define MILLRACE_JOB_GENERATE_PLANTED_MODEL_H_
 
@@ -13,30 +13,30 @@ inline constexpr int kSparseColumns = 26;  // c1 ... c26
 
 struct PlantedExample {
   double label = 0;        // 0 or 1
-  double probability = 0;  // of label 1: what a perfect model would predict
+  double probability = 0;  // probability of label 1, the prediction of a perfect model
   std::array<std::optional<double>, kDenseColumns> dense;     // counts
   std::array<std::optional<int64_t>, kSparseColumns> sparse;  // ids over all 64 bits
 };
 
-// All of them decide the examples.
+// Options of the examples.
 struct PlantedModelOptions {
   uint64_t seed = 1;
-  // The expected share of positive labels. In (0, 1).
+  // Expected share of positive labels. In (0, 1).
   double positive_rate = 0.25;
-  // How steeply ids thin out: the one of rank k has a share near k^-exponent. At least 0.
+  // Exponent of the distribution of ids: the id of rank k has a share near k^-exponent. At least 0.
   double zipf_exponent = 1.1;
 };
 
-// A logistic model over columns shaped like those of the Criteo display advertising data:
+// A logistic model over columns shaped like the columns of the Criteo display advertising data:
 //
 //   logit = bias + sum over dense columns of w_d (ln(1 + x) - mean) / stddev
 //                + sum over sparse columns of e_c(id) + sum over pairs (a, b) of u_a(id_a)
 //                u_b(id_b)
 //
-// Effects e and u are normal numbers that follow from (seed, column, rank of the id). They are
-// largest where a column has few ids and absent where it has many, so that 200,000 examples are
+// Effects e and u are normal numbers, determined by (seed, column, rank of the id). They are
+// largest in columns with few ids and absent in columns with many, so that 200,000 examples are
 // enough to learn them. A missing count has the effect of 0 and a missing id none. An example is a
-// pure function of (options, part, row): any thread may draw any of them, in any order.
+// pure function of (options, part, row): any thread may draw any example, in any order.
 class PlantedModel {
  public:
   // Parts are independent samples of one distribution.
@@ -48,7 +48,7 @@ class PlantedModel {
 
   PlantedExample example(Part part, int64_t row) const;
 
-  // Distinct ids that a sparse column can hold; columns count from 0.
+  // Number of distinct ids of a sparse column; columns count from 0.
   static int64_t cardinality(int column);
 
  private:

@@ -38,7 +38,7 @@ void check_names(const TrainConfig& train, const std::string& where, const Names
   }
 }
 
-// Checks that metrics of a list at `where` which need groups have some.
+// Checks that groups exist if any metric of the list at `where` needs groups.
 void check_groups(const TrainConfig& train, const std::string& where, const Names& metrics,
                   FieldErrors* errors) {
   if (has_groups(train)) return;

@@ -7,9 +7,9 @@
 
 namespace millrace {
 
-// Checks train.slice, run.report.span and run.report.moving_reports, and that there is a feature of
-// kind GROUP_ID if a metric of any list needs groups.
-// Errors: InvalidArgument with all mistakes, each with its place.
+// Checks train.slice, run.report.span and run.report.moving_reports. Checks that a feature of kind
+// GROUP_ID exists if any list has a metric that needs groups. Errors: InvalidArgument with all
+// mistakes and their places.
 absl::Status check_report(const JobConfig& config);
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// The options of reports and evaluations that a configuration gives.
+// Options of reports and evaluations from a configuration.
 #ifndef MILLRACE_JOB_REPORT_REPORT_OPTIONS_H_
 #define MILLRACE_JOB_REPORT_REPORT_OPTIONS_H_
 
@@ -20,8 +20,8 @@ absl::StatusOr<std::vector<SliceOptions>> slice_options(const TrainConfig& train
 // Returns run.report.span.
 SpanOptions span_options(const ReportConfig& report);
 
-// Returns when training reports: run.report.when, or `otherwise` if it is not given, and at the end
-// of each window or epoch that is a span.
+// Returns the cadence of training reports: run.report.when, or `otherwise` if it is not set, and
+// the end of each window or epoch that is a span.
 Cadence report_cadence(const ReportConfig& report, const Cadence& otherwise);
 
 }  // namespace millrace

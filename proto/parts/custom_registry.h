@@ -1,4 +1,4 @@
-// Registries of families whose parts a configuration names by CustomConfig.
+// Registries of part families that a configuration names by CustomConfig.
 #ifndef MILLRACE_PROTO_PARTS_CUSTOM_REGISTRY_H_
 #define MILLRACE_PROTO_PARTS_CUSTOM_REGISTRY_H_
 
@@ -12,19 +12,19 @@
 namespace millrace {
 
 // A registry whose parts a configuration names by a field of type CustomConfig. The first argument
-// of a `Factory` is that field.
+// of a `Factory` is this field.
 template <typename Factory>
 class CustomRegistry : public PartRegistry<Factory> {
  public:
   using PartRegistry<Factory>::PartRegistry;
-  // The same with built-in kinds: the fields of `kinds`, except `custom`.
+  // Creates a registry that also has built-in kinds: the fields of `kinds`, except `custom`.
   CustomRegistry(absl::string_view name, absl::string_view usage,
                  const google::protobuf::OneofDescriptor& kinds)
       : PartRegistry<Factory>(name, usage) {
     add_kinds(kinds, this);
   }
 
-  // Returns the part that `config` names. Errors: those of PartRegistry::create.
+  // Returns the part that `config` names. Errors: the errors of PartRegistry::create.
   template <typename... Arguments>
   typename PartRegistry<Factory>::Result create(const CustomConfig& config,
                                                 Arguments&&... arguments) const {

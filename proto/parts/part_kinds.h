@@ -1,4 +1,4 @@
-// The kinds of parts that have fields of their own.
+// The kinds of parts with fields of their own.
 #ifndef MILLRACE_PROTO_PARTS_PART_KINDS_H_
 #define MILLRACE_PROTO_PARTS_PART_KINDS_H_
 
@@ -10,7 +10,8 @@ class OneofDescriptor;
 
 namespace millrace {
 
-// Adds the fields of `kinds`, except `custom`, to the family. Their comments are the descriptions.
+// Adds the fields of `kinds`, except `custom`, to the family. The descriptions are the comments of
+// the fields.
 void add_kinds(const google::protobuf::OneofDescriptor& kinds, PartFamily* family);
 
 }  // namespace millrace

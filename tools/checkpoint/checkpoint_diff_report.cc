@@ -20,7 +20,7 @@ std::string values_text(const ValueDifference& values) {
   return text;
 }
 
-// "only in a", "only in b", or how they differ in kind; "" if they do not.
+// Returns "only in a", "only in b", or the difference in kind; "" for equal kinds.
 std::string kind_text(const std::string& a, const std::string& b) {
   if (b.empty()) return absl::StrCat("only in a (", a, ")");
   if (a.empty()) return absl::StrCat("only in b (", b, ")");

@@ -1,4 +1,4 @@
-// What `millrace checkpoint diff` prints.
+// The output of `millrace checkpoint diff`.
 #ifndef MILLRACE_TOOLS_CHECKPOINT_CHECKPOINT_DIFF_REPORT_H_
 #define MILLRACE_TOOLS_CHECKPOINT_CHECKPOINT_DIFF_REPORT_H_
 
@@ -8,10 +8,10 @@
 
 namespace millrace {
 
-// For people: a line for each thing that differs, or that all is equal.
+// Returns a line per difference, or a line about equality, for people.
 std::string diff_text(const CheckpointDiff& diff);
 
-// One JSON object; docs/checkpoint_command.md says what its fields are.
+// Returns a JSON object; docs/checkpoint_command.md describes its fields.
 std::string diff_json(const CheckpointDiff& diff);
 
 }  // namespace millrace

@@ -119,7 +119,7 @@ class Exporter {
     return write_safetensors(files_, path, sources, metadata_);
   }
 
-  // Each tensor takes a scan of its own, since they come one after the other.
+  // Each tensor needs a separate scan, since tensors are written one after the other.
   absl::Status write_column(const std::string& table, const std::string& column,
                             const TensorSource::Append& append) const {
     const bool is_ids = column == "ids";
@@ -190,7 +190,7 @@ absl::StatusOr<std::vector<ExportedFile>> export_directory(FileSystem& files,
   size_t aside_bytes = 0;  // of the directory's name before it is `output`
   RETURN_IF_ERROR(write_output_directory(files, output, [&](const std::string& aside) {
     aside_bytes = aside.size();
-    // First, since these may be gone.
+    // First, since these files may no longer exist.
     if (options.referred_files && !options.delta) RETURN_IF_ERROR(exporter.copy_referred(aside));
     return exporter.write_all(aside);
   }));

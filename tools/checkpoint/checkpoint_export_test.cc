@@ -57,7 +57,7 @@ class CheckpointExportTest : public testing::Test {
     for (const DirectoryEntry& entry : *entries) names.push_back(entry.name);
     return names;
   }
-  // The table's weights and frequencies in a safetensors file are those of `rows`.
+  // Expects the rows of `rows` as weights and frequencies of the table in a safetensors file.
   void expect_rows(const std::string& name, const std::map<int64_t, TestRow>& rows) {
     ASSERT_OK_AND_ASSIGN(const auto reader, SafetensorsReader::open(files_, path(name)));
     const auto ids = numbers<int64_t>(*reader, "ids");
@@ -177,7 +177,7 @@ TEST_F(CheckpointExportTest, Formats) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"csv\"")));
 }
 
-// Every call fails in turn: nothing is left of what was not finished.
+// Every call fails in turn, and no unfinished output remains.
 TEST_F(CheckpointExportTest, AllOrNothing) {
   for (const std::string table : {"", "items"}) {
     for (const ExportFormat format : {ExportFormat::kSafetensors, ExportFormat::kParquet}) {
@@ -191,7 +191,7 @@ TEST_F(CheckpointExportTest, AllOrNothing) {
           ASSERT_OK(status);
           break;
         }
-        // What did not matter: looking for leftovers and for the lock, removing it.
+        // Failures without effect: searching for leftovers and for the lock, removing the lock.
         if (status.ok()) {
           ++spared;
           ASSERT_OK(remove_recursively(files_, path("out")));
@@ -206,7 +206,7 @@ TEST_F(CheckpointExportTest, AllOrNothing) {
         EXPECT_THAT(names_in(""), ElementsAre("c")) << "call " << n << ": " << status;
       }
       ASSERT_OK(remove_recursively(files_, path("out")));
-      // Nor do looks for checkpoints above the output.
+      // Searches for checkpoints above the output are harmless, too.
       FaultFileSystem looks(files_);
       ASSERT_OK(check_outside_checkpoints(looks, path("out")));
       EXPECT_LE(spared, 4 + looks.calls());
@@ -214,7 +214,7 @@ TEST_F(CheckpointExportTest, AllOrNothing) {
   }
 }
 
-// As by a process that was killed in the midst of it.
+// Simulates a process that was killed during an export.
 TEST_F(CheckpointExportTest, WhatAKilledExportLeftGoes) {
   const pid_t process = ::fork();
   if (process == 0) ::_exit(0);

@@ -242,7 +242,7 @@ std::string files_text(const Manifest& manifest) {
   return "\n" + text.text();
 }
 
-// Null or what its base is, for one that is listed.
+// Returns the problem of a listed checkpoint's base, or null.
 std::string base_problem(const ListedCheckpoint& listed,
                          const std::map<int64_t, const ListedCheckpoint*>& whole) {
   const Manifest::Base& base = listed.reader->manifest().base();

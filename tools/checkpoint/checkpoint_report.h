@@ -1,4 +1,4 @@
-// What `millrace checkpoint list` and `show` print.
+// The output of `millrace checkpoint list` and `show`.
 #ifndef MILLRACE_TOOLS_CHECKPOINT_CHECKPOINT_REPORT_H_
 #define MILLRACE_TOOLS_CHECKPOINT_CHECKPOINT_REPORT_H_
 
@@ -12,24 +12,26 @@
 
 namespace millrace {
 
-// "full" for all parts, "model" for DENSE and ROWS at most, else their names: "dense+row_state".
+// Returns "full" for all parts, "model" for only DENSE and ROWS, else the names: "dense+row_state".
 std::string parts_text(const CheckpointManifest& manifest);
 
-// Marks deltas as damaged whose base is missing, damaged or another. REQUIRES: by ascending step.
+// Marks deltas as damaged if the base is missing, damaged or different. REQUIRES: by ascending
+// step.
 void check_bases(std::vector<ListedCheckpoint>& checkpoints);
 
-// A table, one line for each checkpoint, or "no checkpoints". Damaged ones say what is wrong.
+// Returns a table with a line per checkpoint, or "no checkpoints". Damaged checkpoints show the
+// damage.
 std::string list_text(const std::vector<ListedCheckpoint>& checkpoints);
 
-// A JSON array with an object for each: step, path, status ("ok" or "damaged"), error, and of
-// whole ones created, finished, size, parts, base, metrics, content_digest.
+// Returns a JSON array with an object per checkpoint: step, path, status ("ok" or "damaged"),
+// error, and for intact checkpoints created, finished, size, parts, base, metrics, content_digest.
 std::string list_json(const std::vector<ListedCheckpoint>& checkpoints);
 
-// All that the manifest says, for people.
+// Returns the content of the manifest, for people.
 std::string show_text(const CheckpointReader& checkpoint);
 
-// The same as one JSON object; docs/checkpoint_command.md says what its fields are. Numbers are
-// numbers; those that are not finite are null.
+// Returns the same content as a JSON object; docs/checkpoint_command.md describes its fields.
+// Numbers that are not finite are null.
 std::string show_json(const CheckpointReader& checkpoint);
 
 }  // namespace millrace

@@ -30,7 +30,7 @@ class CheckpointReportTest : public testing::Test {
   void write(const SmallCheckpoint& options) {
     ASSERT_OK(write_small_checkpoint(files_, "c", options));
   }
-  // A delta on a step that is there.
+  // Writes a delta on an existing step.
   void write_delta(int64_t step, int64_t on, const std::string& digest = "") {
     CheckpointManifest::Base base;
     ASSERT_OK_AND_ASSIGN(const auto reader, CheckpointReader::open(files_, path(on)));
@@ -135,7 +135,7 @@ TEST_F(CheckpointReportTest, ShowAsJson) {
   }
 }
 
-// Every tensor is where it is said to be.
+// Checks that every tensor is at its stated position.
 TEST_F(CheckpointReportTest, ShowNamesAllTensors) {
   write({.step = 1});
   const auto reader = open(1);

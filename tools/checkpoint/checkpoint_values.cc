@@ -26,7 +26,7 @@ using Json = nlohmann::ordered_json;
 
 std::string dump(const Json& json) { return json.dump() + "\n"; }
 
-// Integers as integers: not all of 64 bits are doubles.
+// Returns a number, integers as integers, since not all 64-bit integers are doubles.
 Json number_json(TensorType type, absl::string_view bytes) {
   int64_t integer = 0;
   switch (type) {
@@ -51,7 +51,7 @@ Json list_json(TensorType type, absl::string_view bytes) {
   return list;
 }
 
-// Numbers with spaces between; as many digits as tell them apart.
+// Returns numbers separated by spaces, with enough digits to distinguish them.
 std::string list_text(TensorType type, absl::string_view bytes) {
   const int digits = type == TensorType::kF64 ? 17 : 9;
   return absl::StrJoin(list_json(type, bytes), " ", [&](std::string* text, const Json& number) {
@@ -69,7 +69,7 @@ struct FoundRows {
   RowBlock rows;
 };
 
-// The features of the job; as far as this program knows its messages.
+// Returns the features of the job, as far as the program knows their messages.
 std::vector<FeatureConfig> features_of(const CheckpointManifest& manifest) {
   TrainConfig config;
   google::protobuf::TextFormat::Parser parser;
@@ -79,7 +79,7 @@ std::vector<FeatureConfig> features_of(const CheckpointManifest& manifest) {
   return {config.feature().begin(), config.feature().end()};
 }
 
-// "id 7", and the text that was asked for.
+// Returns "id 7", and the requested text.
 std::string id_text(int64_t id, const AskedRows& asked) {
   for (const auto& [text, of] : asked.texts) {
     if (of == id) return absl::StrCat("id ", id, " (\"", text, "\")");

@@ -75,7 +75,7 @@ TEST_F(CheckpointValuesTest, Rows) {
                               "  frequency: 4\n  last_step: 5\nid 8 has no row\n"));
 }
 
-// The features are in the configuration that the manifest holds.
+// The features are in the configuration in the manifest.
 TEST_F(CheckpointValuesTest, IdsThatAreText) {
   CheckpointManifest manifest;
   manifest.set_config("feature { name: 'items' transform { hash { seed: 5 } } }");

@@ -35,7 +35,7 @@ absl::Status copy(FileSystem& sources, const std::string& from, FileSystem& file
     for (int64_t at = 0; at < size;) {
       const auto count = (*source)->read_at(at, piece.size(), piece.data());
       RETURN_IF_ERROR(of_source(count.status(), from));
-      if (*count == 0) return absl::OkStatus();  // its digest will tell
+      if (*count == 0) return absl::OkStatus();  // the digest will differ
       RETURN_IF_ERROR(file.append(absl::string_view(piece).substr(0, *count)));
       at += *count;
     }
@@ -55,7 +55,7 @@ absl::Status copy_checked(FileSystem& sources, const ReferredFile& referred, Fil
       referred.path());
 }
 
-// One that is not in `taken` yet.
+// Returns a name that is not in `taken` yet.
 std::string new_name(const std::string& path, std::set<std::string>* taken) {
   std::string name = base_name(path);
   for (int number = 1; !taken->insert(name).second; ++number) {

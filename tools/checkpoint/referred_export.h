@@ -1,4 +1,4 @@
-// Files that a job refers to, beside its exported weights.
+// Export of the files that a job refers to, in addition to its weights.
 #ifndef MILLRACE_TOOLS_CHECKPOINT_REFERRED_EXPORT_H_
 #define MILLRACE_TOOLS_CHECKPOINT_REFERRED_EXPORT_H_
 
@@ -12,12 +12,12 @@
 namespace millrace {
 
 // Copies the files that a manifest refers to from `sources` into DIRECTORY/referred_files, under
-// their names; of files of one name the later ones get numbers ("1-words.txt"). Writes
+// their names. Later files of the same name get numbers ("1-words.txt"). Writes
 // DIRECTORY/referred_files.json, an array of objects: `file` (relative to the directory), `path`
-// (where it was), `size`, `digest`, `used_by`. Nothing where the manifest refers to none.
-// Returns: paths of the files written.
-// Errors: NotFound and FailedPrecondition for files that are not what they were when the checkpoint
-// was made; those of reading and writing.
+// (the original path), `size`, `digest`, `used_by`. Writes nothing if the manifest refers to no
+// files. Returns: paths of the written files.
+// Errors: NotFound and FailedPrecondition for files that changed since the checkpoint was written;
+// errors of reading and writing.
 absl::StatusOr<std::vector<std::string>> export_referred_files(FileSystem& sources,
                                                                const CheckpointManifest& manifest,
                                                                FileSystem& files,

@@ -24,7 +24,7 @@ class TableParquet {
   TableParquet(WritableFile& file, TableScan& scan, const TableParquetOptions& options)
       : scan_(scan), options_(options), output_(std::make_shared<ArrowOutput>(file)) {}
 
-  // Arrow's writers write when they go.
+  // The destructors of Arrow's writers write.
   ~TableParquet() { output_->detach(); }
 
   absl::Status run() {
@@ -42,7 +42,7 @@ class TableParquet {
   }
 
  private:
-  // What collects the values of one column of the scan: one of them is there.
+  // Builders of the values of one scan column; either `numbers` or `lists` is set.
   struct Builder {
     std::shared_ptr<arrow::Int64Builder> numbers;
     std::shared_ptr<arrow::FixedSizeListBuilder> lists;  // of `floats`; they share it
@@ -74,7 +74,7 @@ class TableParquet {
     const auto metadata = std::make_shared<arrow::KeyValueMetadata>();
     for (const auto& [key, value] : options_.metadata) metadata->Append(key, value);
     schema_ = arrow::schema(std::move(fields), metadata);
-    // Else lists would be read back without their size.
+    // Without the schema, lists would be read back without their size.
     const auto properties = parquet::ArrowWriterProperties::Builder().store_schema()->build();
     return parquet::arrow::FileWriter::Open(*schema_, arrow::default_memory_pool(), output_,
                                             parquet::default_writer_properties(), properties)
@@ -120,7 +120,7 @@ class TableParquet {
     return ids_.length() < kGroupRows ? arrow::Status::OK() : flush();
   }
 
-  // Writes what was collected as a row group.
+  // Writes the collected rows as a row group.
   arrow::Status flush() {
     const int64_t rows = ids_.length();
     if (rows == 0) return arrow::Status::OK();

@@ -15,17 +15,17 @@
 namespace millrace {
 
 struct TableParquetOptions {
-  // With it there is a column "removed" (bool), and after the rows one for each of these ids, in
-  // which it is true and all columns but the id are null.
+  // If set, adds a column "removed" (bool), and after the rows one row per id of this list, with
+  // "removed" true and all other columns but the id null.
   std::optional<std::vector<int64_t>> removed = std::nullopt;
   std::map<std::string, std::string> metadata = {};  // of the schema
 };
 
-// Writes "id" (int64) and the columns of the scan under their names: of one number int64, else a
-// list of fixed size of float32, whatever their type in the checkpoint. Row groups have at most
-// 65,536 rows, which is what is in memory. Neither syncs nor closes the file.
-// REQUIRES: columns of numbers are I64, others F32, F16 or BF16.
-// Errors: those of TableScan::next and of the file.
+// Writes "id" (int64) and the columns of the scan under their names: columns of one number as
+// int64, others as a fixed-size list of float32, for any type in the checkpoint. Row groups have at
+// most 65,536 rows, which are in memory. Neither syncs nor closes the file. REQUIRES: columns of
+// numbers are I64, others F32, F16 or BF16.
+// Errors: errors of TableScan::next and of the file.
 absl::Status write_table_parquet(WritableFile& file, TableScan& scan,
                                  const TableParquetOptions& options);
 

@@ -45,7 +45,7 @@ class TableParquetTest : public testing::Test {
       return write_table_parquet(file, **scan, options);
     });
   }
-  // The file as one table of one chunk.
+  // Returns the file as one table with one chunk.
   std::shared_ptr<arrow::Table> read() {
     auto file = arrow::io::ReadableFile::Open(path_).ValueOrDie();
     parquet::arrow::FileReaderBuilder builder;
@@ -136,7 +136,7 @@ TEST_F(TableParquetTest, NoRows) {
   EXPECT_THAT(table->schema()->field_names(), ElementsAre("id", "weights"));
 }
 
-// Every call that writes fails in turn.
+// Every writing call fails in turn.
 TEST_F(TableParquetTest, ErrorsOfTheFile) {
   save({.rows = test_rows(1'000, 2, 1)});
   for (int64_t n = 0;; ++n) {

@@ -9,7 +9,7 @@
 namespace millrace {
 namespace {
 
-// A command with the commands before it, " config check", and the words that may follow it.
+// A command with its parent commands, " config check", and the words that may follow.
 struct Place {
   std::string path;
   std::string words;

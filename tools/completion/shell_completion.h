@@ -10,8 +10,8 @@ class App;
 
 namespace millrace {
 
-// Returns a script for bash that completes commands, their flags and, elsewhere, paths. zsh reads
-// it after bashcompinit.
+// Returns a script for bash that completes commands, flags and otherwise paths. zsh runs the same
+// script after bashcompinit.
 std::string bash_completion(const CLI::App& program);
 
 }  // namespace millrace

@@ -19,7 +19,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Returns what bash completes, after `words`, the last of which is being typed.
+// Returns the completions of bash for `words`, where the last word is incomplete.
 std::vector<std::string> completed(const std::vector<std::string>& words) {
   CLI::App program("", "millrace");
   CLI::App* const train = program.add_subcommand("train", "");

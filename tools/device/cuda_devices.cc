@@ -1,4 +1,4 @@
-// With --config=cuda.
+// Implementation for --config=cuda.
 #include "tools/device/cuda_devices.h"
 
 #include <c10/cuda/CUDAFunctions.h>

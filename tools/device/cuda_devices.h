@@ -6,8 +6,7 @@
 
 namespace millrace {
 
-// Returns the number of devices that the driver shows, or nothing in a program that is built for
-// the CPU.
+// Returns the number of devices that the driver shows, or nothing in a program built for the CPU.
 std::optional<int> cuda_devices();
 
 }  // namespace millrace

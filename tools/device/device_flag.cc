@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-// The number behind "cuda:"; nothing for what names no device.
+// Returns the number after "cuda:", or nothing if `device` names no number.
 std::optional<int32_t> number_of(absl::string_view device) {
   int32_t number = 0;
   const bool names_one = absl::ConsumePrefix(&device, "cuda:") &&
@@ -42,7 +42,7 @@ absl::StatusOr<std::optional<int>> device_of_rank(absl::string_view device,
     return refused("one device for ", ranks.world_size,
                    " ranks; use --device cuda, which assigns a device to each rank");
   }
-  // A launcher may show each rank its own device alone.
+  // A launcher may show each rank only its own device.
   if (by_rank && *count == 1 && ranks.local_world_size == 1) return 0;
   if (by_rank && *number >= *count) {
     return refused("rank ", *number, " of this machine has no device, of ", *count,

@@ -11,12 +11,12 @@
 
 namespace millrace {
 
-// Returns the CUDA device that --device names for a rank: none for `cpu` and `auto`, N for
-// `cuda:N`, and for `cuda` the number of the rank among those of its machine, or 0 where the rank
-// sees one device alone and does not know of others on its machine. `devices`: cuda_devices; it is
-// called for a device alone, since it starts the driver. Errors, each in one line: InvalidArgument
-// for another value, for a device in a program that is built for the CPU, for a device that the
-// machine lacks, and for `cuda:N` with several ranks.
+// Returns the CUDA device of --device for a rank: none for `cpu` and `auto`, N for `cuda:N`, and
+// for `cuda` the number of the rank on its machine, or 0 if the rank sees only one device and knows
+// of no other ranks on its machine. `devices`: cuda_devices, called only for a device, since the
+// call starts the driver. Errors, each in one line: InvalidArgument for another value, for a device
+// in a program built for the CPU, for a device that the machine lacks, and for `cuda:N` with
+// several ranks.
 absl::StatusOr<std::optional<int>> device_of_rank(absl::string_view device,
                                                   absl::FunctionRef<std::optional<int>()> devices,
                                                   const RankEnvironment& ranks);

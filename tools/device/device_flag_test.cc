@@ -20,7 +20,7 @@ absl::StatusOr<std::optional<int>> device_of(absl::string_view flag, std::option
   return device_of(flag, devices, RankEnvironment());
 }
 
-// The second of two ranks of a machine.
+// Returns the second of two ranks of a machine.
 RankEnvironment second_of_two() {
   RankEnvironment ranks;
   ranks.rank = ranks.local_rank = 1;
@@ -78,7 +78,8 @@ TEST(DeviceFlagTest, RanksOfAMachineHaveADeviceEach) {
                     "device to each rank"));
 }
 
-// As SLURM may: it tells no number of ranks of the machine, and shows each its own device.
+// SLURM may do this: it passes no number of ranks of the machine, and shows each rank its own
+// device.
 TEST(DeviceFlagTest, ALauncherMayShowEachRankItsDevice) {
   RankEnvironment ranks = second_of_two();
   ranks.local_world_size = 1;

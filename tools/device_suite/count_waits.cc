@@ -1,6 +1,6 @@
-// A library to be preloaded: counts how often the process waits for a CUDA device. At its end it
-// writes the number to the file that MILLRACE_COUNT_WAITS names. Copies to pageable memory and
-// Tensor::item() wait through cudaStreamSynchronize(), too.
+// A preloaded library that counts the waits of the process for a CUDA device. At the end of the
+// process it writes the number to the file named by MILLRACE_COUNT_WAITS. Copies to pageable memory
+// and Tensor::item() also wait through cudaStreamSynchronize().
 #include <dlfcn.h>
 
 #include <atomic>
@@ -21,7 +21,7 @@ struct WriteAtEnd {
   }
 } write_at_end;
 
-// Calls the function of this name in the library behind this one.
+// Calls the function of this name in the next library.
 int count_and_call(const char* name, void* argument) {
   ++waits;
   const auto next = reinterpret_cast<int (*)(void*)>(dlsym(RTLD_NEXT, name));

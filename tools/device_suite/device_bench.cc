@@ -1,5 +1,5 @@
 // Three benchmarks of a CUDA device, as lines of JSON: pooling of received rows, copies from pinned
-// memory, and sums over NCCL with one rank. Exits with 1, and a line that says why, on an error.
+// memory, and sums over NCCL with one rank. On an error prints the reason and exits with 1.
 #include <ATen/ops/zeros.h>
 #include <cuda_runtime_api.h>
 
@@ -33,7 +33,7 @@ void print(const char* name, double value, const char* unit) {
   std::printf("{\"name\": \"%s\", \"value\": %.4g, \"unit\": \"%s\"}\n", name, value, unit);
 }
 
-// Returns the median of kRepeats calls, in seconds, after one that is not measured.
+// Returns the median of kRepeats calls, in seconds, after an unmeasured call.
 template <typename Call>
 double median_seconds(const Call& call) {
   std::vector<double> seconds;
@@ -56,7 +56,7 @@ T* on_device(const std::vector<T>& from) {
   return static_cast<T*>(memory);
 }
 
-// A micro-batch of 65,536 lists with 10 ids each, of 1,000,000 rows of 64 float32.
+// Measures a micro-batch of 65,536 lists with 10 ids each, of 1,000,000 rows of 64 float32.
 void measure_pooling() {
   constexpr int64_t kRows = 1000000, kDim = 64, kBatch = 65536, kIds = 10;
   std::vector<uint32_t> places(kBatch * kIds);
@@ -97,7 +97,7 @@ void measure_copies() {
   print("copy_from_pinned", kBytes / seconds / 1e9, "GB/s");
 }
 
-// From the start of a sum of 4 MB until the host knows that it has ended.
+// Measures the time from the start of a sum of 4 MB until the host knows its end.
 void measure_sums() {
   DeviceChannelOptions options;
   options.store = c10::make_intrusive<c10d::HashStore>();

@@ -13,7 +13,7 @@ namespace millrace {
 namespace {
 
 constexpr int64_t kGibibyte = int64_t{1} << 30;
-// Files of data, of checkpoints and of exchanges with some hundred ranks.
+// Enough files for data, checkpoints and exchanges with some hundred ranks.
 constexpr int64_t kFewOpenFiles = 1024;
 constexpr double kMuchStolen = 0.02;
 

@@ -1,4 +1,4 @@
-// What makes jobs slow on a machine.
+// Causes of slow jobs on a machine.
 #ifndef MILLRACE_TOOLS_DOCTOR_DIAGNOSIS_H_
 #define MILLRACE_TOOLS_DOCTOR_DIAGNOSIS_H_
 
@@ -9,14 +9,14 @@
 
 namespace millrace {
 
-// A line of a diagnosis. `advice` says what is slow or may fail, why, and what to do; "": nothing.
+// A line of a diagnosis. `advice`: what is slow or may fail, the cause and the remedy; "": none.
 struct Finding {
   std::string name;   // "huge pages"
   std::string value;  // "never"
   std::string advice;
 };
 
-// Returns a line for each fact that the machine tells.
+// Returns a line per known fact of the machine.
 std::vector<Finding> diagnose(const Machine& machine);
 
 // Returns the lines for people: names and values, then the advice.

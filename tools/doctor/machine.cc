@@ -31,7 +31,7 @@ std::optional<int64_t> whole(absl::string_view text) {
   return absl::SimpleAtoi(text, &number) ? std::optional(number) : std::nullopt;
 }
 
-// Returns the value of the first line "KEY: VALUE" or "KEY : VALUE"; "" if there is none.
+// Returns the value of the first line "KEY: VALUE" or "KEY : VALUE"; "" without such a line.
 std::string value_of(absl::string_view text, absl::string_view key) {
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
     const std::pair<absl::string_view, absl::string_view> parts =
@@ -80,7 +80,7 @@ std::optional<double> stolen_share(absl::string_view text) {
   return all > 0 ? std::optional(stolen / all) : std::nullopt;
 }
 
-// Sets the limits of the control group, of version 2 as a container sees them at the root.
+// Sets the limits of the control group (version 2), which a container sees at the root.
 void read_control_group(const std::string& directory, Machine* machine) {
   const std::string processor = read_text(directory + "/cpu.max");
   const std::vector<absl::string_view> words = absl::StrSplit(processor, ' ');

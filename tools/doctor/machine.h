@@ -1,4 +1,4 @@
-// What a machine offers a process.
+// The resources of a machine for a process.
 #ifndef MILLRACE_TOOLS_DOCTOR_MACHINE_H_
 #define MILLRACE_TOOLS_DOCTOR_MACHINE_H_
 
@@ -10,13 +10,13 @@
 
 namespace millrace {
 
-// A value that the machine does not tell is none, or "" for texts.
+// Facts of a machine. An unknown value is none, or "" for texts.
 struct Machine {
   std::string processor;         // its model
   int64_t cores = 0;             // of the machine
-  int64_t usable_cores = 0;      // on which this process may run
-  std::optional<double> quota;   // cores' worth of time that the control group may use
-  std::optional<double> load;    // processes that ran or waited, mean over 1 minute
+  int64_t usable_cores = 0;      // cores that this process may use
+  std::optional<double> quota;   // processor time in cores that the control group may use
+  std::optional<double> load;    // processes running or waiting, mean over 1 minute
   std::optional<double> stolen;  // share of time that a hypervisor took, since the start
   std::string governor;          // of the clock frequency
   std::string clock_source;      // of the kernel
@@ -30,8 +30,8 @@ struct Machine {
   std::optional<int64_t> disk_free;     // bytes, for this user
 };
 
-// Returns the facts of this machine, and of the disk of `directory` or, if it does not exist, of
-// its nearest parent. Reads below `root`/proc and `root`/sys: "" outside of tests.
+// Returns the facts of this machine, and of the disk of `directory` or, if missing, of its nearest
+// parent. Reads below `root`/proc and `root`/sys: "" outside of tests.
 Machine read_machine(const std::string& directory, const std::string& root = "");
 
 }  // namespace millrace

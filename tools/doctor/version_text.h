@@ -1,4 +1,4 @@
-// Which program this is.
+// The identity of this program.
 #ifndef MILLRACE_TOOLS_DOCTOR_VERSION_TEXT_H_
 #define MILLRACE_TOOLS_DOCTOR_VERSION_TEXT_H_
 

@@ -16,7 +16,7 @@ std::string identity(const struct stat& info) {
   return absl::StrCat(info.st_dev, ":", info.st_ino);
 }
 
-// "" if nothing is open.
+// Returns the identity of an open descriptor; "" if not open.
 std::string identity_of(int descriptor) {
   struct stat info = {};
   return ::fstat(descriptor, &info) == 0 ? identity(info) : "";

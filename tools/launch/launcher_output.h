@@ -1,4 +1,4 @@
-// Where the launcher of this process writes the output of its ranks.
+// The files to which the launcher of this process writes the output of its ranks.
 #ifndef MILLRACE_TOOLS_LAUNCH_LAUNCHER_OUTPUT_H_
 #define MILLRACE_TOOLS_LAUNCH_LAUNCHER_OUTPUT_H_
 
@@ -6,8 +6,8 @@
 
 namespace millrace {
 
-// Returns the assignment of an environment variable by which a rank recognizes the files behind
-// these descriptors of its launcher: its own outputs are pipes.
+// Returns the assignment of an environment variable by which a rank recognizes the files of these
+// descriptors of its launcher, since the rank's own outputs are pipes.
 std::string launcher_output_variable(int out, int err);
 
 // Returns true if `path` is such a file of the launcher that started this process.

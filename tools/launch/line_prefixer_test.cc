@@ -24,7 +24,7 @@ TEST(LinePrefixerTest, TheEndOfTheStreamEndsALine) {
   EXPECT_EQ(lines.finish(), "");
 }
 
-// However the bytes are cut, the same comes out.
+// The output does not depend on the cuts between bytes.
 TEST(LinePrefixerTest, AnyCutGivesTheSame) {
   using std::string_literals::operator""s;
   const std::string text = "a\n\nbc\r\n\tdef\0g\nlast"s;

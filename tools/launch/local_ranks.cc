@@ -35,7 +35,8 @@ namespace {
 
 constexpr int kForwarded[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGXCPU, SIGHUP, SIGQUIT};
 
-// Whether it only warns: schedulers and limits send it before they end anything.
+// Returns true for a signal that only warns: schedulers and limits send such signals before they
+// end a process.
 bool is_warning(uint32_t signal) {
   return signal == SIGUSR1 || signal == SIGUSR2 || signal == SIGXCPU;
 }
@@ -67,7 +68,7 @@ class Descriptor {
   int fd_;
 };
 
-// The environment of this process with some variables set anew.
+// Returns the environment of this process with some variables replaced.
 std::vector<std::string> environment_with(const std::vector<std::string>& assignments) {
   std::vector<std::string> result;
   for (char** variable = ::environ; *variable != nullptr; ++variable) {
@@ -87,7 +88,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& strings) {
   return pointers;
 }
 
-// Holds these signals back from this process, so that a signalfd receives them.
+// Blocks these signals in this process, so that a signalfd receives them.
 class HeldSignals {
  public:
   HeldSignals() {
@@ -95,7 +96,7 @@ class HeldSignals {
     sigaddset(&held_, SIGCHLD);
     for (int signal : kForwarded) sigaddset(&held_, signal);
     ::sigprocmask(SIG_BLOCK, &held_, &before_);
-    // Output that nobody reads any more must not end the ranks.
+    // Output without a reader must not end the ranks.
     pipe_before_ = ::signal(SIGPIPE, SIG_IGN);
     fd_.reset(::signalfd(-1, &held_, SFD_CLOEXEC | SFD_NONBLOCK));
   }
@@ -114,12 +115,12 @@ class HeldSignals {
   Descriptor fd_;
 };
 
-// One output of one rank.
+// An output of a rank.
 struct Stream {
   Stream(const std::string& prefix, OutputQueue& to) : lines(prefix), to(to) {}
 
-  // Passes on at most `limit` bytes of what is there. Returns: how many; closed if there is no
-  // more.
+  // Forwards at most `limit` bytes of the available output. Returns: the number of bytes; closed at
+  // the end.
   int64_t read_some(int64_t limit) {
     char buffer[65536];
     const ssize_t count = ::read(from.get(), buffer, std::min<int64_t>(limit, std::ssize(buffer)));
@@ -132,7 +133,7 @@ struct Stream {
     return count;
   }
 
-  // Passes on what was written until now; does not wait for a process that outlived the rank and
+  // Forwards the output written so far. Does not wait for a process that outlived the rank and
   // holds the other end.
   void finish() {
     int left = 0;
@@ -202,7 +203,7 @@ class LocalRanks {
  private:
   enum class Stage { kRunning, kLeaving, kTold, kKilled };
 
-  // Starts all ranks, none of which runs.
+  // Starts all ranks. REQUIRES: no rank is running.
   absl::Status start() {
     ranks_.clear();
     ends_.clear();
@@ -224,7 +225,7 @@ class LocalRanks {
     return can_restart_after(code) && restarts_ < options_.max_restarts && stop_signal_ == 0;
   }
 
-  // Returns: "rank 1 exited with code 65: WHAT IT SAID LAST", if that may be the reason.
+  // Returns: "rank 1 exited with code 65: LAST LINE", if the line may be the reason.
   std::string describe(const RankEnd& end) const {
     absl::string_view last = absl::StripPrefix(
         ranks_[end.rank - options_.ranks.first]->err.lines.last_line(), "millrace: ");
@@ -233,7 +234,7 @@ class LocalRanks {
                         last);
   }
 
-  // Says how the job ended, where there is something to say. Returns: its exit code.
+  // Reports the end of the job if there is something to report. Returns: its exit code.
   int report_end() {
     const RankEnd& end = deciding_end(ends_);
     const bool stopped =
@@ -286,7 +287,7 @@ class LocalRanks {
       ::execve(options_.program.c_str(), argv.data(), envp.data());
       ::_exit(127);
     }
-    ::setpgid(process, process);  // both sides do, so that it is done for whoever goes on first
+    ::setpgid(process, process);  // both processes do, so that the order does not matter
     rank.process = process;
     return absl::OkStatus();
   }
@@ -301,7 +302,8 @@ class LocalRanks {
     for (const auto& output : outputs_) output->write_some();
   }
 
-  // Waits until what was said is taken, or a signal says not to: no rank is left that it is for.
+  // Waits until the output is written, or a signal ends the wait: no rank is left to receive the
+  // signal.
   void drain() {
     for (;;) {
       write_outputs();
@@ -316,8 +318,8 @@ class LocalRanks {
     }
   }
 
-  // Waits for output or room for it, a signal, the end of a rank or of its time, and passes output
-  // on. A rank whose output nobody takes waits when its pipe is full.
+  // Waits for output or room for output, a signal, the end of a rank or of its time, and forwards
+  // output. A rank whose output is not read waits when its pipe is full.
   void wait() {
     std::vector<pollfd> fds = {{signals_.fd(), POLLIN, 0}};
     std::vector<Stream*> streams = {nullptr};
@@ -357,7 +359,7 @@ class LocalRanks {
     }
   }
 
-  // Takes note of a rank that has ended, if it has.
+  // Records the end of a rank that has ended.
   void collect(Rank& rank) {
     siginfo_t info = {};
     if (rank.process < 0 ||
@@ -365,7 +367,7 @@ class LocalRanks {
         info.si_pid == 0) {
       return;
     }
-    // While the rank is not reaped, no other process can have its number.
+    // No other process can have the rank's number before the rank is reaped.
     ::kill(-rank.process, SIGKILL);
     ::waitpid(rank.process, nullptr, 0);
     rank.process = -1;
@@ -395,14 +397,14 @@ class LocalRanks {
                      "; the others have ", absl::FormatDuration(options_.grace), " to leave"));
   }
 
-  // Returns true if a restart is certain, so that waiting for the others is of no use: a signal
-  // killed the first rank that failed of itself, and no later end takes its place.
+  // Returns true if a restart is certain, so that waiting for the others is useless: a signal
+  // killed the first rank that failed by itself, and no later end takes precedence.
   bool kills_others() const {
     const int code = deciding_end(ends_).code;
     return code != kExitPeer && restarts_after(code);
   }
 
-  // Ends what does not leave after a failure.
+  // Ends ranks that do not leave after a failure.
   void press_on() {
     if (stage_ == Stage::kRunning || stage_ == Stage::kKilled || absl::Now() < deadline_) return;
     const bool told = stage_ == Stage::kTold;
@@ -428,7 +430,7 @@ class LocalRanks {
   Stage stage_ = Stage::kRunning;
   absl::Time deadline_;  // of the stages kLeaving and kTold
   int restarts_ = 0;
-  int stop_signal_ = 0;  // the last that was passed on
+  int stop_signal_ = 0;  // the last forwarded signal
 };
 
 }  // namespace

@@ -31,7 +31,7 @@ using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 using ::testing::Not;
 
-// What shell programs of the tests use. Waiting is for files that others make, never for time.
+// Functions for the shell programs of the tests. Programs wait for files of others, never for time.
 constexpr char kFunctions[] = R"(
 wait_for() { for file in "$@"; do while [ ! -e "$file" ]; do sleep 0.01; done; done; }
 wait_forever() { while :; do sleep 0.01; done; }
@@ -51,10 +51,10 @@ class LocalRanksTest : public testing::Test {
     options_.program = "/bin/sh";
     options_.ranks.world_size = options_.ranks.count = 2;
     options_.grace =
-        absl::Seconds(30);  // beyond what a test takes, so that it is not hit by chance
+        absl::Seconds(30);  // longer than any test, so that no test reaches it by chance
   }
 
-  // Runs the script in every rank, standing in the test's own folder.
+  // Runs the script in every rank, in the test's folder.
   Outcome run(const std::string& script) {
     options_.arguments = {"sh", "-c", absl::StrCat("cd ", directory_, "\n", kFunctions, script)};
     const int flags = O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC;
@@ -83,10 +83,10 @@ std::vector<std::string> sorted_lines(const std::string& text) {
   return lines;
 }
 
-// Whether the process is gone, or only waits for its parent to notice.
+// Returns true if the process has ended, or only waits to be reaped.
 bool has_ended(const std::string& process) {
   std::ifstream stream(absl::StrCat("/proc/", process, "/stat"));
-  // Not through the iterators of a buffer, which throw if the process ends in the midst of it.
+  // Iterators of a buffer throw if the process ends while they read.
   std::stringstream text;
   text << stream.rdbuf();
   const std::string status = text.str();
@@ -95,7 +95,7 @@ bool has_ended(const std::string& process) {
   return state == 'Z' || state == 'X';  // X: its parent is noticing
 }
 
-// A kill takes effect some time after it was sent.
+// A kill takes effect some time after it is sent.
 void expect_ends(std::string process) {
   process = process.substr(0, process.find('\n'));
   ASSERT_NE(process, "");
@@ -165,7 +165,7 @@ TEST_F(LocalRanksTest, StandardInputIsEmpty) {
 }
 
 TEST_F(LocalRanksTest, TheCauseWins) {
-  // Rank 0 notices that rank 1 failed, and ends first.
+  // Rank 0 detects the failure of rank 1, and ends first.
   const Outcome outcome =
       run("if [ $RANK = 0 ]; then exit 76; fi; while ! grep -q 'rank 0 exited' err; do sleep 0.01; "
           "done;"
@@ -230,7 +230,7 @@ TEST_F(LocalRanksTest, ALineOfTheLogIsNotTheReasonOfAnEnd) {
   EXPECT_THAT(outcome.err, HasSubstr("millrace: rank 1 was killed by signal 9 (Killed)\n"));
 }
 
-// Signals reach the test itself, which is the launcher here: $PPID of the ranks.
+// Signals are sent to the test, which is the launcher: $PPID of the ranks.
 TEST_F(LocalRanksTest, SignalsArePassedOnToAll) {
   for (const std::string signal : {"TERM", "INT", "USR1", "HUP", "QUIT"}) {
     const Outcome outcome =
@@ -401,10 +401,10 @@ TEST_F(LocalRanksTest, NobodyReadsTheOutput) {
   ::close(ends[1]);
 }
 
-// The outputs of these go to a pipe that is full, until a file "told" is there.
+// The outputs of these tests are a full pipe, until a file "told" exists.
 class StalledReaderTest : public LocalRanksTest {
  protected:
-  // Nothing more fits into it.
+  // Makes a pipe without any room.
   static void make_full_pipe(int ends[2]) {
     EXPECT_EQ(::pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
     const std::string filler(4096, '.');

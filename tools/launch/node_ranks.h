@@ -1,4 +1,4 @@
-// The ranks of a job that one node runs.
+// The ranks of a job on one node.
 #ifndef MILLRACE_TOOLS_LAUNCH_NODE_RANKS_H_
 #define MILLRACE_TOOLS_LAUNCH_NODE_RANKS_H_
 
@@ -10,19 +10,21 @@
 
 namespace millrace {
 
-// By default the only rank of a job of one node.
+// Ranks of a node; by default the only rank of a job of one node.
 struct NodeRanks {
   int count = 1;       // ranks of this node; at least 1
   int first = 0;       // the first of them
   int world_size = 1;  // ranks of all nodes; at least first + count
-  // Where rank 0 serves the rendezvous. Port 0: one that is free, for a job of one node alone.
+  // Address of the rendezvous on rank 0. Port 0: a free port, only for a job of one node.
   MasterAddress master = {"127.0.0.1", 0};
 };
 
-// Returns the ranks that this node starts, by PET_* (distributed/environment/node_environment.h),
-// which `get` reads. Each node has the same number of ranks. Without PET_*, or with one node, they
-// are all ranks of the job and meet on this machine. Errors: those of read_node_environment();
-// InvalidArgument if neither PET_* nor `flags` has the number of ranks.
+// Returns the ranks that this node starts, according to PET_*
+// (distributed/environment/node_environment.h), which `get` reads. Each node has the same number of
+// ranks. Without PET_*, or with one node, the node starts all ranks of the job, which meet on this
+// machine.
+// Errors: errors of read_node_environment(); InvalidArgument if neither PET_* nor `flags` has the
+// number of ranks.
 absl::StatusOr<NodeRanks> read_node_ranks(const GetVariable& get, const NodeFlags& flags);
 
 // Returns the assignments of RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and

@@ -19,7 +19,7 @@ void OutputQueue::write_some() {
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) break;
     begin_ = count < 0 ? bytes_.size() : begin_ + count;
   }
-  // Moved rarely, so that a long queue is not copied for each piece that leaves it.
+  // Moved rarely, so that a long queue is not copied for each written piece.
   if (empty() || begin_ >= kFullBytes) {
     bytes_.erase(0, begin_);
     begin_ = 0;

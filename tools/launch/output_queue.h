@@ -1,4 +1,4 @@
-// Output that must not hold up its writer.
+// Output that must not block its writer.
 #ifndef MILLRACE_TOOLS_LAUNCH_OUTPUT_QUEUE_H_
 #define MILLRACE_TOOLS_LAUNCH_OUTPUT_QUEUE_H_
 
@@ -8,8 +8,9 @@
 
 namespace millrace {
 
-// Keeps what a descriptor does not take yet: its reader may stall for any time. Pieces come out
-// whole and in the order in which they were added, as long as nobody else writes there.
+// Buffers data that a descriptor does not accept yet, since its reader may stall for any time.
+// Pieces are written whole and in the order of add(), as long as no other process writes to the
+// descriptor.
 //
 //   OutputQueue queue(STDOUT_FILENO);
 //   queue.add("a line\n");
@@ -18,12 +19,12 @@ namespace millrace {
 //     queue.write_some();
 //   }
 //
-// The descriptor is borrowed and stays as it is: it may be shared with other processes, so it is
-// not made non-blocking. It takes no more at once than PIPE_BUF, which a pipe that is ready for
-// output always has room for.
+// The descriptor is borrowed and unchanged: it may be shared with other processes, so it is not
+// made non-blocking. At most PIPE_BUF bytes are written at once, for which a pipe that is ready for
+// output always has room.
 class OutputQueue {
  public:
-  // From here on the source of what is added should wait.
+  // Size from which the source of the data should wait.
   static constexpr size_t kFullBytes = 1 << 20;
 
   explicit OutputQueue(int fd) : fd_(fd) {}
@@ -33,17 +34,17 @@ class OutputQueue {
   bool full() const { return bytes_.size() - begin_ >= kFullBytes; }
   void add(absl::string_view bytes) { bytes_.append(bytes.data(), bytes.size()); }
 
-  // Writes what the descriptor takes without waiting, maybe nothing. What nobody will read (the
-  // other end is closed, the disk is full) is dropped.
+  // Writes as much as the descriptor accepts without blocking, maybe nothing. Data without a reader
+  // (the other end is closed, the disk is full) is dropped.
   void write_some();
 
  private:
   const int fd_;
   std::string bytes_;
-  size_t begin_ = 0;  // what stands before it is written
+  size_t begin_ = 0;  // earlier bytes are written
 };
 
-// Whether both lead to the same file, pipe or terminal.
+// Returns true if both descriptors refer to the same file, pipe or terminal.
 bool same_destination(int fd, int other);
 
 }  // namespace millrace

@@ -12,7 +12,7 @@
 namespace millrace {
 namespace {
 
-// A pipe whose reader decides when it reads.
+// A pipe with a controlled reader.
 class OutputQueueTest : public testing::Test {
  protected:
   OutputQueueTest() {
@@ -29,7 +29,7 @@ class OutputQueueTest : public testing::Test {
     ends_[0] = -1;
   }
 
-  // What has arrived.
+  // Returns the text that has arrived.
   std::string read_all() {
     std::string text;
     char buffer[65536];

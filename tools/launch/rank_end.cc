@@ -12,7 +12,7 @@
 namespace millrace {
 namespace {
 
-// The signal that killed a rank of this code; 0 if none did.
+// Returns the signal that killed a rank with this code; 0: none.
 int signal_of(int code) {
   const int signal = code - 128;
   return signal > 0 && signal < NSIG ? signal : 0;

@@ -1,4 +1,4 @@
-// Flags of the commands that look at data.
+// Flags of the commands that inspect data.
 #ifndef MILLRACE_TOOLS_LOOK_LOOK_FLAGS_H_
 #define MILLRACE_TOOLS_LOOK_LOOK_FLAGS_H_
 
@@ -20,10 +20,10 @@ struct LookFlags {
   std::string label;  // "": a column with a usual name
 };
 
-// Adds them to a command. `flags` must live until the command line is parsed.
+// Adds the flags to a command. `flags` must live until the command line is parsed.
 void add_look_flags(CLI::App& command, LookFlags& flags);
 
-// Errors: InvalidArgument naming the flag.
+// Returns the options of the flags. Errors: InvalidArgument with the flag.
 absl::StatusOr<LookOptions> look_options(const LookFlags& flags);
 
 }  // namespace millrace

@@ -22,12 +22,12 @@ constexpr size_t kLineBytes = 80;
 constexpr size_t kPathBytes = 48;
 constexpr size_t kMaxFiles = 50;
 
-// A line of at most kLineBytes; "~" marks what is cut.
+// Returns a line of at most kLineBytes; "~" marks the cut.
 std::string line_of(const std::string& text) {
   return absl::StrCat(short_names({text}, kLineBytes)[0], "\n");
 }
 
-// `what` and the items, in lines of at most kLineBytes.
+// Returns `what` and the items, in lines of at most kLineBytes.
 std::string list_text(absl::string_view what, const std::vector<std::string>& items) {
   std::string text, line(what);
   for (size_t i = 0; i < items.size(); ++i) {
@@ -41,7 +41,7 @@ std::string list_text(absl::string_view what, const std::vector<std::string>& it
   return absl::StrCat(text, line, "\n");
 }
 
-// Three digits in at most seven characters: "0.123", "12.3", "881M".
+// Returns three digits in at most seven characters: "0.123", "12.3", "881M".
 std::string number_text(double number) {
   constexpr std::pair<double, const char*> kUnits[] = {
       {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}};
@@ -74,7 +74,7 @@ std::string kind_text(const ColumnLook& column) {
   return "-";
 }
 
-// The lines below the table about one column.
+// Returns the notes on a column below the table.
 std::string notes_text(const ColumnLook& column, const std::string& name) {
   std::vector<std::string> notes;
   if (column.kind == ValueKind::kUnreadable) {
@@ -156,7 +156,8 @@ std::string columns_text(const FileSetLook& look) {
   for (const ColumnLook& column : look.columns) {
     names.push_back(column.name.empty() ? "(no name)" : column.name);
   }
-  // The names get what the other columns leave of a line. The title of the last one ends the first.
+  // Names get the rest of a line after the other columns. The title of the last column ends the
+  // first line.
   const std::string without_names =
       table_text(look.columns, std::vector<std::string>(names.size()));
   const size_t others = without_names.find('\n') - absl::string_view("column").size();

@@ -9,11 +9,11 @@
 namespace millrace {
 
 // Returns lines for people of at most 80 columns: the files, a table of the columns, the label by
-// file, and leakage. Names and paths that are too long are cut so that they can be told apart
-// (short_names()); long paths lose the directories that all files have in common.
+// file, and leakage. Long names and paths are shortened to distinct texts (short_names()); long
+// paths lose the common directories.
 std::string look_text(const DataLook& look);
 
-// Returns one JSON object; docs/first_job.md describes its fields.
+// Returns a JSON object; docs/first_job.md describes its fields.
 std::string look_json(const DataLook& look);
 
 }  // namespace millrace

@@ -15,13 +15,14 @@ std::string on_one_line(std::string text) {
   return text;
 }
 
-// Whole characters of the begin of `text`, in at most `limit` bytes. REQUIRES: it is longer.
+// Returns whole characters from the beginning of `text`, in at most `limit` bytes. REQUIRES: `text`
+// is longer.
 absl::string_view front_of(absl::string_view text, size_t limit) {
   while (limit > 0 && continues_character(text[limit])) --limit;
   return text.substr(0, limit);
 }
 
-// The same of its end.
+// Returns the same from the end.
 absl::string_view back_of(absl::string_view text, size_t limit) {
   size_t begin = text.size() - limit;
   while (begin < text.size() && continues_character(text[begin])) ++begin;

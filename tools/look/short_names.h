@@ -1,4 +1,4 @@
-// Names in a table, cut so that they can be told apart.
+// Distinct short names for a table.
 #ifndef MILLRACE_TOOLS_LOOK_SHORT_NAMES_H_
 #define MILLRACE_TOOLS_LOOK_SHORT_NAMES_H_
 
@@ -11,12 +11,12 @@
 
 namespace millrace {
 
-// Returns each text of UTF-8 on one line, in at most `limit` bytes. Longer texts are cut in the
-// middle, where they get "~". Those that would be equal then end with "~#N", N being the number of
-// the text, from 1. REQUIRES: limit >= 12.
+// Returns each UTF-8 text on one line, in at most `limit` bytes. Longer texts are cut in the
+// middle, which becomes "~". Texts that would be equal then end with "~#N", where N is the number
+// of the text, from 1. REQUIRES: limit >= 12.
 std::vector<std::string> short_names(absl::Span<const std::string> texts, size_t limit);
 
-// Returns the paths without the directories that all of them begin with.
+// Returns the paths without their common leading directories.
 std::vector<std::string> without_common_directories(std::vector<std::string> paths);
 
 }  // namespace millrace

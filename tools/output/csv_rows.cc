@@ -15,12 +15,12 @@
 namespace millrace {
 namespace {
 
-// An empty text is quoted, unlike a missing one.
+// Appends a text. An empty text is quoted, unlike a missing one.
 void append_text(std::string_view value, std::string& text) {
   text.append(value.empty() ? "\"\"" : csv_field({value.data(), value.size()}));
 }
 
-// Appends the value of a row that has one.
+// Appends the value of a row with a value.
 using AppendCell = std::function<void(int64_t row, std::string& text)>;
 
 template <typename Type>
@@ -33,7 +33,7 @@ AppendCell append_numbers(const arrow::Array& array) {
   };
 }
 
-// `array` must outlive the function.
+// Returns the function for a column. `array` must outlive the function.
 arrow::Result<AppendCell> append_cells(const arrow::Array& array) {
   switch (array.type_id()) {
     case arrow::Type::INT64: return append_numbers<arrow::Int64Type>(array);

@@ -51,7 +51,7 @@ TEST(CsvRowsTest, TextIsQuotedWhereItMustBe) {
   EXPECT_EQ(text,
             "\"two\nlines\",\"two\nlines\"\n"
             "\"end\r\",\"end\r\"\n"
-            "\"\",\"\"\n"  // unlike what is missing
+            "\"\",\"\"\n"  // unlike a missing value
             ",\n"
             " ü;', ü;'\n");
 }

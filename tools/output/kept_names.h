@@ -10,9 +10,9 @@
 
 namespace millrace {
 
-// Returns the names that the values of a repeated flag give, in their order. A value that equals
-// one of `columns`, those of the data, is a name; any other one is a list of names with commas
-// between them. Errors: InvalidArgument for an empty name and one that comes twice.
+// Returns the names in the values of a repeated flag, in order. A value equal to one of `columns`,
+// the columns of the data, is a name; other values are lists of names separated by commas.
+// Errors: InvalidArgument for an empty or repeated name.
 absl::StatusOr<std::vector<std::string>> kept_names(absl::Span<const std::string> values,
                                                     absl::Span<const std::string> columns);
 

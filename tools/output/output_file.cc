@@ -24,13 +24,14 @@ std::string normal_path(const std::string& path) {
   return std::filesystem::path(absolute_path(path)).lexically_normal().string();
 }
 
-// A directory that is written aside has its lock in a file of this name beside it.
+// The lock of a directory under its temporary name is a file with this suffix next to the
+// directory.
 constexpr char kLock[] = ".lock";
-// How often a file is locked that another process takes away between its making and its lock.
+// Number of attempts to lock a file that another process removes between its creation and its lock.
 constexpr int kLockAttempts = 10;
 
-// Returns true if a process wrote this file aside for `output`, or locked a directory of this name
-// without kLock.
+// Returns true if `name` is a temporary file or directory for `output`, or the lock of such a
+// directory.
 bool is_aside(absl::string_view name, absl::string_view output) {
   const std::string prefix = absl::StrCat(output, ".tmp-");
   int64_t process = 0;
@@ -39,8 +40,8 @@ bool is_aside(absl::string_view name, absl::string_view output) {
   return absl::SimpleAtoi(name, &process) && process > 0;
 }
 
-// Locks the file of this process, which writes `path`. A process that removes leftovers may lock it
-// too for a moment, and removes it then: what is locked must still be there.
+// Locks the temporary file of this process, which writes `path`. A process that removes leftovers
+// may lock the file too for a moment, and then remove it: a locked file must still exist.
 absl::StatusOr<std::unique_ptr<FileLock>> lock_output(FileSystem& files, const std::string& path,
                                                       const std::string& lock_path) {
   remove_leftovers(files, path);
@@ -54,7 +55,7 @@ absl::StatusOr<std::unique_ptr<FileLock>> lock_output(FileSystem& files, const s
                                                   "; wait for its end, or choose another name"));
 }
 
-// Of files that programs open by their extension.
+// Extensions by which programs open files.
 constexpr absl::string_view kWellKnown[] = {
     ".csv",         ".tsv",  ".txt",  ".json", ".jsonl", ".parquet", ".pq",  ".orc",
     ".safetensors", ".pt",   ".pth",  ".npy",  ".npz",   ".onnx",    ".svg", ".png",
@@ -131,11 +132,11 @@ void remove_leftovers(FileSystem& files, const std::string& path) {
   for (const DirectoryEntry& entry : *entries) {
     if (entry.kind != FileKind::kRegular || !is_aside(entry.name, output)) continue;
     const std::string leftover = join_path(folder, entry.name);
-    // A writer that lives has the lock. The number in the name says nothing: another process, of
-    // this machine or of a container beside it, may have it now.
+    // A living writer holds the lock. The process number in the name is meaningless, since another
+    // process, of this machine or of a container, may have the same number now.
     const absl::StatusOr<std::unique_ptr<FileLock>> lock = files.lock(leftover);
     if (!lock.ok() || *lock == nullptr) continue;
-    // Last, since it says that the directory is one that was written aside.
+    // Removed last, since the lock identifies a temporary directory.
     if (absl::EndsWith(leftover, kLock)) {
       const std::string directory(absl::StripSuffix(leftover, kLock));
       if (files.link_info(directory).ok() && !remove_recursively(files, directory).ok()) continue;
@@ -163,7 +164,7 @@ absl::Status write_output_directory(FileSystem& files, const std::string& path,
   const std::string aside = aside_path(path), lock_path = absl::StrCat(aside, kLock);
   ASSIGN_OR_RETURN(const std::unique_ptr<FileLock> lock, lock_output(files, path, lock_path));
   const auto write_and_rename = [&]() -> absl::Status {
-    // By a process that had this number before.
+    // Left by an earlier process with the same number.
     if (files.link_info(aside).ok()) RETURN_IF_ERROR(remove_recursively(files, aside));
     RETURN_IF_ERROR(files.create_directories(aside));
     RETURN_IF_ERROR(write(aside));

@@ -1,4 +1,4 @@
-// What a file that a command writes may replace, and how it is written.
+// Rules for replacing output files, and safe ways to write them.
 #ifndef MILLRACE_TOOLS_OUTPUT_OUTPUT_FILE_H_
 #define MILLRACE_TOOLS_OUTPUT_OUTPUT_FILE_H_
 
@@ -13,65 +13,68 @@
 
 namespace millrace {
 
-// A file that a run reads or that it writes under a name of its own.
+// A file that a run reads, or writes under a fixed name.
 struct RunInput {
-  std::string what;  // as messages name it, such as "train.train_data"
+  std::string what;  // description in messages, such as "train.train_data"
   std::string path;
 };
 
-// A kind of file that a command writes, such as "a summary".
+// A kind of output file of a command, such as "a summary".
 struct OutputKind {
   std::string name;
-  // Returns true if the file is one that Millrace wrote as this kind. Reads it as far as needed.
+  // Returns true if Millrace wrote the file as this kind. Reads as much as needed.
   std::function<bool(FileSystem& files, const std::string& path)> matches;
 };
 
-// True if both paths name one file, be it by links; of files that are not there, by their names.
+// Returns true if both paths name the same file, also through links. Missing files are compared by
+// name.
 bool is_same_file(const std::string& a, const std::string& b);
 
-// Refuses to write `path` if it is one of the files of `inputs`, or in the place of checkpoints.
-// Errors: InvalidArgument naming the path and the input; PermissionDenied of
+// Checks that `path` is none of `inputs` and not in the place of checkpoints.
+// Errors: InvalidArgument with the path and the input; PermissionDenied of
 // check_outside_checkpoints (checkpoint/folder/outside_checkpoints.h).
 absl::Status check_not_input(FileSystem& files, const std::string& path,
                              absl::Span<const RunInput> inputs);
 
-// Refuses to replace a file that is there and not of `kind`, unless it is empty or `overwrite` is
-// true. Errors: PermissionDenied naming the path and --overwrite.
+// Refuses to replace an existing file of another kind than `kind`, unless the file is empty or
+// `overwrite` is true. Errors: PermissionDenied with the path and --overwrite.
 absl::Status check_replaceable(FileSystem& files, const std::string& path, const OutputKind& kind,
                                bool overwrite);
 
-// Refuses a path whose extension is that of well-known files of another kind, such as .png for a
-// chart as SVG. `what`: what is written, "SVG"; `extensions`: those of it, in lower case. Upper and
-// lower case of `path` are equal. Errors: InvalidArgument naming the path and `extensions`.
+// Refuses a path with the extension of well-known files of another kind, such as .png for a chart
+// as SVG. `what`: the written kind, "SVG"; `extensions`: its extensions, in lower case. Ignores the
+// case of `path`. Errors: InvalidArgument with the path and `extensions`.
 absl::Status check_extension(absl::string_view path, absl::string_view what,
                              absl::Span<const absl::string_view> extensions);
 
-// Checks all that can be checked of an output file before the work begins: check_output_file,
+// Checks an output file as far as possible before the work begins: check_output_file,
 // check_not_input and check_replaceable.
 absl::Status check_output(FileSystem& files, const std::string& path, const OutputKind& kind,
                           absl::Span<const RunInput> inputs, bool overwrite);
 
-// Checks the same of a file that people edit, such as a configuration: whatever is there, also a
-// link that leads nowhere, is replaced only if it is empty or `overwrite` is true.
+// Checks a file that people edit, such as a configuration, in the same way. An existing file of any
+// kind, or a dangling link, is replaced only if empty or if `overwrite` is true.
 absl::Status check_edited_output(FileSystem& files, const std::string& path,
                                  absl::Span<const RunInput> inputs, bool overwrite);
 
-// Writes as write_file_atomically does, for files that take long: first removes what writers of
-// `path` left beside it that were killed. A writer holds a lock on the file that it writes, so
-// that others leave it alone.
+// Writes a file like write_file_atomically, for files that take long. First removes temporary files
+// of killed writers of `path`. A writer holds a lock on its temporary file, which protects the file
+// from other writers.
 absl::Status write_output_file(FileSystem& files, const std::string& path,
                                const std::function<absl::Status(WritableFile&)>& write);
 
-// The same for whoever calls write_file_atomically for `path` in `write`.
+// Does the same for a `write` that calls write_file_atomically for `path`.
 absl::Status with_output_lock(FileSystem& files, const std::string& path,
                               absl::FunctionRef<absl::Status()> write);
 
-// The same for a directory that is new: `write` gets the name of an empty one beside `path`, which
-// becomes `path` once it is whole. If it fails, or the process is killed, nothing is at `path`.
+// Does the same for a new directory: `write` gets the name of an empty directory next to `path`,
+// which is renamed to `path` once complete. If `write` fails, or the process is killed, `path` does
+// not exist.
 absl::Status write_output_directory(FileSystem& files, const std::string& path,
                                     const std::function<absl::Status(const std::string&)>& write);
 
-// Removes what these left beside `path` and no process has locked, as far as it may.
+// Removes leftovers of these functions next to `path` that no process has locked, as far as
+// permitted.
 void remove_leftovers(FileSystem& files, const std::string& path);
 
 }  // namespace millrace

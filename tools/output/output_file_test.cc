@@ -116,7 +116,7 @@ TEST_F(OutputFileTest, AFileThatPeopleEditIsNotReplaced) {
 }
 
 TEST_F(OutputFileTest, WhatKilledWritersLeftGoes) {
-  // Numbers in use: in a container the first process of the next one has the same.
+  // Numbers in use: the first process has the same number in every container.
   const std::vector<std::string> left = {"p.csv.tmp-1", absl::StrCat("p.csv.tmp-", ::getppid())};
   for (const std::string& name : left) write(name, "half");
   const std::vector<std::string> others = {"q.csv.tmp-1", "p.csv.tmp-x", "p.csv.tmp-",

@@ -17,7 +17,7 @@ using Json = nlohmann::json;
 
 constexpr int64_t kMaxSummaryBytes = 16 << 20;
 constexpr int64_t kLineBytes = 1 << 20;  // of a first line
-constexpr int64_t kTailBytes = 1 << 20;  // with the names of what an archive holds
+constexpr int64_t kTailBytes = 1 << 20;  // with the names of the files in an archive
 
 // Returns `count` bytes from `offset`, or fewer at the end; "" if the file cannot be read.
 std::string read_piece(FileSystem& files, const std::string& path, int64_t offset, int64_t count) {

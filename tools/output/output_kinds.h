@@ -1,4 +1,4 @@
-// The kinds of files that commands write where a user says.
+// The kinds of files that commands write to user-specified paths.
 #ifndef MILLRACE_TOOLS_OUTPUT_OUTPUT_KINDS_H_
 #define MILLRACE_TOOLS_OUTPUT_OUTPUT_KINDS_H_
 
@@ -6,19 +6,19 @@
 
 namespace millrace {
 
-// Of --summary: one JSON object with the fields of every summary.
+// Files of --summary: a JSON object with the fields of every summary.
 OutputKind summary_kind();
 
-// Of predict: Parquet or delimited text that begins with the columns of predictions.
+// Files of predict: Parquet or delimited text that begins with the columns of predictions.
 OutputKind predictions_kind();
 
-// Of export: TorchScript with the description that write_model_script adds.
+// Files of export: TorchScript with the description that write_model_script adds.
 OutputKind script_kind();
 
-// Of bench: lines that to_json_line makes.
+// Files of bench: lines of to_json_line.
 OutputKind measurements_kind();
 
-// Of config plot: SVG that svg_of makes.
+// Files of config plot: SVG of svg_of.
 OutputKind chart_kind();
 
 }  // namespace millrace

@@ -13,7 +13,7 @@ namespace {
 
 class OutputKindsTest : public testing::Test {
  protected:
-  // Writes a file. Returns: whether it is of this kind.
+  // Writes a file. Returns: true if the file is of this kind.
   bool is(const OutputKind& kind, const std::string& name, const std::string& content) {
     const std::string path = join_path(folder_, name);
     EXPECT_OK(write_file_atomically(files_, path, content));
@@ -76,7 +76,7 @@ TEST_F(OutputKindsTest, Charts) {
   EXPECT_FALSE(is(chart_kind(), "c.svg", "<svg><desc>mine</desc></svg>"));
 }
 
-// Of a script see tests/e2e/export_test.cc.
+// For scripts see tests/e2e/export_test.cc.
 TEST_F(OutputKindsTest, OtherArchivesAreNoScripts) {
   EXPECT_FALSE(is(script_kind(), "m.pt", "PK\x03\x04 some archive"));
   EXPECT_FALSE(is(script_kind(), "m.pt", "extra/millrace.json"));

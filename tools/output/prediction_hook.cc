@@ -69,7 +69,7 @@ absl::Status PredictionHook::after_step(HookContext& context, const StepResult& 
   return absl::OkStatus();
 }
 
-// For each task whether its label is to be written: the data has it, or examples may lack it.
+// Returns per task whether to write its label: the data has the label, or examples may lack it.
 std::vector<bool> PredictionHook::known_labels(const at::Tensor& labels) const {
   std::vector<bool> known;
   const absl::Span<const float> values = as_span<float>(labels);
@@ -81,7 +81,7 @@ std::vector<bool> PredictionHook::known_labels(const at::Tensor& labels) const {
   return known;
 }
 
-// Checks that the batch has what is kept, of the types that the file has.
+// Checks that the batch has the kept columns, with the types of the file.
 absl::Status PredictionHook::check_kept() {
   if (columns_.kept.empty()) return absl::OkStatus();
   const size_t rows = static_cast<size_t>(example_ids_.numel());

@@ -1,4 +1,4 @@
-// Predictions of an evaluation, on their way to a file.
+// Writes the predictions of an evaluation to a file.
 #ifndef MILLRACE_TOOLS_OUTPUT_PREDICTION_HOOK_H_
 #define MILLRACE_TOOLS_OUTPUT_PREDICTION_HOOK_H_
 
@@ -17,15 +17,14 @@
 
 namespace millrace {
 
-// Writes every evaluated example, in the order of the data. Labels and group ids are written if
-// the data has them, labels as null where they are missing: a label that the data or an example
-// lacks is not-a-number (DatasetOptions::labels_may_miss). A label that examples may lack
-// (FeatureConfig.MASK) is written always. Columns that batches keep (Batch::kept) come last.
-// Predictions of training are left alone.
+// Writes every evaluated example, in the order of the data. Writes labels and group ids if the data
+// has them. A missing label is null: a label that the data or an example lacks is not-a-number
+// (DatasetOptions::labels_may_miss). A label that examples may lack (FeatureConfig.MASK) is always
+// written. Columns that batches keep (Batch::kept) come last. Ignores predictions of training.
 class PredictionHook : public Hook {
  public:
-  // Borrows `file` until finish() or abandon(). `with_set`: whether to name the set in each row.
-  // `masked`: for each task whether examples may lack its label; empty: none. `kept_columns`: the
+  // Borrows `file` until finish() or abandon(). `with_set`: if true, each row has the name of the
+  // set. `masked`: per task, true if examples may lack its label; empty: none. `kept_columns`: the
   // names of FeatureSchema::kept_columns().
   PredictionHook(WritableFile& file, PredictionFormat format, std::vector<std::string> tasks,
                  bool with_set, std::vector<bool> masked = {},
@@ -33,12 +32,11 @@ class PredictionHook : public Hook {
 
   absl::string_view name() const override { return "predictions"; }
   absl::Status after_data(HookContext& context, const Batch& batch, int64_t micro_batch) override;
-  // Errors: those of writing; InvalidArgument if data without some labels follows data with them,
-  // or the reverse, if a kept column has another type than in the data before, and if the data has
-  // no kept columns.
+  // Errors: errors of writing; InvalidArgument if data without some labels follows data with them
+  // or the reverse, if a kept column changes its type, or if the data lacks the kept columns.
   absl::Status after_step(HookContext& context, const StepResult& result) override;
 
-  // Begins the set whose examples come next. `with_labels`: for each task whether the data has its
+  // Begins the set of the following examples. `with_labels`: per task, true if the data has its
   // label; empty: not known, so that the first example of each batch decides.
   void begin_set(absl::string_view name, std::vector<bool> with_labels = {}) {
     set_ = std::string(name);
@@ -46,14 +44,14 @@ class PredictionHook : public Hook {
   }
   int64_t examples() const { return examples_; }
 
-  // Returns which optional columns the file has, and the types of those that are kept, in a text of
-  // the hook's own; "" without examples.
+  // Returns the optional columns of the file, and the types of kept columns, in an internal text
+  // form; "" without examples.
   std::string columns() const;
-  // Writes what is left. `columns_of_others`: what columns() returns on another rank, for a file
-  // without examples; "": nothing is written then. Errors: those of writing; InvalidArgument if the
-  // files of two ranks would have different columns.
+  // Writes the remaining rows. `columns_of_others`: the result of columns() on another rank, for a
+  // file without examples; "": writes nothing then. Errors: errors of writing; InvalidArgument if
+  // the files of two ranks would have different columns.
   absl::Status finish(absl::string_view columns_of_others = "");
-  // Lets the file go, whatever was written.
+  // Releases the file without finishing it.
   void abandon() { writer_.reset(); }
 
  private:
@@ -68,12 +66,12 @@ class PredictionHook : public Hook {
   PredictionColumns columns_;
   const std::vector<bool> masked_;  // for each task
   std::unique_ptr<PredictionWriter>
-      writer_;  // null before the first batch: its data say what columns there are
+      writer_;  // null before the first batch, whose data decides the columns
   std::string set_;
   std::vector<bool> with_labels_;  // of the set
-  at::Tensor example_ids_;         // of the batch under way
+  at::Tensor example_ids_;         // of the current batch
   at::Tensor group_ids_;
-  std::shared_ptr<const std::vector<Column>> kept_;  // likewise; shared with the batch
+  std::shared_ptr<const std::vector<Column>> kept_;  // of the current batch; shared with the batch
   int64_t examples_ = 0;
 };
 

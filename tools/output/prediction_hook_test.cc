@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// Keeps what is written.
+// Stores the written bytes.
 class MemoryFile : public WritableFile {
  public:
   absl::Status append(absl::string_view bytes) override {
@@ -106,7 +106,7 @@ TEST_F(PredictionHookTest, LabelsThatExamplesMayLackAreNullThere) {
             "1,0,0,1,\n2,0,0,0,1\n3,0,0,0,\n");
 }
 
-// Whatever the first example of a batch has.
+// The first example of a batch does not matter.
 TEST_F(PredictionHookTest, LabelsThatTheDataHasAreWrittenWithNulls) {
   PredictionHook hook(file_, PredictionFormat::kCsv, {"click", "buy"}, /*with_set=*/false);
   hook.begin_set("a", {true, false});

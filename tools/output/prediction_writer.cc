@@ -64,7 +64,7 @@ absl::Status check_names(const arrow::FieldVector& fields) {
   return absl::OkStatus();
 }
 
-// Collects the values of a kept column.
+// Builder of the values of a kept column.
 class KeptValues {
  public:
   explicit KeptValues(const KeptColumn& column) : column_(column) {}
@@ -103,7 +103,7 @@ class KeptValues {
 
  private:
   const KeptColumn column_;
-  // One of them, by type.
+  // The builder of the type is used.
   arrow::Int64Builder int64s_;
   arrow::UInt64Builder uint64s_;
   arrow::DoubleBuilder doubles_;
@@ -123,7 +123,7 @@ class ArrowPredictionWriter : public PredictionWriter {
     }
   }
 
-  // Arrow's writers write when they go.
+  // The destructors of Arrow's writers write.
   ~ArrowPredictionWriter() override { output_->detach(); }
 
   absl::Status open() {
@@ -177,7 +177,7 @@ class ArrowPredictionWriter : public PredictionWriter {
   }
 
  private:
-  // Parquet has no text in another encoding.
+  // Parquet allows no other encoding of text.
   absl::Status check_texts(const PredictionRows& rows) const {
     if (format_ != PredictionFormat::kParquet) return absl::OkStatus();
     for (size_t i = 0; i < rows.kept.size(); ++i) {
@@ -203,7 +203,7 @@ class ArrowPredictionWriter : public PredictionWriter {
     return example_ids_.length() >= kGroupRows || text_bytes >= kGroupTextBytes;
   }
 
-  // Writes what was collected: in Parquet, a row group.
+  // Writes the collected rows: in Parquet, a row group.
   absl::Status flush() {
     return guard_arrow(*output_, [&]() -> arrow::Status {
       const int64_t rows = example_ids_.length();

@@ -1,4 +1,4 @@
-// Predictions as a file.
+// Files of predictions.
 #ifndef MILLRACE_TOOLS_OUTPUT_PREDICTION_WRITER_H_
 #define MILLRACE_TOOLS_OUTPUT_PREDICTION_WRITER_H_
 
@@ -18,19 +18,19 @@ namespace millrace {
 
 enum class PredictionFormat { kParquet, kCsv };
 
-// By the extension of `path`: .parquet, .pq or .csv.
-// Errors: InvalidArgument for another one.
+// Returns the format for the extension of `path`: .parquet, .pq or .csv. Errors: InvalidArgument
+// for another extension.
 absl::StatusOr<PredictionFormat> prediction_format(absl::string_view path);
 
-// A column of the data files that is written unchanged: as int64, uint64, double or text.
+// A column of the data files, written unchanged: as int64, uint64, double or text.
 struct KeptColumn {
   std::string name;
   ValueType type = ValueType::kInt64;  // not kText
 };
 
-// Which columns there are. In this order: "set" (text) if with_set, "example_id" (int64),
-// "group_id" (int64) if with_group_ids, TASK_prediction (float32) for each task, TASK (float32),
-// the label, for each task that with_label holds true for, and the kept columns.
+// The columns of a file, in this order: "set" (text) if with_set, "example_id" (int64), "group_id"
+// (int64) if with_group_ids, TASK_prediction (float32) for each task, TASK (float32), the label,
+// for each task with with_label, and the kept columns.
 struct PredictionColumns {
   std::vector<std::string> tasks;
   std::vector<bool> with_label;  // for each task
@@ -39,36 +39,37 @@ struct PredictionColumns {
   std::vector<KeptColumn> kept = {};
 };
 
-// Errors: InvalidArgument for a kept column that has the name of another column.
+// Errors: InvalidArgument for a kept column with the name of another column.
 absl::Status check_kept_names(const PredictionColumns& columns);
 
-// Some rows. Matrices are row after row.
+// Some rows. Matrices are in row-major order.
 struct PredictionRows {
   absl::string_view set;
   absl::Span<const int64_t> example_ids;
   absl::Span<const int64_t> group_ids;  // empty without that column
   absl::Span<const float> predictions;  // [rows, tasks]
-  absl::Span<const float> labels;       // [rows, tasks]; read where with_label says so
-  // As many as PredictionColumns::kept, of their types, each with a row for each example, which has
-  // at most one value.
+  absl::Span<const float> labels;       // [rows, tasks]; read for tasks with with_label
+  // One column per entry of PredictionColumns::kept, of the same type, with a row per example and
+  // at most one value per row.
   absl::Span<const Column> kept = {};
 };
 
-// Writes rows in the order they come. In memory are at most 65,536 rows, and fewer where their
+// Writes rows in the order of append(). Holds at most 65,536 rows in memory, and fewer if their
 // texts take 64 MiB. Used by one thread.
 class PredictionWriter {
  public:
-  // Borrows `file` until finish() or the writer's end. Errors: InvalidArgument for two columns of
-  // one name.
+  // Borrows `file` until finish() or the end of the writer. Errors: InvalidArgument for two columns
+  // of the same name.
   static absl::StatusOr<std::unique_ptr<PredictionWriter>> open(WritableFile& file,
                                                                 PredictionFormat format,
                                                                 const PredictionColumns& columns);
-  // Gives up what was not finished; the file then holds nothing of use.
+  // Abandons unfinished output; the file is then unusable.
   virtual ~PredictionWriter() = default;
 
-  // Errors: those of the file; InvalidArgument for text that is not UTF-8, in Parquet.
+  // Appends rows. Errors: errors of the file; InvalidArgument for text that is not UTF-8, in
+  // Parquet.
   virtual absl::Status append(const PredictionRows& rows) = 0;
-  // Writes what is left. Neither syncs nor closes the file. Called once, last.
+  // Writes the remaining rows. Neither syncs nor closes the file. Called once, last.
   virtual absl::Status finish() = 0;
 };
 

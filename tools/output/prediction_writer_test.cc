@@ -122,7 +122,8 @@ TEST(PredictionWriterTest, ManyRowsInGroups) {
   }
 }
 
-// Of one row each: text, missing text, an unsigned number above int64's, a number.
+// Returns columns with one row each: text, missing text, an unsigned number above int64's, a
+// number.
 std::vector<Column> kept_values(absl::string_view key) {
   std::vector<Column> columns(4);
   columns[0].type = columns[1].type = ValueType::kString;

@@ -18,8 +18,8 @@ namespace {
 
 constexpr size_t kNamedFiles = 3;
 
-// True if there is nothing to lose: an empty file, such as the lock of a run that was killed as it
-// began, or a directory of nothing else.
+// Returns true if nothing can be lost: an empty file, such as the lock of a run that was killed at
+// its beginning, or a directory with only such files.
 bool is_empty(FileSystem& files, const std::string& path) {
   const absl::StatusOr<FileInfo> info = files.link_info(path);
   if (!info.ok()) return false;
@@ -31,7 +31,8 @@ bool is_empty(FileSystem& files, const std::string& path) {
          });
 }
 
-// As in `millrace train ... > OUTPUT_DIR/log`, or with `millrace launch` before it.
+// Returns true for output as in `millrace train ... > OUTPUT_DIR/log`, also under `millrace
+// launch`.
 bool is_own_output(const std::string& path) {
   return is_same_file(path, "/dev/stdout") || is_same_file(path, "/dev/stderr") ||
          is_launcher_output(path);
@@ -39,7 +40,7 @@ bool is_own_output(const std::string& path) {
 
 bool is_foreign(FileSystem& files, const std::string& directory, const DirectoryEntry& entry) {
   const std::string path = join_path(directory, entry.name);
-  // The root of a disk has a directory of the system's.
+  // The root of a disk has a directory of the system.
   if (entry.name == "lost+found" || is_empty(files, path) || is_own_output(path)) return false;
   return entry.kind != FileKind::kRegular || !summary_kind().matches(files, path);
 }
@@ -52,10 +53,10 @@ bool is_run_directory(FileSystem& files, const std::string& directory) {
 }
 
 absl::Status check_run_directory(FileSystem& files, const std::string& directory, bool overwrite) {
-  // The lock of a folder of checkpoints would pass for that of a run.
+  // The lock of a folder of checkpoints would look like the lock of a run.
   RETURN_IF_ERROR(check_outside_checkpoints(files, directory), "output_dir");
   const auto entries = files.list(directory);
-  // Where it cannot be listed, it is missing or check_output_directory says what is wrong.
+  // A directory that cannot be listed is missing, or check_output_directory reports the problem.
   if (overwrite || !entries.ok() || is_run_directory(files, directory)) return absl::OkStatus();
   std::vector<std::string> foreign;
   size_t looked_at = 0;

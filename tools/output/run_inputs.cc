@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-// Appends the paths and patterns that name data.
+// Appends the paths and patterns of data.
 void add_data(const std::string& field, const DataConfig& data, std::vector<RunInput>& inputs) {
   const std::string what = absl::StrCat("a file of ", field);
   for (const std::string& path : data.path()) inputs.push_back({what, path});
@@ -20,7 +20,7 @@ void add_data(const std::string& field, const DataConfig& data, std::vector<RunI
     inputs.push_back({what, join_path(directory.path(), directory.pattern())});
   }
   if (windows.has_time()) {
-    // Below what stands before the first %, where the times of day may be directories too.
+    // Matches below the part before the first %, where times of day may be directories too.
     const std::string& path = windows.time().path();
     const std::string above = directory_of(path.substr(0, path.find('%')) + "x");
     for (const char* between : {"", "*", "*/*", "*/*/*"}) {
@@ -46,7 +46,7 @@ void add_transforms(const FeatureConfig& feature, std::vector<RunInput>& inputs)
   }
 }
 
-// Returns the paths as the configuration has them, each with its field or the name of its data.
+// Returns the paths as configured, each with its field or the name of its data.
 std::vector<RunInput> named_inputs(const TrainConfig& config, const DataNames& names) {
   std::vector<RunInput> inputs;
   add_data(names.train_data, config.train_data(), inputs);

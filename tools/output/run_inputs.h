@@ -1,4 +1,4 @@
-// The files that a job reads.
+// The input files of a job.
 #ifndef MILLRACE_TOOLS_OUTPUT_RUN_INPUTS_H_
 #define MILLRACE_TOOLS_OUTPUT_RUN_INPUTS_H_
 
@@ -15,22 +15,21 @@ namespace millrace {
 // Names of data in messages.
 struct DataNames {
   std::string train_data = "train.train_data";
-  std::string eval_data = "";  // of all evaluation sets; "": each has the name of its field
+  std::string eval_data = "";  // of all evaluation sets; "": each set has the name of its field
 };
 
-// Returns the files that a job reads, patterns expanded: its configuration `config_path` (""
-// if it is no file), data, vocabularies and other files of transforms, sources of its model bank,
-// and what is in directories in which windows appear, as far as they take it. Omits URIs, and
-// patterns that cannot be read.
+// Returns the files that a job reads, with patterns expanded: its configuration `config_path`
+// (unless ""), data, vocabularies and other files of transforms, sources of its model bank, and
+// files in window directories that match. Omits URIs, and patterns that cannot be read.
 std::vector<RunInput> run_inputs(FileSystem& files, const std::string& config_path,
                                  const TrainConfig& config, const DataNames& names = {});
 
 // Returns the files that `train` writes in its output directory, which no other output of the run
-// may be.
+// may use.
 std::vector<RunInput> run_outputs(const RunConfig& config);
 
-// Refuses paths of inputs that a shell should have expanded (base/path/shell_path.h) and that name
-// nothing as they are. Errors: NotFound naming field or data, and path.
+// Refuses unexpanded shell paths of inputs (base/path/shell_path.h) that name no existing file.
+// Errors: NotFound with the field or data, and the path.
 absl::Status check_input_paths(FileSystem& files, const TrainConfig& config,
                                const DataNames& names = {});
 

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 
-// Reads a file.
+// A transform that reads a file.
 class Lookup : public Transform {
  public:
   Takes takes() const override { return Takes::kIntegers; }

@@ -19,7 +19,7 @@
 namespace millrace {
 namespace {
 
-// How bytes get to a path.
+// Ways to write to a path.
 enum class Way { kReplace, kThroughLink, kAppend };
 
 Way way_to(const std::string& path) {
@@ -27,7 +27,7 @@ Way way_to(const std::string& path) {
   std::filesystem::path place = path;
   for (int links = 0; links < 40; ++links) {
     const std::string name = place.lexically_normal().string();
-    // An open file of a process, which may hold what was written before, or a device.
+    // An open file of a process, which may hold earlier output, or a device.
     const bool device = absl::StartsWith(name, "/dev/") && !absl::StartsWith(name, "/dev/shm/");
     if (device || absl::StartsWith(name, "/proc/")) return Way::kAppend;
     if (::lstat(name.c_str(), &info) != 0) break;

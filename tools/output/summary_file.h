@@ -14,9 +14,9 @@
 
 namespace millrace {
 
-// Where a command writes its summary, and what it may replace there: a summary, an empty file, and
-// with `overwrite` any file but an input of the run. Until the inputs are known, `overwrite` counts
-// for nothing. Used by one thread.
+// The output file of a command's summary. May replace a summary, an empty file, and with
+// `overwrite` any file but an input of the run. `overwrite` has no effect until the inputs are
+// known. Used by one thread.
 //
 //   SummaryFile file(files, flags.summary, flags.overwrite);
 //   RETURN_IF_ERROR(file.check());                       // before anything is read
@@ -24,27 +24,27 @@ namespace millrace {
 //   return file.end_command(summary, status);
 class SummaryFile {
  public:
-  // Borrows `files`. `path` "": no file, and everything succeeds.
+  // Borrows `files`. `path` "": no file, and every call succeeds.
   SummaryFile(FileSystem& files, std::string path, bool overwrite)
       : files_(files), path_(std::move(path)), overwrite_(overwrite) {}
 
-  // Checks that a file can be written at this path. Errors: InvalidArgument of check_shell_path;
-  // PermissionDenied naming path and reason.
+  // Checks that a file can be written at the path. Errors: InvalidArgument of check_shell_path;
+  // PermissionDenied with path and reason.
   absl::Status check() const;
 
-  // Checks that the path is none of `inputs`, and that what is there may be replaced: in this
-  // order, since --overwrite, which the second error advises, never replaces an input. `inputs` is
-  // called only if there is a path: finding the inputs may take listing many directories. After an
-  // error nothing will be written.
-  // Errors: InvalidArgument naming the path and what it is; PermissionDenied of check_replaceable.
+  // Checks that the path is none of `inputs`, and that an existing file may be replaced: in this
+  // order, since --overwrite, which the second error recommends, never replaces an input. `inputs`
+  // is called only if there is a path, since finding the inputs may list many directories. After an
+  // error nothing is written.
+  // Errors: InvalidArgument with the path and the input; PermissionDenied of check_replaceable.
   absl::Status check_inputs(absl::FunctionRef<std::vector<RunInput>()> inputs);
 
-  // Writes `json`: a file atomically, what a link points to in place, and a pipe, a device or an
-  // open file of this process (/dev/stdout) at its end. Errors: those of check() and
-  // check_replaceable; those of writing.
+  // Writes `json`: a file atomically, the target of a link in place, and a pipe, a device or an
+  // open file of this process (/dev/stdout) by appending. Errors: errors of check() and
+  // check_replaceable; errors of writing.
   absl::Status write(const std::string& json) const;
 
-  // Writes the summary of a command that ended with `status`. Returns: 0, or what went wrong.
+  // Writes the summary of a command that ended with `status`. Returns: 0, or the error.
   absl::StatusOr<int> end_command(Summary summary, absl::Status status) const;
 
  private:

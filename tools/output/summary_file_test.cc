@@ -104,7 +104,7 @@ TEST_F(SummaryFileTest, OverwriteCountsOnceTheInputsAreKnown) {
   EXPECT_THAT(read_file(files_, path("mine")), IsOkAndHolds("{}"));
 }
 
-// Nor is --overwrite advised, which is refused for them.
+// The error does not recommend --overwrite, which inputs do not allow.
 TEST_F(SummaryFileTest, InputsAreNeverReplaced) {
   write("mine", "mine");
   const std::vector<RunInput> inputs = {{"a file of train.train_data", path("mine")}};
@@ -129,7 +129,7 @@ TEST_F(SummaryFileTest, InputsAreFoundOnlyForAFile) {
 
 TEST_F(SummaryFileTest, WhatIsNoFileIsWrittenToRatherThanReplaced) {
   const std::string link = path("link");
-  // Through links in a folder of ours: a mistake must not replace the machine's devices.
+  // Through links in a folder of the test: a mistake must not replace the machine's devices.
   for (const std::string& to :
        {path("target"), std::string("/dev/null"), std::string("/dev/full")}) {
     fs::remove(link);

@@ -35,7 +35,7 @@ Json hooks_json(const std::map<std::string, HookStatistics>& hooks) {
   return json;
 }
 
-// Part of the run → seconds.
+// Returns the seconds of each part of the run.
 Json times_json(const RunTimes& times) {
   return {{"data_wait", absl::ToDoubleSeconds(times.data_wait)},
           {"forward", absl::ToDoubleSeconds(times.forward)},
@@ -49,7 +49,7 @@ Json times_json(const RunTimes& times) {
           {"total", absl::ToDoubleSeconds(times.total())}};
 }
 
-// Set → its files and its rows, where they are known, and the files that were left out.
+// Returns per set the files and rows, if known, and the omitted files.
 Json data_json(const DataReport& report) {
   Json json = Json::object();
   for (const DataSetReport& set : report.sets()) {

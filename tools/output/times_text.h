@@ -1,4 +1,4 @@
-// Where the time of a run went, for people.
+// The distribution of a run's time, for people.
 #ifndef MILLRACE_TOOLS_OUTPUT_TIMES_TEXT_H_
 #define MILLRACE_TOOLS_OUTPUT_TIMES_TEXT_H_
 
@@ -9,8 +9,8 @@
 namespace millrace {
 
 // Returns a table with the seconds and the share of each part of the run, in lines of at most 40
-// bytes, each ending in a line feed; "" for a run of less than a millisecond. Omits parts below
-// 0.5 %, which are a part of "other".
+// bytes, each with a line feed; "" for a run of less than a millisecond. Parts below 0.5 % are
+// included in "other".
 std::string times_text(const RunTimes& times);
 
 }  // namespace millrace

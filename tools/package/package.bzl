@@ -19,7 +19,7 @@ def _package_impl(ctx):
             transitive = [ctx.attr.program[DefaultInfo].default_runfiles.files],
         ),
         outputs = [folder],
-        # A package is larger than all that it is made of in the disk cache.
+        # A package is larger than all its parts in the disk cache.
         execution_requirements = {"no-cache": "1"},
         mnemonic = "Package",
         progress_message = "Packing %s" % ctx.label,

@@ -1,4 +1,4 @@
-// Unpacks the tarball and installs the wheel as users do, and trains with them.
+// Unpacks the tarball and installs the wheel like a user, and trains with both.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -40,14 +40,13 @@ constexpr char kJob[] = R"(
   }
   run { output_dir: "out" })";
 
-// The one file of a target of this package.
+// Returns the file of a target of this package.
 fs::path package_file(const std::string& target) {
   const fs::directory_iterator folder(fs::absolute("tools/package/" + target));
   return folder == fs::directory_iterator() ? fs::path() : folder->path();
 }
 
-// Packages are unpacked in a folder of /tmp that every user may enter, once for all tests of a
-// suite.
+// Unpacks packages in a folder of /tmp that every user may enter, once for all tests of a suite.
 class PackageTest : public testing::Test {
  protected:
   static void make_folder() {
@@ -66,7 +65,7 @@ class PackageTest : public testing::Test {
     std::ofstream(path(name)) << text;
   }
 
-  // Runs a program in `directory` with no environment but `variables`.
+  // Runs a program in `directory` with only `variables` as its environment.
   static ProgramResult run(const std::string& directory, std::vector<std::string> arguments,
                            std::vector<std::string> variables = {}) {
     arguments.insert(arguments.begin(), variables.begin(), variables.end());
@@ -74,7 +73,7 @@ class PackageTest : public testing::Test {
     return run_program(std::move(arguments), {.directory = directory, .timeout = kTimeout});
   }
 
-  // Runs a program as run() does, as a user without rights if this process is root's.
+  // Runs a program like run(), as a user without rights if this process runs as root.
   static ProgramResult run_as_user(const std::string& directory, std::vector<std::string> arguments,
                                    std::vector<std::string> variables = {}) {
     if (::geteuid() == 0) {
@@ -84,7 +83,7 @@ class PackageTest : public testing::Test {
     return run(directory, std::move(arguments), std::move(variables));
   }
 
-  // A folder for the outputs of one test, which every user may write.
+  // Returns a folder for the outputs of a test, writable by every user.
   static std::string work_folder() {
     const std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
     write(name + "/job.textproto", kJob);
@@ -92,7 +91,7 @@ class PackageTest : public testing::Test {
     return path(name);
   }
 
-  // The files of all libraries that the loader takes for a program, by the loader itself.
+  // Returns the files of all libraries that the loader uses for a program.
   static std::vector<std::string> libraries_of(const std::string& program) {
     const ProgramResult result = run(path(""), {program}, {"LD_TRACE_LOADED_OBJECTS=1"});
     EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -132,7 +131,7 @@ void expect_resumed(const ProgramResult& result) {
   EXPECT_THAT(result.out + result.err, HasSubstr("completed: 8 steps"));
 }
 
-// One line that begins with `millrace: `.
+// Expects a line that begins with `millrace: `.
 void expect_refused(const ProgramResult& result, const std::string& reason) {
   EXPECT_EQ(result.exit_code, kCannotStart) << result.err;
   EXPECT_THAT(result.err, StartsWith("millrace: "));
@@ -198,8 +197,8 @@ TEST_F(TarballTest, HasTheExamplesAndTheLicences) {
 
 class WheelTest : public PackageTest {
  protected:
-  // A virtual environment with the wheel, in which links stand for the wheels of the pins: these
-  // are the ones that the build uses.
+  // Creates a virtual environment with the wheel. Links to the build's wheels replace the pinned
+  // wheels.
   static void SetUpTestSuite() {
     make_folder();
     if (fs::exists("tools/package/wheel")) pins_ = folder_of_wheels();
@@ -223,7 +222,7 @@ class WheelTest : public PackageTest {
     if (pins_.empty()) GTEST_SKIP() << skip_build("LibTorch is not from a wheel");
   }
 
-  // The folder that holds the packages torch and pyarrow of this build; empty if there is none.
+  // Returns the folder with the packages torch and pyarrow of this build; empty if there is none.
   static fs::path folder_of_wheels() {
     for (const auto& entry : fs::recursive_directory_iterator(
              fs::current_path(), fs::directory_options::follow_directory_symlink)) {
@@ -235,7 +234,7 @@ class WheelTest : public PackageTest {
     return fs::path();
   }
 
-  // The folder dist-info of torch in the environment.
+  // Returns the folder dist-info of torch in the environment.
   static fs::path torch_information() {
     for (const auto& entry : fs::directory_iterator(packages_)) {
       const std::string name = entry.path().filename();
@@ -301,7 +300,7 @@ TEST_F(WheelTest, SaysInOneLineThatTheEnvironmentHasNoRoom) {
   if (run(path(""), command, {"PATH=/usr/bin:/bin"}).exit_code != 0) {
     GTEST_SKIP() << skip_kernel_feature("tmpfs", "no user may mount one");
   }
-  // Half of what the wheel needs.
+  // Half of the space that the wheel needs.
   command.back() = absl::StrCat(
       "mkdir full && mount -t tmpfs -o size=9m none full && python3 -m venv --without-pip full && "
       "env/bin/pip --python full/bin/python3 install --no-deps --no-index ",

@@ -9,11 +9,11 @@
 
 namespace millrace {
 
-// Returns one paragraph for each family of parts, or for the one whose name is `family`, with
-// spaces or underscores. The first line of a paragraph says how a configuration names a registered
-// part. Each further line is a part with its description, and the place where it is registered or
-// "built in". A name that several parts have is ambiguous: the line has all their places. Errors:
-// InvalidArgument for an unknown family, with the nearest and all.
+// Returns a paragraph per family of parts, or only for the family named `family`, with spaces or
+// underscores. The first line of a paragraph shows how a configuration names a registered part.
+// Each further line has a part with its description, and the place of its registration or "built
+// in". A name of several parts is ambiguous: the line has all their places.
+// Errors: InvalidArgument for an unknown family, with the nearest and all names.
 absl::StatusOr<std::string> list_parts(absl::string_view family);
 
 }  // namespace millrace

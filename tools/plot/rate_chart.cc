@@ -42,7 +42,7 @@ absl::StatusOr<std::vector<NamedSchedule>> create_schedules(const TrainConfig& t
   const ScheduleTotals totals = training_totals(train);
   std::vector<NamedSchedule> all;
   for (const DenseOptimizerConfig& config : dense_optimizers_of(train)) {
-    if (config.frozen()) continue;  // reports leave it out, too
+    if (config.frozen()) continue;  // reports omit frozen optimizers, too
     RETURN_IF_ERROR(add(dense_rate_name(all.size()), config, totals, &all));
   }
   if (train.table_size() > 0) {
@@ -72,7 +72,7 @@ absl::StatusOr<double> chart_end(ScheduleConfig::Unit unit, int64_t length,
       absl::StrCat("how many ", plural(unit), " training has is not known; give --length"));
 }
 
-// Samples whole positions, which are those that training has.
+// Samples whole positions, since training has no others.
 ChartLine line_of(const NamedSchedule& named, double end) {
   ChartLine line{named.name, {}};
   const auto last = static_cast<int64_t>(std::ceil(end));

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kWidth = 760, kHeight = 340;
 constexpr double kLeft = 80, kRight = 180, kTop = 40, kBottom = 50;
-// The colors of Okabe and Ito, which people with any color vision distinguish.
+// The colors of Okabe and Ito, distinguishable with any color vision.
 constexpr const char* kColors[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                    "#e69f00", "#56b4e9", "#000000"};
 
@@ -33,7 +33,7 @@ std::string line_between(double x1, double y1, double x2, double y2, absl::strin
                          x1, y1, x2, y2, color);
 }
 
-// Draws one chart whose upper left corner is at (0, top).
+// Draws a chart with its upper left corner at (0, top).
 class ChartDrawing {
  public:
   ChartDrawing(const Chart& chart, double top) : chart_(chart), top_(top) {
@@ -111,7 +111,7 @@ std::vector<double> round_ticks(double most) {
     if (most / step <= 6 + 1e-9) break;
   }
   std::vector<double> ticks;
-  // Multiples of a power of ten are rounded to the digits that they have.
+  // Multiples of a power of ten are rounded to their digits.
   for (int64_t i = 0; ticks.empty() || ticks.back() < most * (1 - 1e-12); ++i) {
     ticks.push_back(std::stod(absl::StrFormat("%.12g", static_cast<double>(i) * step)));
   }

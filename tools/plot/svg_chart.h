@@ -10,7 +10,7 @@
 
 namespace millrace {
 
-// One line of a chart.
+// A line of a chart.
 struct ChartLine {
   std::string name;
   std::vector<std::pair<double, double>> points;  // (x, y), finite, x ascending
@@ -24,12 +24,12 @@ struct Chart {
   std::vector<ChartLine> lines;
 };
 
-// Returns an SVG document, 760 wide, with the charts below each other. Each has axes with round
-// ticks, a grid and a legend. Texts are escaped. The same charts give the same bytes.
+// Returns an SVG document of width 760, with the charts below each other. Each chart has axes with
+// round ticks, a grid and a legend. Texts are escaped. Equal charts give equal bytes.
 std::string svg_of(absl::Span<const Chart> charts);
 
-// Returns round numbers from 0 to at least `most`, at most seven: multiples of 1, 2 or 5 times a
-// power of ten. REQUIRES: most is finite and at least 0; 0 gives those of 1.
+// Returns at most seven round numbers from 0 to at least `most`: multiples of 1, 2 or 5 times a
+// power of ten. REQUIRES: most is finite and at least 0; 0 gives the ticks of 1.
 std::vector<double> round_ticks(double most);
 
 }  // namespace millrace

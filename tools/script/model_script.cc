@@ -30,9 +30,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Tensors = std::vector<at::Tensor>;
 
-// Of what is traced. One example would hide what broadcasts.
+// Shape of the traced example. A single example would hide broadcasting.
 constexpr ScriptExampleShape kTraced = {.size = 3, .most_ids = 3, .seed = 1};
-// Of what is compared: other sizes, lists that are longer and lists that are empty.
+// Shapes of the compared examples: other sizes, longer lists and empty lists.
 constexpr ScriptExampleShape kCompared[] = {{.size = 1, .most_ids = 9, .seed = 2},
                                             {.size = 2, .most_ids = 0, .seed = 3},
                                             {.size = 3, .most_ids = 12, .seed = 4},
@@ -43,7 +43,8 @@ bool holds_tensors(const torch::nn::Module& module) {
   return !module.parameters().empty() || !module.buffers().empty();
 }
 
-// The same tree of modules, parameters and buffers, which share their memory with the model's.
+// Returns the same tree of modules, parameters and buffers, which share their memory with the
+// model's.
 torch::jit::Module mirror(const torch::nn::Module& module, const std::string& name,
                           const std::shared_ptr<torch::jit::CompilationUnit>& unit) {
   torch::jit::Module result(c10::QualifiedName(name), unit, /*shouldMangle=*/true);
@@ -61,7 +62,8 @@ torch::jit::Module mirror(const torch::nn::Module& module, const std::string& na
   return result;
 }
 
-// So that results of the script have no gradients. The tracer knows parameters by their identity.
+// Detaches parameters, so that results of the script have no gradients. Done after tracing, since
+// the tracer knows parameters by identity.
 void detach_parameters(const torch::jit::Module& module) {
   for (torch::jit::Module part : module.modules()) {
     for (const auto& parameter : part.named_parameters(/*recurse=*/false)) {
@@ -76,7 +78,7 @@ Tensors copies_of(const Tensors& tensors) {
   return copies;
 }
 
-// What the model predicts for a batch with `tensors` in place of what it holds.
+// Returns the model's predictions for a batch with its content replaced by `tensors`.
 absl::StatusOr<at::Tensor> predict(Model& model, const std::vector<ScriptInput>& inputs,
                                    Batch batch, const Tensors& tensors) {
   const StandIns stand_ins(model, inputs, tensors, batch);
@@ -89,7 +91,7 @@ absl::StatusOr<at::Tensor> predict(Model& model, const std::vector<ScriptInput>&
                                                  ", not float32"));
 }
 
-// Whether the model changes the tensors that it gets, which a script must not do.
+// Returns true if the model changes its input tensors, which a script must not do.
 absl::StatusOr<bool> writes_to_inputs(Model& model, const std::vector<ScriptInput>& inputs,
                                       const ScriptExample& example) {
   const Tensors tensors = copies_of(example.inputs);
@@ -111,7 +113,7 @@ absl::StatusOr<torch::jit::Module> trace(Model& model, const std::vector<ScriptI
   for (const ScriptInput& input : inputs) names.push_back(input.name);
   absl::Status status;
   const auto run = [&](torch::jit::Stack traced) -> torch::jit::Stack {
-    // What a trace cannot follow shows when it is compared.
+    // A comparison finds operations that a trace cannot follow.
     const torch::jit::tracer::NoWarn no_warnings;
     Tensors tensors;
     for (const c10::IValue& value : traced) tensors.push_back(value.toTensor());
@@ -134,7 +136,7 @@ absl::StatusOr<torch::jit::Module> trace(Model& model, const std::vector<ScriptI
   return module;
 }
 
-// In memory, as LibTorch ends the process if a write to a file fails.
+// Serializes in memory, since LibTorch ends the process if a write to a file fails.
 std::string serialize(const torch::jit::Module& module, const std::string& description) {
   std::string bytes;
   const auto append = [&](const void* piece, size_t size) {
@@ -145,7 +147,7 @@ std::string serialize(const torch::jit::Module& module, const std::string& descr
   return bytes;
 }
 
-// The reason in a message of LibTorch, whose other lines say where in a script.
+// Returns the reason in a message of LibTorch, whose other lines are places in a script.
 std::string reason_in(absl::string_view message) {
   constexpr absl::string_view kReason = "RuntimeError: ";
   const size_t at = message.rfind(kReason);
@@ -154,7 +156,7 @@ std::string reason_in(absl::string_view message) {
   return std::string(message.substr(0, message.find('\n')));
 }
 
-// Module names may be such as text cannot hold.
+// Loads the script. Module names may be invalid in its text.
 absl::StatusOr<torch::jit::Module> load(const std::string& bytes,
                                         const std::vector<ScriptInput>& inputs) {
   torch::jit::Module module;
@@ -206,7 +208,7 @@ absl::Status compare(const at::Tensor& expected, torch::jit::Module& module,
   return not_what_the_model_gives(size, "predicts something else");
 }
 
-// Whether the script is the model, at other sizes and values than it was traced with.
+// Checks that script and model agree, at other sizes and values than the traced ones.
 absl::Status compare_all(Model& model, torch::jit::Module& module,
                          const std::vector<ScriptInput>& inputs, const FeatureSchema& schema) {
   for (const ScriptExampleShape& shape : kCompared) {
@@ -295,7 +297,7 @@ absl::Status trace_and_save(Model& model, const std::vector<ScriptInput>& inputs
   ASSIGN_OR_RETURN(const torch::jit::Module traced,
                    trace(model, inputs, make_script_example(inputs, schema, kTraced)));
   const std::string bytes = serialize(traced, describe(inputs, options));
-  // What is compared is what others will read.
+  // Compares the form that other programs will read.
   ASSIGN_OR_RETURN(torch::jit::Module module, load(bytes, inputs));
   RETURN_IF_ERROR(compare_all(model, module, inputs, schema));
   return file.append(bytes);

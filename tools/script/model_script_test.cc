@@ -32,7 +32,7 @@ struct Script {
   json description;
 };
 
-// Everything that a program without the model's code has.
+// A test with everything that a program without the model's code has.
 class ModelScriptTest : public testing::Test {
  protected:
   absl::StatusOr<Script> write(Model& model, const TrainConfig& job) {
@@ -85,7 +85,7 @@ TEST_F(ModelScriptTest, ReadyModelsPredictTheSameWithoutTheirCode) {
       const at::Tensor scripted = script.module.forward(inputs).toTensor();
       EXPECT_TRUE(scripted.allclose(expected.predictions, 1e-6, 1e-7)) << size;
     }
-    // Parameters and buffers under their names.
+    // Parameters and buffers keep their names.
     size_t parameters = 0;
     for (const auto& parameter : script.module.named_parameters()) {
       EXPECT_TRUE(parameter.value.equal(model->named_parameters()[parameter.name]));
@@ -121,7 +121,7 @@ TEST_F(ModelScriptTest, SaysWhatItsInputsAre) {
   EXPECT_EQ(arguments[2].name(), "embeddings");
 }
 
-// A model made of a function.
+// A model defined by a function.
 class TestModel : public Model {
  public:
   using Predict = std::function<absl::StatusOr<at::Tensor>(TestModel&, const Batch&)>;
@@ -153,7 +153,7 @@ TrainConfig job_with_history() {
   return job;
 }
 
-// The predictions of `model` and of its script for batches of several sizes.
+// Expects equal predictions of `model` and its script for batches of several sizes.
 void expect_equal_predictions(TestModel& model, Script& script, const TrainConfig& job) {
   const int sparse = job.table_size(), dense = job.feature_size() - sparse - 1;
   const at::NoGradGuard no_grad;
@@ -278,7 +278,7 @@ TEST_F(ModelScriptTest, RefusesModelsThatItCannotRepeat) {
          const double ids = static_cast<double>(batch.sparse.values.numel());
          return output.pooled.narrow(1, 0, 4).matmul(self.weight) + ids;
        }},
-      {"it predicts something else for a batch of",  // the longest list of those that are traced
+      {"it predicts something else for a batch of",  // the length of the longest traced list
        [](TestModel& self, const Batch& batch) -> absl::StatusOr<at::Tensor> {
          ASSIGN_OR_RETURN(const EmbeddingOutput output, self.embeddings->forward(batch.sparse));
          ASSIGN_OR_RETURN(const JaggedRows jagged, output.jagged("0.history"));
@@ -319,7 +319,7 @@ TEST_F(ModelScriptTest, RefusesModelsThatItCannotRepeat) {
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          AllOf(HasSubstr("making a script of the model"), HasSubstr(what))));
     EXPECT_FALSE(files_.info("model.pt").ok());
-    // The collection looks up again.
+    // The collection performs lookups again.
     EXPECT_EQ(model->embeddings->forward(model_test_batch(1, 5, 3, 2).sparse)->pooled.size(0), 5);
   }
 }

@@ -23,7 +23,7 @@
 namespace millrace {
 namespace {
 
-// `name` as an identifier that none of `inputs` has.
+// Returns `name` as an identifier that differs from all names in `inputs`.
 std::string identifier(std::string name, const std::vector<ScriptInput>& inputs) {
   for (char& c : name) {
     if (!absl::ascii_isalnum(static_cast<unsigned char>(c))) c = '_';
@@ -60,7 +60,7 @@ void add_inputs_of(const EmbeddingCollection& collection, const std::string& mod
   }
 }
 
-// The lists of each sparse feature of a schema.
+// Returns lists for each sparse feature of a schema.
 KeyedJagged make_lists(const FeatureSchema& schema, const ScriptExampleShape& shape) {
   std::vector<int64_t> offsets = {0};
   for (size_t f = 0; f < schema.sparse().size(); ++f) {
@@ -76,8 +76,8 @@ KeyedJagged make_lists(const FeatureSchema& schema, const ScriptExampleShape& sh
   return lists;
 }
 
-// Where the lists of one feature begin and end: int64 [size + 1]. A collection may have features
-// that the job has not.
+// Returns the bounds of the lists of a feature: int64 [size + 1]. A collection may have features
+// that the job lacks.
 at::Tensor offsets_of(const std::string& feature, const FeatureSchema& schema, const Batch& batch) {
   const absl::StatusOr<int64_t> index = schema.sparse_index(feature);
   if (!index.ok()) return at::arange(batch.size + 1, at::kLong);
@@ -85,7 +85,7 @@ at::Tensor offsets_of(const std::string& feature, const FeatureSchema& schema, c
   return all - all[0];
 }
 
-// float32 [batch, 0], by operations on the first tensor, or if that is kRows on its offsets, which
+// Returns float32 [batch, 0], by operations on the first tensor, or for kRows on its offsets, which
 // come next.
 at::Tensor without_columns(const ScriptInput& first, const std::vector<at::Tensor>& tensors) {
   if (first.kind != ScriptInput::Kind::kRows) return tensors[0].narrow(1, 0, 0);

@@ -1,4 +1,4 @@
-// What a model's dense part takes, and made-up examples of it.
+// The inputs of a model's dense part, and random examples of them.
 #ifndef MILLRACE_TOOLS_SCRIPT_SCRIPT_EXAMPLE_H_
 #define MILLRACE_TOOLS_SCRIPT_SCRIPT_EXAMPLE_H_
 
@@ -16,9 +16,9 @@ namespace millrace {
 
 class EmbeddingCollection;
 
-// One tensor that the dense part of a model takes.
+// A tensor that the dense part of a model takes.
 struct ScriptInput {
-  // Of an unpooled feature the rows of all lists come first, then where each list begins and ends.
+  // For an unpooled feature, kRows has the rows of all lists, and kOffsets the bounds of each list.
   enum class Kind { kDense, kPooled, kRows, kOffsets };
 
   std::string name;  // an identifier: "dense", "embeddings", "FEATURE_rows", "FEATURE_offsets"
@@ -26,17 +26,17 @@ struct ScriptInput {
   int64_t columns = 0;                              // of kOffsets: 0
   const EmbeddingCollection* collection = nullptr;  // borrowed from the model; kDense: null
   std::string module;                               // the path of `collection` in the model
-  int64_t feature = -1;  // of kRows and kOffsets: its place among the features of `collection`
+  int64_t feature = -1;  // for kRows and kOffsets: index among the features of `collection`
 
-  // "float32 [batch, 13]".
+  // Returns a text such as "float32 [batch, 13]".
   std::string type_text() const;
 };
 
-// The dense features, if there are any, and the output of each embedding collection, in the order
-// of the model's modules.
+// Returns inputs for the dense features, if any, and the output of each embedding collection, in
+// the order of the model's modules.
 std::vector<ScriptInput> script_inputs(const Model& model, const FeatureSchema& schema);
 
-// A batch and the tensors in place of what it holds for a model.
+// A batch, and the tensors that replace its content for a model.
 struct ScriptExample {
   Batch batch;                     // labels are 0
   std::vector<at::Tensor> inputs;  // of script_inputs
@@ -44,17 +44,18 @@ struct ScriptExample {
 
 struct ScriptExampleShape {
   int64_t size = 0;      // examples
-  int64_t most_ids = 0;  // of a list, unless max_ids allows less
-  uint64_t seed = 0;     // what all numbers follow from
+  int64_t most_ids = 0;  // of a list, unless limited by max_ids
+  uint64_t seed = 0;     // seed of all numbers
 };
 
-// Dense features are in [0, 1), rows normal with a deviation of 0.1, lists as long as chance will.
+// Returns an example. Dense features are in [0, 1), rows are normal with a deviation of 0.1, lists
+// have random lengths.
 ScriptExample make_script_example(const std::vector<ScriptInput>& inputs,
                                   const FeatureSchema& schema, const ScriptExampleShape& shape);
 
-// While it lives, the collections of a model give these tensors, and look nothing up. What a batch
-// without such an input holds, dense features or pooled rows without columns, comes from the
-// others, so that a trace has its size from them.
+// Makes the collections of a model return these tensors, without lookups, during its lifetime.
+// Content of a batch without such an input (dense features or pooled rows without columns) is
+// derived from the other tensors, so that a trace takes its size from them.
 class StandIns {
  public:
   // Borrows the model. Changes batch.dense.

@@ -55,7 +55,7 @@ TEST(ScriptExampleTest, InputsHaveNamesOfTheirOwnAndCollectionsComeOnce) {
 
 TEST(ScriptExampleTest, TensorsFitTogether) {
   const TrainConfig job = job_with_lists();
-  // A feature that the job lacks has one id in each list.
+  // A feature that the job lacks has one id per list.
   const TwoCollections model(job, model_test_config(1, 0, 3));
   const FeatureSchema schema = model_test_resources(job).schema;
   const std::vector<ScriptInput> inputs = script_inputs(model, schema);

@@ -17,7 +17,7 @@ std::vector<const CLI::App*> commands_of(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
 }
 
-// The next argument where a command is due.
+// Returns the error for the next argument if it should be a command.
 std::string unknown_command(const CLI::App& app, const Arguments& rest) {
   if (rest.empty() || absl::StartsWith(rest[0], "-") || commands_of(app).empty()) return "";
   std::vector<std::string> names;

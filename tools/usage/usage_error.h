@@ -1,4 +1,4 @@
-// What is wrong with a command line that could not be parsed.
+// Explanations of command lines that could not be parsed.
 #ifndef MILLRACE_TOOLS_USAGE_USAGE_ERROR_H_
 #define MILLRACE_TOOLS_USAGE_USAGE_ERROR_H_
 
@@ -13,11 +13,11 @@ class ParseError;
 namespace millrace {
 
 struct UsageError {
-  std::string message;  // one line: the word that is wrong, the nearest, and where to look
-  std::string summary;  // the file that --summary names, where the command has that flag; else ""
+  std::string message;  // one line: the wrong word, the nearest word, and where to find help
+  std::string summary;  // the file of --summary if the command has this flag; else ""
 };
 
-// Says in one line what the parser's `error` for these arguments (without the program's name) is:
+// Explains the parser's `error` for these arguments (without the program's name) in one line:
 //
 //   there is no flag --epoch; did you mean "--epochs"?; see millrace train --help
 UsageError explain_usage_error(const CLI::App& program, const CLI::ParseError& error,

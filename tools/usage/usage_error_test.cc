@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// What is said of a command line of a small program; an empty message if it is right.
+// Returns the explanation for a command line of a small program; an empty message if valid.
 UsageError explain(const std::vector<std::string>& arguments) {
   CLI::App program("test", "prog");
   program.require_subcommand(1);

@@ -21,8 +21,8 @@ bool is_decimal(absl::string_view text) {
   return true;
 }
 
-// Replaces a decimal number by the one form that CLI11 takes for decimal; other texts are CLI11's
-// to refuse. Returns: what is wrong, or "".
+// Replaces a decimal number by the only form that CLI11 reads as decimal. CLI11 itself refuses
+// other texts. Returns: the error, or "".
 template <typename Integer>
 std::string normalize(std::string& text) {
   if (!is_decimal(text)) return "";
@@ -41,7 +41,7 @@ void read_whole_numbers_strictly(CLI::App& program) {
   for (CLI::Option* option : program.get_options()) {
     const std::string type = option->get_type_name();
     if (type == "INT") option->transform(CLI::Validator(normalize<int64_t>, ""));
-    // Negative ones have a message of their own.
+    // Negative numbers have a separate message.
     if (type == "UINT")
       option->transform(CLI::Validator(
           [](std::string& text) {

@@ -8,9 +8,9 @@ class App;
 
 namespace millrace {
 
-// Lets every option of the program and its commands that takes a whole number read it as people
-// do: "010" is ten, and a number beyond 64 bits is a CLI::ValidationError instead of the largest
-// that there is. Call once, when all options are there.
+// Makes every option of the program and its commands with a whole number use decimal numbers: "010"
+// is ten, and a number beyond 64 bits is a CLI::ValidationError instead of the maximum. Call once,
+// after all options are added.
 void read_whole_numbers_strictly(CLI::App& program);
 
 }  // namespace millrace

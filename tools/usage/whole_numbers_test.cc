@@ -26,7 +26,7 @@ class WholeNumbersTest : public testing::Test {
     std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
     app.parse(arguments);
   }
-  // Returns: the message of the error.
+  // Returns: the error message.
   std::string refuse(const std::string& flag, const std::string& text) {
     try {
       parse(flag, text);
