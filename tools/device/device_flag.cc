@@ -49,6 +49,7 @@ absl::StatusOr<std::optional<int>> device_of_rank(absl::string_view device,
                    " CUDA devices; start one rank for each device");
   }
   if (*number >= *count) {
+    if (*count == 1) return refused("this machine shows one CUDA device; use cuda:0");
     return refused("this machine shows ", *count, " CUDA devices; use cuda:0 to cuda:", *count - 1);
   }
   return *number;

@@ -61,6 +61,8 @@ TEST(DeviceFlagTest, DevicesThatAreMissing) {
             refused("--device cuda: this machine shows no CUDA device; use cpu or auto"));
   EXPECT_EQ(device_of("cuda:2", 2).status(),
             refused("--device cuda:2: this machine shows 2 CUDA devices; use cuda:0 to cuda:1"));
+  EXPECT_EQ(device_of("cuda:7", 1).status(),
+            refused("--device cuda:7: this machine shows one CUDA device; use cuda:0"));
 }
 
 TEST(DeviceFlagTest, NumbersOfDevices) {
