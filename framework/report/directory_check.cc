@@ -16,6 +16,9 @@ constexpr const char* kOwn[] = {"checkpoints",  "best",          "logs",
                                 "events.jsonl", "summary.json",  "config.textproto",
                                 "lock",         "windows.jsonl", kMllog};
 
+// Directories that a run makes with the default configuration.
+constexpr const char* kOwnDirectories[] = {"metrics", "tensorboard"};
+
 // Names of files that Millrace writes into `metrics` or into directories of the configuration.
 constexpr const char* kOwnNames[] = {"train.jsonl", "eval.jsonl", "train.csv", "eval.csv"};
 
@@ -52,6 +55,12 @@ absl::Status check_directory(absl::string_view where, const std::string& directo
 
 absl::Status check_file(absl::string_view where, const std::string& file) {
   if (file == kMllog) return absl::OkStatus();
+  for (const char* own : kOwnDirectories) {
+    if (file == own) {
+      return wrong(where, absl::StrCat("file is \"", file, "\", a directory of Millrace; give ",
+                                       "another file"));
+    }
+  }
   return check_path(where, "file", file, kMllog);
 }
 

@@ -44,6 +44,12 @@ TEST(DirectoryCheckTest, FilesBelowTheOutputDirectory) {
   }
 }
 
+TEST(DirectoryCheckTest, DirectoriesOfARunAreNoFiles) {
+  EXPECT_THAT(check_file("hook", "metrics"),
+              StatusIs(kInvalid, HasSubstr("file is \"metrics\", a directory of Millrace")));
+  EXPECT_THAT(check_file("hook", "tensorboard"), StatusIs(kInvalid));
+}
+
 TEST(DirectoryCheckTest, OwnFilesAreNoFilesOfHooks) {
   for (const char* file :
        {"events.jsonl", "windows.jsonl", "summary.json", "lock", "checkpoints/x", "logs/rank-0.log",
