@@ -1,4 +1,4 @@
-// Rows of one unit that are bad data, and what is to be done about them.
+// The bad rows of one unit, and the policy for bad rows.
 #ifndef MILLRACE_IO_BAD_ROWS_H_
 #define MILLRACE_IO_BAD_ROWS_H_
 
@@ -9,25 +9,26 @@
 
 namespace millrace {
 
-// Everybody who reads or transforms rows tells it of bad ones. What such a row then holds does not
-// matter: it is left out. Not thread-safe.
+// The set of bad rows of a unit. Readers and transforms of rows report bad rows here. The values of
+// a bad row do not matter, because the row is omitted. Not thread-safe.
 //
 //   if (!parse(cell, &value)) RETURN_IF_ERROR(bad.add(row, absl::DataLossError(...)));
 class BadRows {
  public:
-  // `rows` in all. `skip`: DataConfig::SKIP; else add() returns what is wrong.
+  // `rows`: number of rows of the unit. `skip`: true for DataConfig::SKIP; otherwise add() returns
+  // the error.
   BadRows(int64_t rows, bool skip) : rows_(rows), skip_(skip) {}
 
-  // `row` counts from 0 within the unit; one may be added often. Returns: `why`, or OK if such rows
-  // are left out. REQUIRES: 0 <= row < rows.
+  // Adds `row`, which counts from 0 within the unit. A row may be added repeatedly. Returns: `why`,
+  // or OK if bad rows are omitted. REQUIRES: 0 <= row < rows.
   absl::Status add(int64_t row, absl::Status why);
 
-  // All rows, because the unit cannot be read; what was added before is forgotten. Returns: as add.
+  // Adds all rows, because the unit cannot be read. Forgets the rows added before. Returns: as add.
   absl::Status add_all(absl::Status why);
 
   bool contains(int64_t row) const { return !flags_.empty() && flags_[row] != 0; }
   int64_t count() const { return count_; }
-  const absl::Status& first() const { return first_; }  // what was added first
+  const absl::Status& first() const { return first_; }  // the first error added
 
  private:
   const int64_t rows_;

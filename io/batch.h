@@ -1,4 +1,4 @@
-// One batch of examples, as the model gets it.
+// One batch of examples, the input of a model.
 #ifndef MILLRACE_IO_BATCH_H_
 #define MILLRACE_IO_BATCH_H_
 
@@ -23,7 +23,7 @@ struct KeyedJagged {
   at::Tensor weights;  // float32 [total ids], or undefined: all 1
 };
 
-// Batches are values: copying one shares its tensors, which nobody changes.
+// Batches are values: copies share the tensors, which are never modified.
 struct Batch {
   int64_t size = 0;  // examples
   KeyedJagged sparse;
@@ -36,8 +36,8 @@ struct Batch {
   // rows each; null: none are kept.
   std::shared_ptr<const std::vector<Column>> kept;
   Cursor cursor;  // the position in the data just after this batch
-  // Examples left out as bad data (DataConfig.bad_data) between the last one of the batch before
-  // and the last one of this, or with the last batch of an epoch, its end.
+  // Number of examples skipped as bad data (DataConfig.bad_data) since the previous batch. The last
+  // batch of an epoch also counts examples skipped after its last example.
   int64_t bad_examples = 0;
 };
 

@@ -17,8 +17,8 @@ void gather(const std::vector<int32_t>& rows, std::vector<T>* column) {
   *column = std::move(gathered);
 }
 
-// The lists of `rows`, of which `from` says where they begin and `to` where they go; none has more
-// than `longest` values.
+// The lists of `rows`; `from` gives the begin of each list and `to` the target; none has more than
+// `longest` values.
 template <typename T>
 std::vector<T> gather_lists(const std::vector<int32_t>& rows, const std::vector<int64_t>& from,
                             const std::vector<int64_t>& to, int64_t longest,

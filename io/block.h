@@ -23,14 +23,14 @@ struct IdColumn {
   int64_t end(int64_t row) const { return offsets.empty() ? row + 1 : offsets[row + 1]; }
 };
 
-// A row of a block that is part of the data, and its place in the order of the epoch.
+// A row of a block that belongs to the data, and the row's place in the order of the epoch.
 struct BlockRow {
   int32_t row = 0;       // index into the columns
   int64_t position = 0;  // see RowInterval
 };
 
 // The features of a block's rows, one column for each in the order of the FeatureSchema; `order`
-// says which rows come and when.
+// gives the rows of the block and their sequence.
 struct Block {
   std::vector<IdColumn> sparse;
   std::vector<std::vector<float>> dense;
@@ -44,11 +44,11 @@ struct Block {
   std::string bad_row;                 // what is wrong with the first one in the files
 };
 
-// Puts the columns in the order of `order`; rows that it does not hold are dropped. Rows that come
-// one after the other then lie side by side.
+// Puts the columns in the order of `order` and drops rows that `order` omits. Consecutive rows are
+// then adjacent in memory.
 void put_in_order(Block* block);
 
-// Whether rows that come one after the other lie side by side in the columns.
+// Returns true if consecutive rows of `rows` are adjacent in the columns.
 bool is_in_order(absl::Span<const BlockRow> rows);
 
 }  // namespace millrace

@@ -40,7 +40,7 @@ class StringValues {
     bytes_.append(text.data(), text.size());
     ends_.push_back(static_cast<int64_t>(bytes_.size()));
   }
-  // Keeps the first `texts`. REQUIRES: there are as many.
+  // Keeps the first `texts` texts. REQUIRES: texts <= size().
   void resize(int64_t texts) {
     ends_.resize(texts);
     bytes_.resize(texts == 0 ? 0 : ends_.back());
@@ -60,26 +60,25 @@ struct Column {
   // Row r holds values offsets[r] to, not including, offsets[r + 1]; rows + 1 entries from 0.
   // Empty: every row holds exactly one.
   std::vector<int64_t> offsets;
-  // One of them, by type; kUint64 uses int64s.
+  // The values, in one of the three by type; kUint64 uses int64s.
   std::vector<int64_t> int64s;
   std::vector<double> doubles;
   StringValues strings;
 
   int64_t begin(int64_t row) const { return offsets.empty() ? row : offsets[row]; }
   int64_t end(int64_t row) const { return offsets.empty() ? row + 1 : offsets[row + 1]; }
-  // Of the values and what says whose they are.
+  // Returns the bytes of the values and offsets.
   int64_t bytes() const;
   int64_t values() const { return offsets.empty() ? rows : offsets[rows]; }
 };
 
-// Writes the offsets out where they were left out: from here on every row says how many values it
-// has.
+// Fills in the offsets if they are omitted, so that every row has an explicit number of values.
 void make_jagged(Column& column);
 
 // Appends rows without a value.
 void append_empty_rows(int64_t count, Column* column);
 
-// Leaves the offsets out if every row has one value. REQUIRES: there are rows + 1 of them.
+// Omits the offsets if every row has one value. REQUIRES: rows + 1 offsets exist.
 void simplify_offsets(Column& column);
 
 }  // namespace millrace

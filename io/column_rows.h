@@ -10,7 +10,7 @@
 
 namespace millrace {
 
-// Returns the row that holds the value at `index`. `offsets` are those of a column.
+// Returns the row that holds the value at `index`. `offsets` are the offsets of a column.
 int64_t row_of_value(absl::Span<const int64_t> offsets, int64_t index);
 
 // Appends rows [begin, end) of `from`. A column `to` without rows takes the type of `from`.

@@ -12,12 +12,12 @@ namespace millrace {
 // Bytes of a file that the following need.
 inline constexpr int64_t kCompressionBytes = 16;
 
-// Returns what compressed a file that begins with `head`: "gzip", "zstd", "zip", "bzip2" or "xz";
+// Returns the compression of a file beginning with `head`: "gzip", "zstd", "zip", "bzip2" or "xz";
 // "" if none of these did.
 absl::string_view compression_of(absl::string_view head);
 
-// Checks that a file that begins with `head` is not compressed. Errors: DataLoss that says by what
-// it is, and how to unpack it.
+// Checks that a file beginning with `head` is not compressed. Errors: DataLoss naming the
+// compression and how to unpack the file.
 absl::Status check_not_compressed(absl::string_view head);
 
 }  // namespace millrace

@@ -8,7 +8,8 @@
 namespace millrace {
 namespace {
 
-// Adds an interval that begins at or after the end of the last one, joining what touches.
+// Adds an interval beginning at or after the end of the last interval, and joins adjacent
+// intervals.
 void append_interval(RowInterval interval, std::vector<RowInterval>* intervals) {
   if (interval.begin >= interval.end) return;
   if (!intervals->empty() && intervals->back().end == interval.begin) {

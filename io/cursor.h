@@ -22,11 +22,11 @@ struct RowInterval {
   friend bool operator==(const RowInterval&, const RowInterval&) = default;
 };
 
-// A rank's position in one pass over a set of files: the rows that it has yet to read.
+// A rank's position in one pass over a set of files: the rows that the rank has yet to read.
 struct PassPosition {
   int64_t epoch = 0;  // the epoch by which the pass is shuffled
-  // Ascending, none empty, none adjacent to the next. The first begins in the open block, at its
-  // first row that no batch holds yet. Empty: nothing is left.
+  // Ascending, none empty, none adjacent to the next. The first interval begins in the open block,
+  // at the block's first row that no batch holds yet. Empty: no rows are left.
   std::vector<RowInterval> rows_left = {};
   // The order of rows in which the intervals count: a hash of the names of the files (without
   // folders), the sizes of their units, shuffle, split, sample and seed. 0: unknown, not compared.
@@ -35,13 +35,13 @@ struct PassPosition {
 };
 
 // A rank's position in a source of mixed data: its open passes, in order. A source that does not
-// repeat has one; io/mix/source_passes.h explains the others.
+// repeat has one pass; see io/mix/source_passes.h for repeating sources.
 using SourcePosition = std::vector<PassPosition>;
 
 // A rank's position in an epoch of mixed data (io/mix/mixed_dataset.h).
 struct MixPosition {
   int64_t batches = 0;  // of the epoch, read by this rank
-  // Of each source, none of them empty. No sources: nothing of the epoch is left.
+  // The position in each source; no position is empty. No sources: nothing of the epoch is left.
   std::vector<SourcePosition> sources = {};
   friend bool operator==(const MixPosition&, const MixPosition&) = default;
 };
@@ -54,17 +54,18 @@ struct StreamPosition {
   friend bool operator==(const StreamPosition&, const StreamPosition&) = default;
 };
 
-// One rank's position just after a batch. What a block of rows holds, and in which order, follows
-// from the seed, the epoch and the files, so a cursor stays small whatever the size of the data:
-// one interval, and a few more for each change of world size within the epoch.
+// One rank's position just after a batch. The seed, the epoch and the files determine the rows of a
+// block and their order, so the size of a cursor does not depend on the size of the data: a cursor
+// holds one interval, and a few more for each change of world size within the epoch.
 struct Cursor {
   int64_t epoch = 0;
-  // Of plain data the rows that are left, as PassPosition::rows_left; of mixed data a MixPosition.
-  // A rank that has nothing left may have no rows left, whatever its data.
+  // The rest of the epoch. Plain data: the rows left, as PassPosition::rows_left. Mixed data: a
+  // MixPosition. A rank at the end of the epoch may hold an empty list of rows for either kind of
+  // data.
   std::variant<std::vector<RowInterval>, MixPosition> left = {};
-  // As PassPosition::fingerprint; of mixed data a hash over all sources.
+  // Plain data: see PassPosition::fingerprint. Mixed data: a hash over all sources.
   uint64_t fingerprint = 0;
-  // Of data in windows.
+  // The position in the stream; set for data in windows only.
   std::optional<StreamPosition> stream = {};
   friend bool operator==(const Cursor&, const Cursor&) = default;
 
@@ -76,8 +77,9 @@ struct Cursor {
   bool window_finished() const { return stream.has_value() && stream->finished; }
 };
 
-// The share of `rank`: of `intervals` laid end to end, the piece from rank/world_size of all rows
-// to (rank+1)/world_size. Shares differ by one row at most, cover everything and do not overlap.
+// Returns the share of `rank`: with `intervals` laid end to end, the piece from rank/world_size to
+// (rank+1)/world_size of all rows. Shares differ by one row at most, cover everything and do not
+// overlap.
 // REQUIRES: 0 <= rank < world_size.
 std::vector<RowInterval> deal_rows(absl::Span<const RowInterval> intervals, int64_t rank,
                                    int64_t world_size);

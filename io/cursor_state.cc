@@ -79,7 +79,7 @@ void write_mix(const MixPosition& mix, CursorState* state) {
 }
 
 void write_stream(const StreamPosition& stream, CursorState* state) {
-  // A position in a stream is told from none by any of its fields.
+  // Any non-default field marks the presence of a position in a stream.
   const bool has_others = stream.finished || !stream.bytes.empty();
   if (stream.window != 0 || !has_others) state->set_window(stream.window);
   if (stream.finished) state->set_window_finished(true);

@@ -11,7 +11,7 @@ namespace millrace {
 CursorState to_state(const Cursor& cursor);
 
 // Errors: DataLoss if intervals are not whole, ascending and apart, counts are negative, a mix has
-// rows of its own, or parts of parts have parts.
+// own rows, or parts of parts have parts.
 absl::StatusOr<Cursor> from_state(const CursorState& state);
 
 }  // namespace millrace

@@ -41,7 +41,7 @@ TEST(CursorState, PositionsInAMixToo) {
   EXPECT_THAT(back(), StatusIs(absl::StatusCode::kDataLoss));
 }
 
-// The messages are those of former versions, in which a cursor had the fields of all kinds of data.
+// The messages are from former versions, in which a cursor had the fields of all kinds of data.
 TEST(CursorState, ReadsAndWritesTheMessagesOfFormerVersions) {
   const std::string text =
       "epoch: 2 fingerprint: 9 window: 4 window_finished: true stream: \"w\" batches: 31 "
@@ -76,8 +76,8 @@ TEST(CursorState, RefusesMessagesThatAreNoCursor) {
   EXPECT_THAT(from_state(nested), StatusIs(absl::StatusCode::kDataLoss));
 }
 
-// Of 10^9 examples, after the number of ranks changed again and again: each change may cut what a
-// rank has left in two, and a cursor stays far below 64 KiB.
+// A cursor of 10^9 examples after repeated changes of the number of ranks: each change may cut what
+// a rank has left in two, and a cursor stays far below 64 KiB.
 TEST(CursorState, IsSmallWhateverTheDataAndItsHistory) {
   constexpr int64_t kRows = 1000000000;
   std::vector<RowInterval> left = {{0, kRows}};

@@ -29,7 +29,7 @@ absl::StatusOr<DataIdentity::File> file_identity(FileSystem& files, const std::s
   return identity;
 }
 
-// How one file differs, if it does.
+// Describes the difference of one file, if any.
 std::optional<std::string> difference(int index, const DataIdentity::File& before,
                                       const DataIdentity::File& now) {
   if (before.name() != now.name()) {

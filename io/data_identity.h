@@ -21,7 +21,7 @@ absl::StatusOr<DataIdentity> data_identity(FileSystem& files, const std::vector<
 
 // Returns a line for each file that differs: "file 2 is c.csv, not b.csv", "b.csv has 80 bytes, not
 // 90", "b.csv is missing"; after `limit` lines, one line with the number of further files. Returns
-// nothing if both are the same, or if one of them is not known.
+// nothing if both are the same, or if either is unknown.
 std::vector<std::string> data_differences(const DataIdentity& before, const DataIdentity& now,
                                           size_t limit = 20);
 

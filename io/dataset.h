@@ -1,4 +1,4 @@
-// Batches of one rank, one after the other.
+// The sequence of batches of one rank.
 #ifndef MILLRACE_IO_DATASET_H_
 #define MILLRACE_IO_DATASET_H_
 
@@ -22,33 +22,37 @@ namespace millrace {
 //     ...
 //   }
 //
-// The cursor after a batch travels with it, so a dataset may read ahead as far as it likes and no
-// example is lost or repeated.
+// Each batch carries the following cursor, so a dataset may read ahead without limit and no example
+// is lost or repeated.
 class Dataset {
  public:
   virtual ~Dataset() = default;
 
-  // Begins an epoch from its first batch; epochs count from 0 and decide the shuffle. What was
-  // left of another epoch is dropped.
+  // Begins an epoch from its first batch; epochs count from 0 and decide the shuffle. Drops the
+  // rest of any other epoch.
   virtual absl::Status start_epoch(int64_t epoch) = 0;
 
-  // Continues where `cursors` say, instead of start_epoch: one for each rank that wrote them.
+  // Resumes at the position of `cursors`, instead of start_epoch. `cursors` holds one cursor for
+  // each rank that wrote them.
   // Errors: InvalidArgument if they do not fit this data; Unimplemented if the dataset has no
   // positions.
   virtual absl::Status seek(absl::Span<const Cursor> cursors) = 0;
 
-  // The next batch; none at the end of the epoch, and again after it. Blocks until there is one.
+  // Returns the next batch, or none at the end of the epoch and on every later call. Blocks until a
+  // batch is ready.
   // Errors: DataLoss (damaged data), NotFound, InvalidArgument (data that does not fit the
   // features), naming file, place and column; Cancelled. After an error the dataset is at no
   // defined position until start_epoch or seek.
   virtual absl::StatusOr<std::optional<Batch>> next() = 0;
 
-  // Returns which data this is, for checkpoints. May read files. Called once, before the first save
-  // or while a state is restored; of a WindowedDataset at each of them, so that it must not read
-  // files then. The default implementation returns that it is not known. Errors: those of reading.
+  // Returns the identity of the data, for checkpoints. May read files. Called once, before the
+  // first save or while a state is restored. A WindowedDataset is asked at each save and restore,
+  // and must not read files then. The default implementation returns an unknown identity. Errors:
+  // as reading files.
   virtual absl::StatusOr<DataIdentity> identity() const { return DataIdentity(); }
 
-  // Makes next(), also one that waits, return Cancelled, for good. From any thread.
+  // Makes the current and every later call of next() return Cancelled. May be called from any
+  // thread.
   virtual void cancel() = 0;
 };
 

@@ -21,7 +21,7 @@ int date_digits(int64_t number);
 // dates; none for any other text, and for months and days that there are not.
 std::optional<int64_t> parse_date(absl::string_view text);
 
-// Returns true for a text YYYY-MM-DD, and for one that goes on with a blank or "T", as a time of
+// Returns true for a text YYYY-MM-DD, and for such a text followed by a blank or "T", as a time of
 // the day does.
 bool begins_with_date(absl::string_view text);
 

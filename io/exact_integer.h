@@ -6,7 +6,7 @@
 
 namespace millrace {
 
-// Below it every integer is a double of its own.
+// Every smaller integer is a distinct double.
 inline constexpr double kExactIntegers = 0x1p53;
 
 // Returns true if the number is an integer between -kExactIntegers and kExactIntegers, both

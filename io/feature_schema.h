@@ -1,4 +1,4 @@
-// Which features a batch holds, and where.
+// The features of a batch and their places.
 #ifndef MILLRACE_IO_FEATURE_SCHEMA_H_
 #define MILLRACE_IO_FEATURE_SCHEMA_H_
 
@@ -25,7 +25,7 @@ class FeatureSchema {
  public:
   // `kept_columns`: names of columns of the files, each once, that batches hold unchanged.
   // REQUIRES: names in `config` are expanded (expand_names).
-  // Errors: those of check_feature_schema.
+  // Errors: as check_feature_schema.
   static absl::StatusOr<FeatureSchema> create(const TrainConfig& config,
                                               std::vector<std::string> kept_columns = {});
 
@@ -36,7 +36,7 @@ class FeatureSchema {
 
   const std::vector<std::string>& kept_columns() const { return kept_columns_; }  // of Batch::kept
 
-  // The place of a sparse feature in sparse(). Errors: NotFound naming the nearest.
+  // Returns the index of a sparse feature in sparse(). Errors: NotFound naming the nearest.
   absl::StatusOr<int64_t> sparse_index(absl::string_view name) const;
 
  private:

@@ -8,9 +8,9 @@
 
 namespace millrace {
 
-// Checks that every feature has a name of its own, that at least one is of kind LABEL, and that at
-// most one each is of kind WEIGHT, EXAMPLE_ID and GROUP_ID. Errors: InvalidArgument that begins
-// with `where`, the place of `train` in the configuration, and names the feature.
+// Checks that names of features are unique, at least 1 feature is of kind LABEL, and at most 1 each
+// is of kind WEIGHT, EXAMPLE_ID and GROUP_ID. Errors: InvalidArgument that begins with `where`, the
+// place of `train` in the configuration, and names the feature.
 absl::Status check_feature_schema(absl::string_view where, const TrainConfig& train);
 
 }  // namespace millrace

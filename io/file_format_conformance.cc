@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Rows of a file, of which each is the text of its columns.
+// Rows of a file, each as the text of the row's columns.
 using Rows = std::vector<std::vector<std::string>>;
 
 // A file of the format under test, in memory.
@@ -227,7 +227,7 @@ void check_missing(const FileFormatConformance& c) {
   expect_names_file(subject, status);
 }
 
-// A file that became shorter after it was opened.
+// Checks a file that is shortened after opening.
 void check_changed(const FileFormatConformance& c) {
   Subject subject(c);
   const std::shared_ptr<const FileLayout> layout = subject.reader()->layout();

@@ -35,14 +35,14 @@ struct FileFormatConformance {
   std::function<ExpectedFile()> file;
   // Returns a file with bad rows. Null: the format has no bad rows.
   std::function<ExpectedFile()> file_with_bad_rows = nullptr;
-  // The directory of its files. Each part NAME=VALUE adds a column behind those of the format.
+  // The directory of its files. Each part NAME=VALUE adds a column after the columns of the format.
   std::string directory = "dir";
   // The extension of its files, with the dot, or `config` names the format.
   std::string extension = ".data";
   DataConfig config = {};
-  // True if a file may end behind any row, so that one that was cut short may be whole.
+  // True if a file may end after any row, so that a truncated file may be valid.
   bool may_end_anywhere = false;
-  // True if a file of no bytes is one without rows, as one that may end anywhere also is.
+  // True if an empty file is valid and has no rows; a file that may end anywhere may be empty, too.
   bool may_be_empty = false;
   // True if a checksum finds each changed bit.
   bool has_checksums = false;

@@ -1,5 +1,5 @@
-// Checks the promises of readers for each file format, and that the suite finds a format that
-// breaks one.
+// Checks the promises of readers for each file format, and checks the suite with a format breaking
+// a promise.
 
 #include "io/file_format_conformance.h"
 

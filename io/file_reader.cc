@@ -16,7 +16,7 @@
 namespace millrace {
 namespace {
 
-// Formats by name, as `custom_format` names them. Those of DataConfig.format have fields.
+// Formats by name, as `custom_format` names them. The formats of DataConfig.format have fields.
 PartRegistry<FileOpener>& registry() {
   static auto* const registry =
       new PartRegistry<FileOpener>("file format", "custom_format { name: \"NAME\" }");
@@ -46,8 +46,8 @@ size_t matched_length(const FileFormat& format, absl::string_view name) {
   return longest;
 }
 
-// Returns the formats of DataConfig.format or, where that is AUTO, those with the longest extension
-// that `path` ends with.
+// Returns the formats of DataConfig.format or, for AUTO, the formats with the longest extension of
+// `path`.
 std::vector<const KnownFormat*> find_formats(const std::string& path, const DataConfig& config) {
   const std::string name = absl::AsciiStrToLower(path);
   std::vector<const KnownFormat*> found;

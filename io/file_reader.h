@@ -1,4 +1,4 @@
-// Reading columns of one file, whatever its format.
+// Reader of the columns of one file of any format.
 #ifndef MILLRACE_IO_FILE_READER_H_
 #define MILLRACE_IO_FILE_READER_H_
 
@@ -26,7 +26,7 @@ struct FileColumn {
   bool supported = true;  // false: of a type we do not read, such as a struct
   ValueType type = ValueType::kInt64;
   std::string type_name;  // as the format calls it, for messages
-  // True if no row has a value, of whatever type: `type` is kText then.
+  // True if no row has a value of any type: `type` is kText then.
   bool is_empty = false;
   // True if the value is in the path of the file (io/partition_columns.h): `type` is kText then.
   bool is_partition = false;
@@ -34,8 +34,8 @@ struct FileColumn {
 
 struct ColumnRequest {
   int64_t column = 0;  // index into columns()
-  // The column's type, or what kText is to become; kText: whole cells as kString, whatever
-  // CsvConfig.list_delimiter says.
+  // The column's type, or the target type of a kText column. kText: whole cells as kString,
+  // regardless of CsvConfig.list_delimiter.
   ValueType as = ValueType::kInt64;
   friend bool operator==(const ColumnRequest&, const ColumnRequest&) = default;
 };
@@ -50,16 +50,15 @@ struct RowRange {
   int64_t count = 0;
 };
 
-// What a reader found out about its file when it opened it, so that opening it again costs less.
-// Immutable; shared by readers of one file on several threads.
+// The layout of a file, found by a reader when opening the file, which makes opening the file again
+// cheaper. Immutable; shared by readers of one file on several threads.
 class FileLayout {
  public:
   virtual ~FileLayout() = default;
 };
 
-// An open file. What it says of itself is read once, when it is opened: columns and the row
-// groups in the order of the file ("stripes" in ORC, blocks of lines in delimited text).
-// Used by one thread at a time.
+// An open file. Its description is read once, on opening: columns and the row groups in the order
+// of the file ("stripes" in ORC, blocks of lines in delimited text). Used by one thread at a time.
 //
 //   ASSIGN_OR_RETURN(auto file, open_file(FileSystem::local(), "a.orc", DataConfig()));
 //   ASSIGN_OR_RETURN(std::vector<Column> columns,
@@ -70,18 +69,19 @@ class FileReader {
   virtual const std::string& path() const = 0;
   virtual const std::vector<FileColumn>& columns() const = 0;
   virtual const std::vector<int64_t>& group_rows() const = 0;
-  // For open_file; null if the format gains nothing by it.
+  // Returns the layout for open_file; null if the format gains nothing by a layout. The default
+  // implementation returns null.
   virtual std::shared_ptr<const FileLayout> layout() const { return nullptr; }
 
-  // Reads those columns and no others, in the order of `requests`. `bad` hears of rows whose values
-  // are not what was asked for; such rows then hold anything.
-  // REQUIRES: the range is within the group, columns are supported, no request comes twice; `bad`
-  // is for as many rows. Errors: DataLoss for damage, and what `bad` returns; those of the file
-  // system; all name the file, its group, row or line and, where known, the column.
+  // Reads the requested columns only, in the order of `requests`. Reports to `bad` each row whose
+  // values do not fit the request; the values of such rows are unspecified.
+  // REQUIRES: the range is within the group, columns are supported, no request is repeated; `bad`
+  // is for range.count rows. Errors: DataLoss for damage; the errors of `bad` and of the file
+  // system. All name the file, its group, row or line and, where known, the column.
   virtual absl::StatusOr<std::vector<Column>> read(const RowRange& range,
                                                    absl::Span<const ColumnRequest> requests,
                                                    BadRows& bad) = 0;
-  // The same where a bad row is an error.
+  // Reads like the function above, but treats a bad row as an error.
   absl::StatusOr<std::vector<Column>> read(const RowRange& range,
                                            absl::Span<const ColumnRequest> requests) {
     BadRows strict(range.count, /*skip=*/false);
@@ -89,9 +89,10 @@ class FileReader {
   }
 };
 
-// Opens files of one format. `layout` is null or that of a reader of this file and this format.
-// Errors: those of the file system; DataLoss, naming the file, if it is not of this format,
-// damaged, or says that a row group takes more than config.max_group_bytes.
+// Opens files of one format. `layout` is null or the layout of a reader of this file and this
+// format.
+// Errors: as the file system; DataLoss, naming the file, if the file is not of this format, is
+// damaged, or declares a row group of more than config.max_group_bytes.
 using FileOpener = std::function<absl::StatusOr<std::unique_ptr<FileReader>>(
     FileSystem& files, const std::string& path, const DataConfig& config,
     std::shared_ptr<const FileLayout> layout)>;
@@ -113,11 +114,12 @@ bool register_file_format(absl::string_view name, absl::string_view description,
 std::optional<DataConfig::Format> format_of_extension(const std::string& path);
 
 // Opens a file by config.custom_format, config.format or, where that is AUTO, by its extension. The
-// reader has a column more, behind those of the file, for each partition_columns() of its path; all
-// rows are bad where such a column is requested as a number and its value is none.
+// reader has an additional column, after the columns of the file, for each partition_columns() of
+// its path. If such a column is requested as a number and its value is not a number, all rows are
+// bad.
 // Errors: NotFound; InvalidArgument for a directory, an unknown
 // extension, also of a compressed file, or a format that is not linked in, saying what is, and for
-// two formats of one name or extension, naming the places; those of the opener and of
+// two formats of one name or extension, naming the places; the errors of the opener and of
 // PartRegistry::create.
 absl::StatusOr<std::unique_ptr<FileReader>> open_file(
     FileSystem& files, const std::string& path, const DataConfig& config,
@@ -125,7 +127,7 @@ absl::StatusOr<std::unique_ptr<FileReader>> open_file(
 
 }  // namespace millrace
 
-// At namespace scope in the .cc of a reader, whose cc_library says `alwayslink = True`:
+// Use at namespace scope in the .cc of a reader, whose cc_library sets `alwayslink = True`:
 //   MILLRACE_REGISTER_FILE_FORMAT(msgpack, "MessagePack maps",
 //                                 {.extensions = {".msgpack"}, .open = &open_msgpack});
 #define MILLRACE_REGISTER_FILE_FORMAT(name, description, ...)         \

@@ -11,16 +11,16 @@ namespace millrace {
 // DataIdentity.column: by ascending name, each name once.
 using HashedColumns = google::protobuf::RepeatedPtrField<DataIdentity::Column>;
 
-// Puts the columns of `newer` into `columns`, also in place of those of the same name.
+// Puts the columns of `newer` into `columns`, replacing columns of the same name.
 void update_hashed_columns(const HashedColumns& newer, HashedColumns* columns);
 
-// Returns the columns of all sources of a mix. Those of which the sources differ have
-// UNKNOWN_CELLS, so that they also replace what earlier data had.
+// Returns the columns of all sources of a mix. Columns in which the sources differ have
+// UNKNOWN_CELLS, so that such columns also replace columns of earlier data.
 HashedColumns common_hashed_columns(absl::Span<const HashedColumns> sources);
 
-// Compares columns of training with those of other data. Columns that only one of both has, and
-// those with UNKNOWN_CELLS, are not compared. Errors: InvalidArgument with one line that names the
-// first column that differs, the types and files of both, and what to do.
+// Compares columns of training with columns of other data. Does not compare columns missing on
+// either side or with UNKNOWN_CELLS. Errors: InvalidArgument with a line naming the first differing
+// column, both types and files, and the remedy.
 absl::Status check_hashed_columns(const HashedColumns& trained, const HashedColumns& now);
 
 }  // namespace millrace

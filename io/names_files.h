@@ -1,4 +1,4 @@
-// Datasets that can say which files they wait for.
+// Datasets that report the files being waited for.
 #ifndef MILLRACE_IO_NAMES_FILES_H_
 #define MILLRACE_IO_NAMES_FILES_H_
 
@@ -6,12 +6,13 @@
 
 namespace millrace {
 
-// Implemented by datasets of files, beside Dataset, for whoever finds that next() blocks.
+// Implemented by datasets of files, in addition to Dataset, to report the files for which next()
+// blocks.
 class NamesFiles {
  public:
   virtual ~NamesFiles() = default;
-  // Returns the paths of the files that are being opened or read at this moment, separated by ", ";
-  // "" if none is. From any thread.
+  // Returns the paths of the files being opened or read now, separated by ", "; "" if none is. From
+  // any thread.
   virtual std::string files_being_read() const = 0;
 };
 

@@ -13,7 +13,7 @@
 namespace millrace {
 namespace {
 
-// Whoever opens a file of this name waits, once hold() was called, until release().
+// After hold(), opening a file of this name blocks until release().
 class HeldFiles : public MemoryFileSystem {
  public:
   void hold(const std::string& path) {

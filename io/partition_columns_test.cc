@@ -166,7 +166,7 @@ TEST_F(PartitionColumnsTest, AValueThatIsNoNumberMakesAllRowsBad) {
   }
 }
 
-// A file with columns of its own and of its directories keeps the promises of readers.
+// A file with its own columns and columns of its directories keeps the promises of readers.
 ExpectedFile partitioned_csv() {
   ExpectedFile file;
   file.bytes = "id\n";

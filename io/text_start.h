@@ -12,7 +12,7 @@ namespace millrace {
 // Bytes of a file that find_text_start() needs.
 inline constexpr int64_t kTextStartBytes = 64 << 10;
 
-// Where the lines of a file begin.
+// The begin of the lines of a file.
 struct TextStart {
   int64_t begin = 0;      // behind a byte order mark and a line "sep=;"
   int64_t line = 1;       // number of the line at `begin`

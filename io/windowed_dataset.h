@@ -17,10 +17,10 @@ struct Window {
   int64_t index = 0;          // counts from 0 over all resumes
   std::string name;           // a file, a directory, a time span
   int64_t examples_done = 0;  // of this rank, before this run: not 0 where a resume continues in it
-  // Which window it is and where the stream stands behind it: StreamPosition::bytes in it and after
-  // it. Only the dataset understands it.
+  // StreamPosition::bytes within and after the window: identifies the window and the position of
+  // the stream after the window. Opaque to all but the dataset.
   std::string stream = "";
-  // Files that no window after this one reads.
+  // Files that no later window reads.
   std::vector<std::string> files = {};
   std::string damage = "";  // why it has no examples, where damaged data is left out; else ""
 };
@@ -35,24 +35,28 @@ struct WindowState {
   Window window;  // of kReady
 };
 
-// start_epoch begins the stream, seek goes on in it; next() then gives nothing until a window is
-// ready. After seek, that is the window of the cursors (StreamPosition::window) with what they
-// leave of it, which may be nothing, or, where they say that it is finished, the one that follows.
+// A dataset whose data arrives in windows. start_epoch begins the stream and seek resumes within
+// the stream; afterwards next() returns no batch until a window is ready. After seek, the first
+// window is the window of the cursors (StreamPosition::window) with the rows left by the cursors,
+// possibly none. If the cursors mark that window as finished, the first window is the following
+// window.
 class WindowedDataset : public Dataset {
  public:
-  // Opens the next window if there is one; what is left of the one before is dropped. Never blocks
+  // Opens the next window if one is ready, and drops the rest of the previous window. Never blocks
   // for data. Collective: every rank calls it at the same point and gets the same state, or an
-  // error; rank 0 looks for windows and tells the others. Errors: those of Dataset::next.
+  // error; rank 0 finds the windows and sends the result to the other ranks. Errors: as
+  // Dataset::next.
   virtual absl::StatusOr<WindowState> next_window() = 0;
 
-  // The open window once more, from its begin, for evaluating before anything of it is trained on.
-  // Null if it has no examples, was given before, or is continued; that is the same on all ranks.
+  // Returns the open window again, from its beginning, for evaluation before training on the
+  // window. Returns null if the window has no examples, was returned before, or is resumed; all
+  // ranks get the same result. The default implementation returns null.
   virtual absl::StatusOr<std::unique_ptr<Dataset>> open_window_again() {
     return std::unique_ptr<Dataset>();
   }
 
-  // Files of the window that would follow now, for whoever wants to read them ahead; on rank 0, and
-  // as far as it is known. Changes nothing.
+  // Returns the files of the window that would follow now, for reading ahead; on rank 0, and as far
+  // as the window is known. Changes nothing. The default implementation returns no files.
   virtual std::vector<std::string> upcoming_files() { return {}; }
 };
 

@@ -1,4 +1,4 @@
-// What DataConfig::SKIP leaves out, counts and bounds.
+// Tests of the rows that DataConfig::SKIP omits, counts and bounds.
 #include <set>
 #include <string>
 #include <vector>

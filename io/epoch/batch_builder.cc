@@ -132,7 +132,7 @@ KeyedJagged gather_sparse(const Pieces& pieces, int64_t size) {
   return jagged;
 }
 
-// Undefined if no block has weights; else those of blocks without are 1.
+// Undefined if no block has weights; else the weights of blocks without weights are 1.
 at::Tensor gather_weights(const Pieces& pieces, int64_t size) {
   const bool weighted = std::any_of(pieces.begin(), pieces.end(), [](const Piece& piece) {
     return !piece.block->weights.empty();

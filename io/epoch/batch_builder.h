@@ -1,4 +1,4 @@
-// From blocks to the tensors of a batch.
+// Conversion of blocks to the tensors of a batch.
 #ifndef MILLRACE_IO_EPOCH_BATCH_BUILDER_H_
 #define MILLRACE_IO_EPOCH_BATCH_BUILDER_H_
 

@@ -20,9 +20,10 @@
 
 namespace millrace {
 
-// Reads files, transforms columns to features, shuffles and makes batches, on threads of its own:
-// `reader_threads` read blocks, one gathers their rows into batches. The batches of an epoch are a
-// function of the options that decide the result and the epoch alone, never of the threads.
+// Reads files, transforms columns to features, shuffles and makes batches, on its own threads:
+// `reader_threads` threads read blocks, and one thread gathers their rows into batches. The batches
+// of an epoch are a function of the options that decide the result and the epoch alone, never of
+// the threads.
 //
 // Memory: up to reader_threads + 2 blocks of max(shuffle_rows, kMaxUnitRows) rows each, and
 // prefetch_batches + 1 batches.
@@ -31,17 +32,18 @@ class BatchDataset : public Dataset, public NamesFiles {
   ~BatchDataset() override;  // cancels and joins
 
   absl::Status start_epoch(int64_t epoch) override;
-  // With as many cursors as there are ranks now, in the order of the ranks, each continues with
-  // the batches that its own cursor leaves; with another number what all left is dealt out anew.
+  // If `cursors` holds one cursor per current rank, in the order of the ranks, each rank resumes
+  // with the batches after its own cursor. With any other number of cursors, the rows left by all
+  // cursors are redistributed.
   absl::Status seek(absl::Span<const Cursor> cursors) override;
   absl::StatusOr<std::optional<Batch>> next() override;
   absl::StatusOr<DataIdentity> identity() const override;
   void cancel() override;
   std::string files_being_read() const override { return source_->blocks().files_being_read(); }
 
-  // Of all ranks, and outside split and sample too.
+  // Returns the rows of all ranks, including rows outside split and sample.
   int64_t rows() const { return source_->rows(); }
-  // Of this rank's share of an epoch, those before `cursor`, which is its own.
+  // Returns the rows of this rank's share of an epoch before `cursor`, this rank's cursor.
   int64_t rows_done(const Cursor& cursor) const {
     return count_rows(source_->begin(cursor.epoch).rows_left) - count_rows(cursor.rows_left());
   }
@@ -62,8 +64,8 @@ class BatchDataset : public Dataset, public NamesFiles {
   OpenRun<Run> run_;
 };
 
-// Opens a dataset: finds its files, looks at each of them and checks it against the features.
-// Errors: everything that can be known before reading data: NotFound, InvalidArgument, DataLoss.
+// Opens a dataset: finds its files, and opens and checks each file against the features. Errors:
+// every error that can be found before reading data: NotFound, InvalidArgument, DataLoss.
 absl::StatusOr<std::unique_ptr<BatchDataset>> open_dataset(const DatasetOptions& options);
 
 }  // namespace millrace

@@ -506,7 +506,7 @@ TEST(BatchDatasetTest, DataToPredictFromMayLackLabelsAndWeights) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("has no column \"missing\"")));
 }
 
-// One row group of three units, which are read in and out of order, by one thread and by four.
+// A row group of three units, read in and out of order, by 1 and by 4 threads.
 TEST(BatchDatasetTest, GoesOnWithinLargeRowGroups) {
   const std::string path = fresh_test_dir() + "/large.parquet";
   ASSERT_OK(

@@ -15,7 +15,7 @@
 
 namespace millrace {
 
-// Calls a source of batches on a thread of its own, up to `capacity` batches ahead.
+// Calls a source of batches on its own thread, up to `capacity` batches ahead.
 class BatchQueue {
  public:
   using NextBatch = std::function<absl::StatusOr<std::optional<Batch>>()>;
@@ -28,7 +28,7 @@ class BatchQueue {
   BatchQueue& operator=(const BatchQueue&) = delete;
 
   // The next batch; waits for it. The end and an error come again and again.
-  // Errors: those of the source, ResourceExhausted or Internal for an exception
+  // Errors: as the source, ResourceExhausted or Internal for an exception
   // of it; Cancelled. Called by one thread.
   absl::StatusOr<std::optional<Batch>> next();
 

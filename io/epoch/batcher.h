@@ -34,13 +34,14 @@ class Batcher {
         next_block_(std::move(next_block)) {}
 
   // The next batch; none at the end, where what does not fill a batch may be dropped.
-  // Errors: those of the blocks.
+  // Errors: as the blocks.
   absl::StatusOr<std::optional<Batch>> next();
 
   // The same in steps, for batches that hold rows of other blocks too, of any size:
 
-  // Reads on until so many rows are ready, or none are left. Returns: those ready, at most `count`.
-  // Errors: those of the blocks.
+  // Reads until `count` rows are ready, or none are left. Returns: the number ready, at most
+  // `count`.
+  // Errors: as the blocks.
   absl::StatusOr<int64_t> available(int64_t count);
   // The next `count` rows, or as many as are ready; good until release(), before which there is no
   // other call of it.
@@ -50,7 +51,7 @@ class Batcher {
   // Ends the use of what was taken. Returns: the bad examples that count with it, as
   // Batch::bad_examples.
   int64_t release();
-  // Whether all rows are known and taken.
+  // Returns true if all rows are known and taken.
   bool at_end() const { return ended_ && rows_waiting_ == 0; }
 
  private:

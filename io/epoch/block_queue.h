@@ -1,4 +1,4 @@
-// Several threads that read blocks, whose order they do not change.
+// Several threads that read blocks without changing the order of blocks.
 #ifndef MILLRACE_IO_EPOCH_BLOCK_QUEUE_H_
 #define MILLRACE_IO_EPOCH_BLOCK_QUEUE_H_
 
@@ -18,7 +18,7 @@
 namespace millrace {
 
 // Runs tasks 0, 1, ... on several threads and hands their blocks out in that order. At most one
-// block for each thread waits or is being read beyond the one that is due, which bounds memory.
+// block for each thread waits or is being read beyond the next block, which bounds memory.
 class BlockQueue {
  public:
   // Reads the block of one task; called by one thread. It should return soon after `cancelled`
@@ -34,8 +34,8 @@ class BlockQueue {
   BlockQueue& operator=(const BlockQueue&) = delete;
 
   // The block of the next task; none after the last. Waits for it. Called by one thread.
-  // Errors: that of the task, in its turn, ResourceExhausted or Internal for an exception of it;
-  // ResourceExhausted if no thread could be started; Cancelled.
+  // Errors: the error of the task, in its turn, ResourceExhausted or Internal for an exception of
+  // it; ResourceExhausted if no thread could be started; Cancelled.
   absl::StatusOr<std::optional<Block>> next();
 
   // Makes next() return Cancelled, for good. From any thread.
@@ -51,7 +51,7 @@ class BlockQueue {
   Mutex mutex_;
   int64_t next_task_ ABSL_GUARDED_BY(mutex_) = 0;   // to be started
   int64_t first_task_ ABSL_GUARDED_BY(mutex_) = 0;  // to be handed out
-  // Of the tasks from first_task_ on; empty where not ready.
+  // The results of the tasks from first_task_ on; empty where not ready.
   std::deque<std::optional<absl::StatusOr<Block>>> results_ ABSL_GUARDED_BY(mutex_);
   absl::Status no_thread_;  // why there is none
   std::vector<std::thread> threads_;

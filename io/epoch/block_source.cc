@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kOpenFiles = 8;  // of each reader
 
-// The columns that are kept and those that features and split are made of, each once.
+// The kept columns and the columns of features and split, each once.
 std::vector<std::string> needed_columns(const DataConfig& config, const FeatureSchema& schema,
                                         const std::set<std::string>& missing) {
   std::vector<std::string> columns;
@@ -47,7 +47,7 @@ std::vector<std::string> sparse_before(const FeatureSchema& schema, absl::string
   return names;
 }
 
-// Opens the first file that can be read. Errors: those of open_file, unless the file is left out.
+// Opens the first file that can be read. Errors: as open_file, unless the file is left out.
 absl::StatusOr<std::unique_ptr<FileReader>> open_first(FileSystem& files,
                                                        const DataConfig& config) {
   ASSIGN_OR_RETURN(const std::vector<std::string> paths, expand_paths(files, config));

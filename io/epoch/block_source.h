@@ -1,4 +1,4 @@
-// Files below the batches: which columns are read, and how they become features.
+// Files below the batches: reading columns and transforming columns to features.
 #ifndef MILLRACE_IO_EPOCH_BLOCK_SOURCE_H_
 #define MILLRACE_IO_EPOCH_BLOCK_SOURCE_H_
 
@@ -26,31 +26,31 @@
 
 namespace millrace {
 
-// Files and features, checked against each other. Immutable but for what readers say that they
+// Files and features, checked against each other. Immutable except for the list of files being
 // read; thread-safe.
 class BlockSource {
  public:
-  // The source is the same for all ranks. Errors: those of FileSet, FeatureTransform, SplitFilter
+  // The source is the same for all ranks. Errors: as FileSet, FeatureTransform, SplitFilter
   // and SampleFilter; InvalidArgument where the files lack the label that a sample needs.
   static absl::StatusOr<std::unique_ptr<BlockSource>> open(const DatasetOptions& options);
 
   const FileSet& files() const { return files_; }
   const std::vector<Unit>& units() const { return units_; }
   int64_t rows() const { return rows_; }  // of all units
-  // What Batch::kept holds: for each of FeatureSchema::kept_columns() the type of its values.
+  // Returns the types of Batch::kept: the value type of each of FeatureSchema::kept_columns().
   std::vector<ValueType> kept_types() const;
   // Returns the labels for which the files have no column (DatasetOptions::labels_may_miss).
   std::vector<std::string> missing_labels() const;
-  // Returns the columns of which the features, but for ids of examples and groups, make other
-  // values of text than of numbers, with the type that they have. Those without values are omitted.
+  // Returns, with their types, the columns that features (except ids of examples and groups)
+  // convert differently for text and for numbers. Columns without values are omitted.
   const HashedColumns& hashed_columns() const { return hashed_columns_; }
-  // Paths of the files that readers are opening or reading now, for NamesFiles.
+  // Returns the paths of the files that readers are opening or reading now, for NamesFiles.
   std::string files_being_read() const;
 
  private:
   friend class BlockReader;
 
-  // A feature, and the place of its column in what is read.
+  // A feature, and the index of its column among the requests.
   struct Feature {
     std::string name;
     FeatureConfig::Kind kind;
@@ -60,7 +60,7 @@ class BlockSource {
     std::vector<int64_t> crossed = {};                         // sparse features, for each `cross`
     bool takes_column = false;                                 // no later feature needs it
   };
-  // A column as it is read; two features of one column share it where they can.
+  // A column as read; two features of one column share a request where possible.
   struct Request {
     int64_t column;  // index into files().columns()
     ValueType as;
@@ -98,7 +98,7 @@ class BlockReader {
   explicit BlockReader(const BlockSource& source) : source_(source) {}
 
   // Reads a block of a plan made of source.units(); its order holds the rows at the positions
-  // of `range`, those outside split and sample and, with DataConfig::SKIP, bad ones left out.
+  // of `range`, except rows outside split and sample and, with DataConfig::SKIP, bad rows.
   // REQUIRES: `range` is within the block.
   // Errors: DataLoss and others, naming file and place; InvalidArgument for a row of a kept column
   // with several values; Cancelled once `cancelled` is true.
@@ -120,7 +120,7 @@ class BlockReader {
                       BadRows& bad, Block* block, std::vector<uint8_t>* keep) const;
   absl::Status append_features(absl::Span<Column> columns, int64_t rows, ColumnPlace place,
                                BadRows& bad, Block* block);
-  // Converts kept columns to the types that they have in all files, and appends them.
+  // Appends kept columns, converted to their common types over all files.
   absl::Status append_kept(absl::Span<Column> columns, int64_t rows, ColumnPlace place,
                            const BadRows& bad, Block* block) const;
 

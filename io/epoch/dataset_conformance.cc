@@ -34,7 +34,7 @@ std::unique_ptr<Dataset> make_one(const DatasetConformance& c, int64_t rank = 0,
   return c.make(options_of(c, rank, world_size));
 }
 
-// Reads an epoch. Errors: those of the dataset; OutOfRange for one that does not end.
+// Reads an epoch. Errors: as the dataset; OutOfRange for one that does not end.
 absl::StatusOr<std::vector<Batch>> read_epoch(const DatasetConformance& c, Dataset& data,
                                               int64_t epoch) {
   RETURN_IF_ERROR(data.start_epoch(epoch));
@@ -60,7 +60,7 @@ void append_ids(const std::vector<Batch>& batches, std::vector<int64_t>* ids) {
   }
 }
 
-// The ids of an epoch as one rank reads it, sorted.
+// The sorted ids of an epoch, read by a single rank.
 std::vector<int64_t> expected_ids(const DatasetConformance& c, int64_t epoch) {
   const absl::StatusOr<std::vector<Batch>> batches = read_epoch(c, *make_one(c), epoch);
   EXPECT_OK(batches);
@@ -263,7 +263,7 @@ std::vector<Cursor> cursors_after(const std::vector<std::vector<Batch>>& ranks, 
   return cursors;
 }
 
-// Returns what a dataset gives after a seek. Errors: those of the dataset.
+// Returns what a dataset gives after a seek. Errors: as the dataset.
 absl::StatusOr<std::vector<Batch>> read_from(Dataset& data, const std::vector<Cursor>& cursors) {
   RETURN_IF_ERROR(data.seek(cursors));
   return read_rest(data);

@@ -18,8 +18,8 @@ namespace millrace {
 struct DatasetConformance {
   // Makes the dataset under test, a new one at each call. Its examples have distinct ids.
   std::function<std::unique_ptr<Dataset>(const DatasetOptions& options)> make;
-  // The schema, and whatever else `make` reads. The suite sets batch size, drop_remainder, rank,
-  // world size, threads and prefetched batches.
+  // The schema, and all other options that `make` reads. The suite sets batch size, drop_remainder,
+  // rank, world size, threads and prefetched batches.
   DatasetOptions options = {};
   // The number of examples of an epoch, over all ranks: at least 20, at most 10,000.
   int64_t examples = 0;

@@ -1,5 +1,5 @@
-// Checks the promises of datasets for datasets of files, and that the suite finds a dataset that
-// breaks one.
+// Checks the promises of datasets for datasets of files, and checks the suite with a dataset
+// breaking a promise.
 
 #include "io/epoch/dataset_conformance.h"
 
@@ -73,7 +73,7 @@ DatasetConformance of_files(int64_t shuffle_rows) {
 [[maybe_unused]] const bool kShuffledFiles =
     register_dataset_conformance("ShuffledFiles", of_files(30));
 
-// Examples 0 … 59, shuffled anew in each epoch. Breaks one promise if told to.
+// Examples 0 … 59, reshuffled in each epoch. Breaks one promise on request.
 class FaultyDataset : public Dataset {
  public:
   enum class Fault {

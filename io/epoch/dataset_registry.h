@@ -15,8 +15,8 @@ namespace millrace {
 
 // Makes a dataset. `config` has the extension that the part reads. Of `options`, `data` has
 // batch_size, drop_remainder and shuffle_rows; `schema`, `seed`, `rank`, `world_size`, `labels`,
-// `labels_of`, `labels_may_miss`, `reader_threads`, `prefetch_batches` and `files` are those of the
-// job. A dataset has no windows.
+// `labels_of`, `labels_may_miss`, `reader_threads`, `prefetch_batches` and `files` are the options
+// of the job. A dataset has no windows.
 using DatasetFactory = std::function<absl::StatusOr<std::unique_ptr<Dataset>>(
     const CustomConfig& config, const DatasetOptions& options)>;
 
@@ -25,7 +25,7 @@ CustomRegistry<DatasetFactory>& dataset_registry();
 
 }  // namespace millrace
 
-// At namespace scope in a .cc whose cc_library says `alwayslink = True`:
+// Use at namespace scope in a .cc whose cc_library says `alwayslink = True`:
 //   MILLRACE_REGISTER_DATASET(queue, "examples of a queue", &QueueDataset::create);
 #define MILLRACE_REGISTER_DATASET(name, description, factory) \
   MILLRACE_REGISTER_PART(dataset, name, #name, description, factory)

@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-// What a permutation is of; part of its key, so that no two permutations share their numbers.
+// The kind of a permutation; part of its key, so that no two permutations share their numbers.
 enum class Level : uint64_t { kFiles = 1, kGroups = 2, kUnits = 3, kRows = 4 };
 
 // `ordinal` tells the permutations of one level apart.
@@ -58,7 +58,7 @@ std::vector<int32_t> permutation(int64_t count, uint64_t key) {
   std::vector<int32_t> order(count);
   std::iota(order.begin(), order.end(), 0);
   for (int64_t i = count - 1; i > 0; --i) {
-    // The high half of number * (i + 1): uniform but for a bias below 2^-32.
+    // The high half of number * (i + 1): uniform except for a bias below 2^-32.
     const uint64_t number = philox64(key, 0, static_cast<uint64_t>(i));
     const uint64_t j = absl::Uint128High64(absl::uint128(number) * static_cast<uint64_t>(i + 1));
     std::swap(order[i], order[j]);

@@ -22,7 +22,7 @@ struct Unit {
 inline constexpr int64_t kMaxUnitRows = 16384;
 
 // The units of files in the order of the files, given the rows of each file's groups. Groups
-// without rows make none; those of more than `max_rows` make several of nearly equal size.
+// without rows make none; groups of more than `max_rows` make several of nearly equal size.
 std::vector<Unit> make_units(absl::Span<const std::vector<int64_t>> group_rows, int64_t max_rows);
 
 // `count` numbers 0, 1, ... shuffled: Fisher and Yates's shuffle (Durstenfeld 1964) with
@@ -46,7 +46,7 @@ class EpochPlan {
     int64_t rows = 0;
   };
 
-  // `units` are those of make_units. REQUIRES: shuffle_rows < 2^31.
+  // `units` are from make_units. REQUIRES: shuffle_rows < 2^31.
   EpochPlan(std::vector<Unit> units, int64_t shuffle_rows, uint64_t seed, int64_t epoch);
 
   int64_t epoch() const { return epoch_; }
@@ -57,7 +57,7 @@ class EpochPlan {
   // The block that holds a position. REQUIRES: 0 <= position < rows().
   int64_t block_at(int64_t position) const;
 
-  // Which row comes at each position of a block: rows are numbered as its units lie end to end.
+  // Returns the row at each position of a block: rows are numbered as its units lie end to end.
   std::vector<int32_t> row_order(int64_t block) const;
 
  private:

@@ -1,4 +1,4 @@
-// One rank's rows of one epoch of a source.
+// The rows of a rank in an epoch of a source.
 #ifndef MILLRACE_IO_EPOCH_EPOCH_READER_H_
 #define MILLRACE_IO_EPOCH_EPOCH_READER_H_
 
@@ -14,14 +14,14 @@
 
 namespace millrace {
 
-// Reads what a position leaves of an epoch, on options().reader_threads threads of its own, and
-// gives it out through a Batcher. Used by one thread, except cancel().
+// Reads the rest of an epoch after a position, on options().reader_threads own threads, and gives
+// it out through a Batcher. Used by one thread, except cancel().
 class EpochReader {
  public:
   // Starts reading. `source` must outlive the reader.
   EpochReader(const EpochSource& source, PassPosition start);
 
-  // Its errors: those of reading; DataLoss for more bad examples than max_bad_fraction.
+  // Errors: as reading files; DataLoss for more bad examples than max_bad_fraction.
   Batcher& batcher() { return batcher_; }
   const Batcher& batcher() const { return batcher_; }
 
@@ -29,7 +29,7 @@ class EpochReader {
   void cancel() { blocks_.cancel(); }
 
  private:
-  // A block, and the positions of it that this rank reads.
+  // A block, and the positions in the block read by this rank.
   struct Task {
     int64_t block = 0;
     RowInterval range;

@@ -50,7 +50,7 @@ uint64_t fingerprint_of(const DatasetOptions& options, const FileSet& files) {
     const bool is_double =
         column != files.columns().end() &&
         files.column_types()[column - files.columns().begin()] == ValueType::kDouble;
-    // Hashes of such numbers were those of their bits before.
+    // Such numbers were formerly hashed by their bits.
     if (is_double) absl::StrAppend(&text, " integers");
   }
   if (options.rows.end > 0) {

@@ -16,7 +16,7 @@
 
 namespace millrace {
 
-// The files of a dataset, opened, and where a rank begins and goes on in an epoch of them.
+// The files of a dataset, opened, and the positions at which a rank begins and resumes an epoch.
 // Immutable; thread-safe.
 class EpochSource {
  public:
@@ -37,7 +37,7 @@ class EpochSource {
   // Errors: InvalidArgument if they do not fit this data.
   absl::StatusOr<PassPosition> resume(absl::Span<const PassPosition> ranks) const;
 
-  // Checks that a position with this fingerprint is one in this data. Errors: InvalidArgument.
+  // Checks that a position with `fingerprint` belongs to the data. Errors: InvalidArgument.
   absl::Status check_fingerprint(uint64_t fingerprint) const;
 
  private:

@@ -1,4 +1,4 @@
-// What datasets of files say of columns of which the type decides ids.
+// Tests of the columns of datasets of files whose type decides ids.
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>

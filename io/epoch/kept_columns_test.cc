@@ -100,7 +100,7 @@ class KeptColumnsTest : public testing::Test {
     return read_rest(*data);
   }
 
-  // Those of all batches.
+  // The kept columns of all batches.
   std::vector<Row> rows() const {
     const absl::StatusOr<std::vector<Batch>> batches = read();
     EXPECT_OK(batches.status());
@@ -250,7 +250,7 @@ TEST_F(KeptColumnsTest, FilesThatCannotBeReadAreLeftOut) {
   EXPECT_EQ(rows, kRows);
 }
 
-// pandas stores integers as float64 on a day on which one is missing.
+// pandas stores integers as float64 on days with a missing integer.
 TEST_F(KeptColumnsTest, FilesWithOtherTypesOfNumbers) {
   write(table_of(kRows), DataConfig::PARQUET, "a");
   const auto write_days = [&](TestColumn::Rows<double> days, const std::string& name) {

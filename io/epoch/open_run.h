@@ -1,4 +1,4 @@
-// The epoch that is open in a dataset that makes its batches on threads.
+// The open epoch of a dataset whose threads make batches.
 #ifndef MILLRACE_IO_EPOCH_OPEN_RUN_H_
 #define MILLRACE_IO_EPOCH_OPEN_RUN_H_
 
@@ -14,12 +14,12 @@
 
 namespace millrace {
 
-// `Run` owns the threads of one epoch: it has next() and cancel() as Dataset has them, and its
-// destructor cancels and joins. cancel() may be called from any thread; all else is for one.
+// `Run` owns the threads of one epoch: Run has next() and cancel() like Dataset, and a destructor
+// that cancels and joins. cancel() may be called from any thread; all else is for one.
 template <typename Run>
 class OpenRun {
  public:
-  // Ends the run that is open and begins the one that `make` returns, a std::unique_ptr<Run>.
+  // Ends the open run and begins the run returned by `make`, a std::unique_ptr<Run>.
   // Errors: Cancelled after cancel().
   template <typename Make>
   absl::Status start(const Make& make) {
@@ -36,7 +36,7 @@ class OpenRun {
     return absl::OkStatus();
   }
 
-  // As Dataset::next.
+  // See Dataset::next.
   absl::StatusOr<std::optional<Batch>> next() {
     if (run_ != nullptr) return run_->next();
     MutexLock lock(mutex_);
@@ -44,7 +44,7 @@ class OpenRun {
     return absl::FailedPreconditionError("next() before start_epoch() or seek()");
   }
 
-  // As Dataset::cancel.
+  // See Dataset::cancel.
   void cancel() {
     MutexLock lock(mutex_);
     cancelled_ = true;
@@ -56,7 +56,7 @@ class OpenRun {
 
   Mutex mutex_;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  // Changed by the one user, under the mutex, since cancel() looks at it.
+  // Changed by the one user, under the mutex, since cancel() reads it.
   std::unique_ptr<Run> run_;
 };
 

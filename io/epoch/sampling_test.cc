@@ -1,4 +1,4 @@
-// Sampling as a dataset does it: which rows its batches hold, and where it goes on.
+// Sampling as a dataset does it: the rows of its batches, and its resume positions.
 #include <ATen/core/Tensor.h>
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
@@ -73,7 +73,7 @@ class SamplingTest : public testing::Test {
   DatasetOptions options_;
 };
 
-// Of each example its weight (1 without any).
+// Returns the weight of each example (1 without weights).
 std::map<int64_t, float> weights_of(const std::vector<Batch>& batches) {
   std::map<int64_t, float> weights;
   for (const Batch& batch : batches) {

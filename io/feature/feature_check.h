@@ -18,7 +18,7 @@ namespace millrace {
 // Errors: InvalidArgument.
 absl::Status check_feature(absl::string_view where, const FeatureConfig& feature);
 
-// Checks that each `cross` names one of `sparse`, the SPARSE features before this one.
+// Checks that each `cross` names a feature of `sparse`, the preceding SPARSE features.
 // Errors: InvalidArgument.
 absl::Status check_crosses(absl::string_view where, const FeatureConfig& feature,
                            const std::vector<std::string>& sparse);

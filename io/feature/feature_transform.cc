@@ -20,7 +20,8 @@
 namespace millrace {
 namespace {
 
-// Whether one of `numbers` is NaN or infinite. Looks at exponents, so that the loop is vectorised.
+// Returns true if one of `numbers` is NaN or infinite. Checks exponents, so that the loop is
+// vectorised.
 bool has_non_finite(absl::Span<const double> numbers) {
   constexpr uint64_t kExponent = 0x7ff0000000000000ULL;
   uint64_t found = 0;
@@ -93,7 +94,7 @@ std::vector<size_t> take_nans(std::vector<double>* numbers) {
   return places;
 }
 
-// What is wrong with a label that is not in the range.
+// Describes the error of a label outside the range.
 absl::string_view outside_text(LabelRange range) {
   if (range == LabelRange::kBinary) return "of a binary task is neither 0 nor 1";
   if (range == LabelRange::kNotNegative)

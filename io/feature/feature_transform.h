@@ -31,14 +31,14 @@ namespace millrace {
 // applied to it. missing_values is applied to the column before anything else, so that not-a-number
 // is no bad data where it is missing. Immutable; thread-safe.
 //
-// A column of numbers may hold integers in one file and doubles in another: what was created for
-// one type of number takes all of them. Where the transforms, or the feature without one, need
-// integers, a double becomes the integer that equals it, as by the transform `cast`.
+// A column of numbers may hold integers in one file and doubles in another: a transform created for
+// one type of number accepts all types of numbers. Where the transforms, or the feature without
+// one, need integers, a double becomes the integer that equals it, as by the transform `cast`.
 //
 // Adds bad rows to FeatureInput::bad. A bad row also gets a value, so that all columns keep the
-// same length. A row is also bad if a registered transform makes a number of it that is not finite.
+// same length. A row is also bad if a registered transform gives a number that is not finite.
 // Results of a registered transform that do not belong to the rows (too many values, say, or
-// offsets that decrease) are an error, Internal, that names feature and transform.
+// decreasing offsets) are an error, Internal, naming feature and transform.
 class FeatureTransform {
  public:
   // `labels`: the valid labels. `files` hold vocabularies.
@@ -87,8 +87,8 @@ class FeatureTransform {
   // Sets reads_as_ and missing_values_. Returns the type of the values that `steps` begin with.
   absl::StatusOr<ValueType> set_reads_as(const FeatureConfig& feature, ValueType column,
                                          const Steps& steps);
-  // Checks that each transform takes what the one before it gives, for values of type `type`, and
-  // that the feature takes the last result. Completes the steps.
+  // Checks that each transform accepts the result of the previous transform, for values of type
+  // `type`, and the feature accepts the last result. Completes the steps.
   absl::Status check_steps(const FeatureConfig& feature, ValueType type, Steps& steps) const;
   // Chooses what to read and whether doubles are cast, and checks the steps.
   absl::Status fit_to_column(const FeatureConfig& feature, ValueType column, Steps& steps);

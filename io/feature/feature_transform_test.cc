@@ -411,7 +411,7 @@ TEST(FeatureTransformTest, CastMakesIntegersOfNumbersThatEqualThem) {
               IsOkAndHolds(ElementsAre(4)));
 }
 
-// What is created for one type of number takes the others.
+// A transform created for one type of number accepts the others.
 TEST(FeatureTransformTest, NumbersOfEitherTypeGiveTheSameValues) {
   for (const ValueType type : {ValueType::kInt64, ValueType::kUint64, ValueType::kDouble}) {
     for (const std::string text :
@@ -744,7 +744,8 @@ TEST(FeatureTransformTest, IsMissingTellsRowsWithoutAValue) {
   EXPECT_THAT(is_unsigned.values, ElementsAre(0, 1));
 }
 
-// Of one column of delimited text, a feature of numbers and its companion agree on what is missing.
+// For one column of delimited text, a feature of numbers and its companion agree on what is
+// missing.
 TEST(FeatureTransformTest, DelimitedTextMissesTheSameValuesWhateverIsMadeOfIt) {
   const Column cells = texts({{"1"}, {"NA"}, {" NA"}, {" "}, {}, {"2 "}});
   const auto result = [&](const std::string& text) {

@@ -1,4 +1,4 @@
-// Which labels a task takes.
+// The range of labels of a task.
 #ifndef MILLRACE_IO_FEATURE_LABEL_RANGE_H_
 #define MILLRACE_IO_FEATURE_LABEL_RANGE_H_
 

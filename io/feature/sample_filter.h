@@ -1,4 +1,4 @@
-// Which rows belong to a random part of a source.
+// The filter for a random part of the rows of a source.
 #ifndef MILLRACE_IO_FEATURE_SAMPLE_FILTER_H_
 #define MILLRACE_IO_FEATURE_SAMPLE_FILTER_H_
 
@@ -27,13 +27,13 @@ struct SampledRows {
 // A row is kept if u < rate, or, if its label is 0, u < rate * negative_rate. u is uniform in [0,
 // 1): the upper 53 bits of Philox of the row's number, with a key made of (seed, epoch), or of the
 // seed alone without `resample`. So which rows are kept follows from those numbers and the files,
-// never from the order of reading; and what a lower rate keeps, a higher one keeps too.
+// never from the order of reading; and a higher rate keeps every row of a lower rate.
 //
-// Rows with label 0 that are kept weigh 1 / negative_rate times as much, so that sums of weights
-// over them have the expectation that they have without sampling. Immutable; thread-safe.
+// Kept rows with label 0 weigh 1 / negative_rate times as much, so that sampling does not change
+// the expectation of the sum of their weights. Immutable; thread-safe.
 class SampleFilter {
  public:
-  // `labels`: FeatureSchema::labels(). Errors: those of check_sample.
+  // `labels`: FeatureSchema::labels(). Errors: as check_sample.
   static absl::StatusOr<SampleFilter> create(const SampleConfig& sample,
                                              const std::vector<std::string>& labels, uint64_t seed);
 

@@ -29,8 +29,8 @@ uint64_t hash_number(uint64_t bits, uint64_t seed) {
   return static_cast<uint64_t>(id);
 }
 
-// Returns the bits of the integer that equals the number, as other files may store it, else those
-// of the number.
+// Returns the bits of the integer equal to the number, since other files may store integers, else
+// the bits of the number.
 uint64_t bits_of(double number) {
   if (is_exact_integer(number)) return static_cast<uint64_t>(static_cast<int64_t>(number));
   return std::bit_cast<uint64_t>(number);

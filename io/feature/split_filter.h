@@ -1,4 +1,4 @@
-// Which rows belong to a part of a source.
+// The filter for the rows of a part of a source.
 #ifndef MILLRACE_IO_FEATURE_SPLIT_FILTER_H_
 #define MILLRACE_IO_FEATURE_SPLIT_FILTER_H_
 
@@ -21,9 +21,9 @@ namespace millrace {
 // A row belongs to the part if its position lies in [from, to) (proto/split_bounds.h). Positions by
 // hash are XXH3 of the row's number (file ordinal << 40 | row, 8 little-endian bytes) or of the
 // values of a column (text, or 8 bytes each; the hash of each value is the seed of the next),
-// divided by 2^64. A double that equals an integer below 2^53 is hashed as this integer, so that a
-// value has one position in files of either type. So the parts [0, 0.9) and [0.9, 1) share no
-// example and leave none out.
+// divided by 2^64. A double equal to an integer below 2^53 is hashed as the integer, so a value has
+// the same position in files of either type. So the parts [0, 0.9) and [0.9, 1) share no example
+// and omit none.
 //
 // The position by ORDER_OF_COLUMN is the value. Of a date YYYY-MM-DD in delimited text or in the
 // name of a directory it is the number YYYYMMDD, of a month YYYY-MM it is YYYYMM. True and False
@@ -33,17 +33,17 @@ namespace millrace {
 class SplitFilter {
  public:
   // `column`: the type of split.column, if one is given.
-  // Errors: those of check_split; InvalidArgument for a column without an order.
+  // Errors: as check_split; InvalidArgument for a column without an order.
   static absl::StatusOr<SplitFilter> create(const SplitConfig& split, ValueType column);
 
   bool takes_all() const { return takes_all_; }
-  // What delimited text is to be read as: by order numbers, or text if a bound is a date.
+  // Returns the type to read delimited text as: with ORDER_OF_COLUMN numbers, or text if a bound is
+  // a date.
   ValueType reads_as() const { return reads_as_; }
 
-  // Appends 1 for each row of the part and 0 for the others. `column` is not looked at unless
-  // the configuration names one. Bad rows: for ORDER_OF_COLUMN, those that do not have exactly one
-  // finite value, and dates with more or fewer digits than a bound that is a date. Errors: those of
-  // `bad`.
+  // Appends 1 for each row of the part and 0 for the others. `column` is not read unless the
+  // configuration names one. Bad rows: for ORDER_OF_COLUMN, rows without exactly one finite value,
+  // and dates with more or fewer digits than a bound that is a date. Errors: as `bad`.
   absl::Status append(absl::Span<const int64_t> row_numbers, const Column& column,
                       const ColumnPlace& place, BadRows& bad, std::vector<uint8_t>* keep) const;
 
@@ -59,8 +59,8 @@ class SplitFilter {
   // `last`: the text of the row before, since dates and partitions repeat; is replaced.
   absl::StatusOr<double> position(int64_t row_number, const Column& column, int64_t row,
                                   const ColumnPlace& place, TextPosition* last) const;
-  // Finds the position of a cell of delimited text or of the name of a directory. Returns: whether
-  // it has one.
+  // Finds the position of a cell of delimited text or of the name of a directory. Returns true if
+  // the text has a position.
   bool find_position(absl::string_view text, double* position) const;
   // Returns a bound that is a date with another number of digits.
   std::optional<int64_t> other_bound(absl::string_view date) const;

@@ -29,7 +29,7 @@ const std::string& table_of(const FeatureConfig& feature) {
   return feature.table().empty() ? feature.name() : feature.table();
 }
 
-// What decides the id of one text.
+// The configuration that determines the id of one text.
 FeatureConfig of_one_text(const FeatureConfig& feature) {
   FeatureConfig one;
   one.set_kind(feature.kind());

@@ -1,4 +1,4 @@
-// Ids of a table that stand as texts outside the job's data.
+// Ids of a table that are texts outside the job's data.
 #ifndef MILLRACE_IO_FEATURE_TEXT_IDS_H_
 #define MILLRACE_IO_FEATURE_TEXT_IDS_H_
 
@@ -18,28 +18,28 @@
 
 namespace millrace {
 
-// Makes ids of texts as the features of a table do: of the item "B00X4WHP5E", say, the row of the
-// table whose feature hashes that text. Immutable; thread-safe.
+// Converts texts to ids as the features of a table do: of the item "B00X4WHP5E", say, the row of
+// the table whose feature hashes that text. Immutable; thread-safe.
 //
 //   ASSIGN_OR_RETURN(const std::optional<TextIds> ids,
 //                    TextIds::create(features, "items", files));
 //   if (ids.has_value()) ... ids->find(texts)
 class TextIds {
  public:
-  // `features`: those of the job. `files` hold vocabularies.
+  // `features`: all features of the job. `files` holds vocabularies.
   // Returns: none if no sparse feature of `table` makes ids of text: its first transform is hash,
   // vocabulary or a registered one that takes text.
-  // Errors: InvalidArgument naming table and features for transforms that differ between two of
-  // them, or that make several ids of one text; those of create_transform() and FeatureTransform.
+  // Errors: InvalidArgument naming table and features for transforms that differ between two
+  // features, or make several ids of a text; errors of create_transform() and FeatureTransform.
   static absl::StatusOr<std::optional<TextIds>> create(absl::Span<const FeatureConfig> features,
                                                        absl::string_view table, FileSystem& files);
 
-  // The feature that the transforms are of, for messages.
+  // Returns the feature of the transforms, for messages.
   const std::string& feature() const { return feature_; }
 
-  // Returns: the id of each text; none for a word that is not in the vocabulary. Errors:
-  // InvalidArgument naming feature and text if registered transforms make several ids of the text;
-  // those of the transforms.
+  // Returns the id of each text; none for a word outside the vocabulary. Errors: InvalidArgument
+  // naming feature and text if registered transforms make several ids of the text; errors of the
+  // transforms.
   absl::StatusOr<std::vector<std::optional<int64_t>>> find(const StringValues& texts) const;
 
  private:

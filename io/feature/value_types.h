@@ -24,7 +24,7 @@ ValueType type_for_text(Transform::Takes takes);
 absl::StatusOr<ValueType> type_after(const Transform& transform, absl::string_view name,
                                      ValueType in);
 
-// Checks that a feature can take what its last transform gives.
+// Checks that a feature accepts the result type of the last transform.
 // Errors: InvalidArgument beginning with the kind of the feature, with advice.
 absl::Status check_result_type(FeatureConfig::Kind kind, ValueType type);
 

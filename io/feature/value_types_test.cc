@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
-// Takes what it is told and gives the type of its input.
+// A transform that accepts the given types and returns the type of its input.
 class Echo : public Transform {
  public:
   explicit Echo(Takes takes) : takes_(takes) {}

@@ -21,7 +21,7 @@ absl::Status add_directories(FileSystem& files, const std::string& directory,
                              std::vector<std::string>* directories) {
   directories->push_back(directory);
   const auto entries = files.list(directory.empty() ? "." : directory);
-  // It may have gone since it was listed.
+  // The directory may have been removed since the listing.
   if (absl::IsNotFound(entries.status())) return absl::OkStatus();
   RETURN_IF_ERROR(entries.status());
   for (const DirectoryEntry& entry : *entries) {

@@ -14,7 +14,7 @@ namespace millrace {
 // pattern that is ** also matches any number of directories, including none; as the last part it
 // matches every file below. ** does not match names that begin with a dot, and does not follow
 // symbolic links to directories.
-// Errors: InvalidArgument for ** that is not a whole part of the path; those of FileSystem.
+// Errors: InvalidArgument for ** that is not a whole part of the path; errors of FileSystem.
 absl::StatusOr<std::vector<std::string>> deep_glob(FileSystem& files, const std::string& pattern);
 
 }  // namespace millrace

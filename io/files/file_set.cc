@@ -17,7 +17,7 @@
 namespace millrace {
 namespace {
 
-// Where `name` is among the file's columns.
+// Returns the index of `name` among the file's columns.
 absl::StatusOr<int64_t> find_column(const FileReader& reader, const std::string& name) {
   int64_t found = -1;
   const std::vector<FileColumn>& columns = reader.columns();

@@ -1,4 +1,4 @@
-// The files of a data configuration, looked at once.
+// The files of a data configuration, inspected once.
 #ifndef MILLRACE_IO_FILES_FILE_SET_H_
 #define MILLRACE_IO_FILES_FILE_SET_H_
 
@@ -21,7 +21,7 @@ namespace millrace {
 // The paths a configuration names, patterns expanded: in the order of the configuration, and
 // by name within a pattern.
 // Errors: NotFound for a missing file or a pattern that no file matches; InvalidArgument for no
-// path at all and for a file named twice; those of deep_glob.
+// path at all and for a file named twice; errors of deep_glob.
 absl::StatusOr<std::vector<std::string>> expand_paths(FileSystem& files, const DataConfig& config);
 
 // Files that hold the same columns. Immutable; thread-safe.
@@ -35,7 +35,7 @@ class FileSet {
   // Opens every file once and checks that it has all `columns`, of types that fit together (see
   // SetColumn).
   // `files` must outlive the set; `bad_files`, if given, gets the files that are left out.
-  // Errors: those of check_csv, expand_paths and open_file; InvalidArgument naming file and column
+  // Errors: as check_csv, expand_paths and open_file; InvalidArgument naming file and column
   // for a missing or ambiguous column, one that is not readable, or text where other files have
   // numbers; DataLoss if no file has a row, unless the set may be empty. With DataConfig::SKIP,
   // files that are missing, damaged or of another schema have no rows, and are an error only if
@@ -58,7 +58,7 @@ class FileSet {
   int64_t first_row(int64_t file, int64_t group) const { return first_row_[file][group]; }
   int64_t rows() const { return rows_; }
 
-  // Opens a file again, for one thread. Errors: those of open(); DataLoss if the file changed.
+  // Opens a file again, for one thread. Errors: as open(); DataLoss if the file changed.
   absl::StatusOr<OpenFile> open_again(int64_t file) const;
 
  private:

@@ -57,7 +57,7 @@ class Subject {
   const FileSystemSubject subject_;
 };
 
-// Reads up to `count` bytes from `offset`, and expects that nothing behind them is written.
+// Reads up to `count` bytes from `offset`, and expects no write after the bytes.
 absl::StatusOr<std::string> read(ReadableFile& file, int64_t offset, int64_t count) {
   std::string buffer(static_cast<size_t>(count) + 8, '#');
   ASSIGN_OR_RETURN(const int64_t done, file.read_at(offset, count, buffer.data()));

@@ -31,7 +31,7 @@ struct FileSystemConformance {
 // Returns the promises of FileSystem and ReadableFile to those who read: files have their size and
 // content, at any place, also beyond their end, for several threads; info() and link_info()
 // describe files and directories; list() is sorted and has kinds; glob() matches as local files do;
-// and missing files, and directories where a file is due or the reverse, are the documented errors,
+// and missing files, and directories in place of a file or the reverse, are the documented errors,
 // which name the URI.
 std::vector<Property> file_system_properties(const FileSystemConformance& conformance);
 

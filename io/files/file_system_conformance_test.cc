@@ -1,5 +1,5 @@
 // Checks the promises of file systems for local files behind file:// and for files in memory, and
-// that the suite finds a file system that breaks one.
+// checks the suite with a file system breaking a promise.
 
 #include "io/files/file_system_conformance.h"
 
@@ -77,7 +77,7 @@ enum class Fault {
   kDirectoriesAreMissing,
 };
 
-// A file in memory that breaks one promise if told to.
+// A file in memory, optionally breaking a promise.
 class FaultyFile : public ReadableFile {
  public:
   FaultyFile(Fault fault, std::unique_ptr<ReadableFile> file)
@@ -107,7 +107,7 @@ class FaultyFile : public ReadableFile {
   const std::thread::id made_on_ = std::this_thread::get_id();
 };
 
-// Files in memory that break one promise if told to.
+// Files in memory, optionally breaking a promise.
 class FaultyFiles : public MemoryFileSystem {
  public:
   explicit FaultyFiles(Fault fault) : fault_(fault) {}

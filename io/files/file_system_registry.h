@@ -23,7 +23,7 @@ PartRegistry<FileSystemFactory>& file_system_registry();
 
 }  // namespace millrace
 
-// At namespace scope in a .cc whose cc_library says `alwayslink = True`, for paths store://…:
+// Use at namespace scope in a .cc whose cc_library says `alwayslink = True`, for paths store://…:
 //   MILLRACE_REGISTER_FILE_SYSTEM(store, "objects of the store", &create_store);
 // A scheme that is no identifier, such as a+b, is added by file_system_registry().add().
 #define MILLRACE_REGISTER_FILE_SYSTEM(scheme, description, factory) \

@@ -1,4 +1,4 @@
-// Which files threads are reading.
+// The files that threads are reading.
 #ifndef MILLRACE_IO_FILES_FILES_IN_USE_H_
 #define MILLRACE_IO_FILES_FILES_IN_USE_H_
 

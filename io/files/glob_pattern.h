@@ -1,4 +1,4 @@
-// What is special in the patterns of FileSystem::glob.
+// The special characters of patterns of FileSystem::glob.
 #ifndef MILLRACE_IO_FILES_GLOB_PATTERN_H_
 #define MILLRACE_IO_FILES_GLOB_PATTERN_H_
 

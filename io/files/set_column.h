@@ -18,9 +18,9 @@ namespace millrace {
 // of the files does not matter, except in messages. Not thread-safe.
 class SetColumn {
  public:
-  // Checks that the column of the file `path` fits those that were added. Errors: InvalidArgument
-  // naming both files and types, for text in one file and numbers in the other, and for a type that
-  // is read in one file alone.
+  // Checks that the column of the file `path` fits the columns added before. Errors:
+  // InvalidArgument naming both files and types, for text in one file and numbers in the other, and
+  // for a type that is read in one file alone.
   absl::Status check(const std::string& path, const FileColumn& column) const;
 
   // Adds the column of a file. REQUIRES: check() succeeds.
@@ -33,9 +33,9 @@ class SetColumn {
   bool has_values() const { return !path_.empty(); }
   // Returns the path of the first file with values; "" if no file has any.
   const std::string& path() const { return path_; }
-  // Returns true if one file has integers and another one floating-point numbers.
+  // Returns true if some file has integers and another has floating-point numbers.
   bool is_mixed() const { return has_integers_ && type_ == ValueType::kDouble; }
-  // Returns false if the type is one that is not read.
+  // Returns false if the type is not supported.
   bool supported() const { return supported_; }
   // Returns the type as the format calls it, or all of them: "int64 in 3 files, double in 1".
   std::string type_name() const;

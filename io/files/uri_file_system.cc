@@ -120,7 +120,7 @@ absl::Status read_only(const std::string& uri) {
 
 std::vector<std::string> expand_braces(const std::string& pattern);
 
-// `open` is the place of a brace that opens, `ends` those of its commas and the brace that closes.
+// `open`: the place of an opening brace; `ends`: the places of the commas and the closing brace.
 std::vector<std::string> expand_choices(const std::string& pattern, size_t open,
                                         const std::vector<size_t>& ends) {
   std::vector<std::string> expanded;
@@ -158,7 +158,8 @@ bool is_pattern(const std::string& name) {
   return name.find_first_of("*?[\\") != std::string::npos;
 }
 
-// Arrow wants its S3 client to be taken down before its own objects are, so after these were made.
+// Arrow requires shutdown of the S3 client before destruction of Arrow's objects, hence
+// registration after their creation.
 void finalize_s3_at_exit() {
   static std::once_flag once;
   std::call_once(once, [] {

@@ -21,15 +21,15 @@ class FileSystem;
 namespace millrace {
 
 // Reads what paths such as s3://bucket/key, gs://bucket/key, hdfs://host:port/path and file:///path
-// name, through Arrow's file systems; all other paths are those of another file system. The name
-// behind the bucket or host is taken as it stands: nothing in it is an escape or a query. Where the
+// name, through Arrow's file systems; all other paths belong to another file system. The name
+// behind the bucket or host is used verbatim: nothing in it is an escape or a query. Where the
 // service is and who asks comes from the environment: AWS_ENDPOINT_URL, AWS_REGION,
 // AWS_ACCESS_KEY_ID and the like (docs/data.md). A connection is kept for each bucket or host. A
-// scheme that is registered (io/files/file_system_registry.h) is read by its own file system.
+// registered scheme (io/files/file_system_registry.h) is read by the registered file system.
 //
-// URIs are read only: writing is PermissionDenied. Other errors are those of FileSystem;
-// Unavailable also for a service that does not answer, InvalidArgument for a scheme that neither
-// Arrow nor the registry knows.
+// URIs are read only: writing is PermissionDenied. Other errors are as FileSystem's; Unavailable
+// also for a service that does not answer, InvalidArgument for a scheme that neither Arrow nor the
+// registry knows.
 class UriFileSystem : public FileSystem, public HardLinks {
  public:
   // Borrows `local`.
@@ -62,8 +62,8 @@ class UriFileSystem : public FileSystem, public HardLinks {
     std::string path;
   };
   absl::StatusOr<Place> place(const std::string& uri);
-  // Returns the file system that reads `path` without Arrow: that of a registered scheme, or the
-  // local one for a path that is no URI; null for other URIs.
+  // Returns the file system that reads `path` without Arrow: the file system of a registered
+  // scheme, or the local one for a path that is no URI; null for other URIs.
   absl::StatusOr<FileSystem*> other(const std::string& path);
   // Appends what matches the names from `at` on, below `directory`.
   absl::Status match(const std::string& directory, const std::vector<std::string>& names, size_t at,
@@ -71,9 +71,9 @@ class UriFileSystem : public FileSystem, public HardLinks {
 
   FileSystem& local_;
   Mutex mutex_;
-  // By scheme and authority.
+  // Keyed by scheme and authority.
   std::map<std::string, std::shared_ptr<arrow::fs::FileSystem>> connected_ ABSL_GUARDED_BY(mutex_);
-  // By scheme; null for those of Arrow.
+  // Keyed by scheme; null for Arrow's schemes.
   std::map<std::string, std::unique_ptr<FileSystem>> registered_ ABSL_GUARDED_BY(mutex_);
 };
 

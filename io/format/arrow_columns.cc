@@ -187,7 +187,8 @@ absl::Status append_plain(const arrow::Array& array, Column* column, std::vector
   return append_values(array, 0, array.length(), column, bad).status();
 }
 
-// Whether the lists lie end to end in their values, all of which are there: null lists hold none.
+// Returns true if the lists lie end to end in their values, without null values: null lists hold no
+// values.
 template <typename ListArrayType>
 bool lie_end_to_end(const ListArrayType& lists) {
   if (lists.values()->null_count() > 0 || is_null_type(*lists.value_type())) return false;

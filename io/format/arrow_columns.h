@@ -1,4 +1,4 @@
-// From Arrow's arrays to our columns. Included by the readers' .cc files only.
+// Conversion of Arrow's arrays to our columns. Included by the readers' .cc files only.
 #ifndef MILLRACE_IO_FORMAT_ARROW_COLUMNS_H_
 #define MILLRACE_IO_FORMAT_ARROW_COLUMNS_H_
 
@@ -23,10 +23,10 @@ namespace millrace {
 // type null is empty.
 FileColumn describe_field(const arrow::Field& field);
 
-// What lists of this type hold; null if it is none of the list types above.
+// Returns the element type of lists of this type; null for other than the list types above.
 const arrow::DataType* list_value_type(const arrow::DataType& type);
 
-// Appends the rows of `array` to `column`, whose type is that of describe_field or, for a field
+// Appends the rows of `array` to `column`, whose type is the type of describe_field or, for a field
 // that is empty, any. Adds decimals that do not fit to `bad`.
 // Errors: DataLoss where the array contradicts itself; then the column is of no use.
 absl::Status append_array(const arrow::Array& array, Column* column, std::vector<BadValue>* bad);
@@ -38,7 +38,7 @@ struct ColumnOrigin {
   int64_t first_row = 0;  // of the column in the group
 };
 
-// Adds the rows of bad values of a column. Errors: those of `bad`.
+// Adds the rows of bad values of a column. Errors: as `bad`.
 absl::Status add_bad_values(const Column& column, absl::Span<const BadValue> values,
                             const ColumnOrigin& origin, BadRows& bad);
 

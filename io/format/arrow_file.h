@@ -18,8 +18,8 @@
 
 namespace millrace {
 
-// A ReadableFile as a source of Arrow. Keeps the first error of the file with its code, which Arrow
-// would lose. Held by a shared_ptr, since Arrow's readers share their source.
+// A ReadableFile as a source of Arrow. Keeps the first error of the file with the status code, lost
+// by Arrow. Held by a shared_ptr, since Arrow's readers share their source.
 class ArrowFile : public arrow::io::RandomAccessFile {
  public:
   explicit ArrowFile(std::unique_ptr<ReadableFile> file) : file_(std::move(file)) {}
@@ -44,8 +44,8 @@ class ArrowFile : public arrow::io::RandomAccessFile {
   absl::Status error_;
 };
 
-// Returns the error of the file if it has one, else `status` as DataLoss, or as ResourceExhausted
-// if memory ran out. Omits Arrow's line breaks and call paths.
+// Returns the error of the file, if any, else `status` as DataLoss, or as ResourceExhausted if
+// memory ran out. Omits Arrow's line breaks and call paths.
 absl::Status from_arrow(const arrow::Status& status, const ArrowFile& file);
 
 // Returns from_arrow() of what `call` returns, an arrow::Status, or of its exception as IOError.

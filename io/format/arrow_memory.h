@@ -1,4 +1,4 @@
-// What Arrow may take to read a file. Included by the readers' .cc files only.
+// The limit of memory for Arrow to read a file. Included by the readers' .cc files only.
 #ifndef MILLRACE_IO_FORMAT_ARROW_MEMORY_H_
 #define MILLRACE_IO_FORMAT_ARROW_MEMORY_H_
 
@@ -11,8 +11,8 @@
 
 namespace millrace {
 
-// A memory pool that gives at most so many bytes at a time: a small file may declare values of any
-// size. It must outlive what was allocated from it.
+// A memory pool that allocates at most a given number of bytes at a time: a small file may declare
+// values of any size. It must outlive what was allocated from it.
 class ArrowMemory {
  public:
   explicit ArrowMemory(int64_t max_bytes)

@@ -1,4 +1,4 @@
-// What Arrow says. Included by .cc files that use Arrow only.
+// The messages of Arrow. Included by .cc files that use Arrow only.
 #ifndef MILLRACE_IO_FORMAT_ARROW_MESSAGE_H_
 #define MILLRACE_IO_FORMAT_ARROW_MESSAGE_H_
 

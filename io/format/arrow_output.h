@@ -15,8 +15,8 @@
 
 namespace millrace {
 
-// A WritableFile as a sink of Arrow. Keeps the first error of the file with its code, which Arrow
-// would lose. Held by a shared_ptr, since Arrow's writers share their sink.
+// A WritableFile as a sink of Arrow. Keeps the first error of the file with the status code, lost
+// by Arrow. Held by a shared_ptr, since Arrow's writers share their sink.
 class ArrowOutput : public arrow::io::OutputStream {
  public:
   // Borrows `file` until detach().
@@ -42,8 +42,8 @@ class ArrowOutput : public arrow::io::OutputStream {
   absl::Status error_;
 };
 
-// Returns the error of the file if it has one, else `status` as Internal, or as ResourceExhausted
-// if memory ran out.
+// Returns the error of the file, if any, else `status` as Internal, or as ResourceExhausted if
+// memory ran out.
 absl::Status from_arrow(const arrow::Status& status, const ArrowOutput& output);
 
 // Returns from_arrow() of what `call` returns, an arrow::Status, or of its exception as IOError;

@@ -9,7 +9,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Keeps what is written, up to so many bytes.
+// Keeps the bytes written, up to a limit.
 class SmallFile : public WritableFile {
  public:
   explicit SmallFile(size_t room) : room_(room) {}

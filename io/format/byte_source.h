@@ -18,19 +18,20 @@ class ByteSource {
   virtual ~ByteSource() = default;
 
   // Fills `out`. Returns: how many bytes; fewer only at the end.
-  // Errors: those of reading; DataLoss for a file that became shorter, and for compressed bytes
+  // Errors: as reading files; DataLoss for a file that became shorter, and for compressed bytes
   // that are damaged or end early, with their offset in the file.
   virtual absl::StatusOr<int64_t> read(absl::Span<char> out) = 0;
 };
 
-// Of the file as it is, from `offset`. `file` must outlive it.
+// Returns a source of the unmodified bytes of the file, from `offset`. `file` must outlive the
+// source.
 std::unique_ptr<ByteSource> plain_bytes(ReadableFile& file, int64_t offset = 0);
 
-// Of a file in gzip's format (RFC 1952), of one or several members, decompressed and checked
-// against their checksums. `file` must outlive it.
+// Returns a source of a file in gzip's format (RFC 1952), of one or several members, decompressed
+// and checked against their checksums. `file` must outlive it.
 std::unique_ptr<ByteSource> gzip_bytes(ReadableFile& file);
 
-// Whether a file begins as gzip's do. Errors: those of reading.
+// Returns true if a file begins as gzip's do. Errors: as reading files.
 absl::StatusOr<bool> is_gzip(ReadableFile& file);
 
 }  // namespace millrace

@@ -1,5 +1,5 @@
-// Where the cells of delimited text end, found by vector instructions. Kernels include this, so it
-// is plain.
+// The ends of the cells of delimited text, found by vector instructions. Kernels include this, so
+// it is plain.
 #ifndef MILLRACE_IO_FORMAT_CELL_INDEX_H_
 #define MILLRACE_IO_FORMAT_CELL_INDEX_H_
 

@@ -1,4 +1,4 @@
-// From cells of delimited text, whose places are known, to the values of a column.
+// Conversion of cells of delimited text, whose places are known, to the values of a column.
 #ifndef MILLRACE_IO_FORMAT_CELL_PARSER_H_
 #define MILLRACE_IO_FORMAT_CELL_PARSER_H_
 
@@ -23,7 +23,7 @@ struct CellTile {
   int64_t rows() const { return static_cast<int64_t>(first_cells.size()); }
 };
 
-// How the cells of a column are written.
+// The notation of the cells of a column.
 struct CellFormat {
   bool hexadecimal = false;  // integers, of 1 to 16 digits; else decimal
   char list_delimiter = 0;   // 0: one value; else a list, whose empty pieces are omitted
@@ -31,18 +31,18 @@ struct CellFormat {
 };
 
 // Called for a cell that holds something else: `row` within the tile, what is wrong. Returns: an
-// error that ends parsing, or OK to go on with the cell as a missing value.
+// error that ends parsing, or OK to continue with the cell as a missing value.
 using OnBadCell = std::function<absl::Status(int64_t row, absl::string_view what)>;
 
-// Fills one column from tiles, one after the other. An empty cell is a missing value; numbers may
-// stand among blanks. A boolean (io/boolean_text.h) is the decimal number 1 or 0. Quotes are
-// characters like others.
+// Fills a column from consecutive tiles. An empty cell is a missing value; numbers may stand among
+// blanks. A boolean (io/boolean_text.h) is the decimal number 1 or 0. Quotes are characters like
+// others.
 class CellParser {
  public:
   // `as` is any type but kText. REQUIRES: as many rows in all tiles.
   CellParser(ValueType as, CellFormat format, int64_t rows);
 
-  // Appends cell `cell` of each row. Errors: those of `on_bad`.
+  // Appends cell `cell` of each row. Errors: as `on_bad`.
   absl::Status append(const CellTile& tile, int64_t cell, const OnBadCell& on_bad);
 
   // The column. REQUIRES: all rows were appended.

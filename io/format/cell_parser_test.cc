@@ -28,7 +28,7 @@ class CellParserTest : public testing::Test {
       first_cells.push_back(static_cast<uint32_t>(2 * line));
     }
     CellParser parser(as, format, counts.lines);
-    // In two tiles, to see that they join.
+    // Splits the text over two tiles, to check that the tiles join.
     const auto all = absl::MakeConstSpan(first_cells);
     for (const auto& rows : {all.first(all.size() / 2), all.subspan(all.size() / 2)}) {
       EXPECT_OK(parser.append({padded.data(), places.data() + 1, rows}, cell,

@@ -29,14 +29,14 @@ constexpr int64_t kRows = 200, kGroupRows = 60;
 
 void check(const arrow::Status& status) { ASSERT_TRUE(status.ok()) << status.ToString(); }
 
-// How a file is written.
+// The options of writing a file.
 struct Layout {
   DataConfig::Format format = DataConfig::PARQUET;
   bool decimals_as_integers = false;  // INT32 and INT64 in Parquet
   bool has_bad_rows = false;
 };
 
-// Columns of an Arrow table and what is to be read of them.
+// Columns of an Arrow table and the values expected from reading.
 class TableBuilder {
  public:
   void add(const std::string& name, const std::shared_ptr<arrow::Array>& array, ValueType as,

@@ -25,7 +25,7 @@ struct CsvLayout : public FileLayout {
   LineIndex lines;
 };
 
-// One column as it is written.
+// One column as written.
 struct CsvColumn {
   FileColumn column;
   CellFormat format;
@@ -193,7 +193,7 @@ class CsvReader : public FileReader {
     return absl::OkStatus();
   }
 
-  // Where a bad line is, for messages.
+  // The place of a bad line, for messages.
   std::string place(int64_t line) const { return absl::StrCat(path_, ", line ", line); }
 
   absl::Status parse(const LineGroup& group, const RowRange& range,
@@ -220,7 +220,7 @@ class CsvReader : public FileReader {
   }
 
   // Sets first_cells_ and row_lines_ for the rows of a tile that lie in the range, and `row` to the
-  // number of the next one. `line`: that of the tile's first line.
+  // number of the next one. `line`: the number of the tile's first line.
   absl::Status find_rows(const RowTile& tile, int64_t row_count, int64_t line,
                          absl::Span<const ColumnRequest> requests, int64_t* row, BadRows& bad) {
     first_cells_.clear();
@@ -243,7 +243,7 @@ class CsvReader : public FileReader {
     return absl::OkStatus();
   }
 
-  // Adds those faults of row `l` of the tile, which is row `r`, that are in columns that are read.
+  // Adds the faults in read columns of row `l` of the tile, row `r`.
   absl::Status add_faults(const RowTile& tile, int64_t l, int64_t line,
                           absl::Span<const ColumnRequest> requests, int64_t r, BadRows& bad) {
     for (const QuoteFault& fault : tile.faults_of(l)) {

@@ -24,9 +24,9 @@ namespace millrace {
 // whatever its encoding. A line of more or fewer cells than there are columns is a bad row.
 //
 // A cell or name that begins with a quote is quoted, as io/format/row_tile.h says, unless quotes
-// are literal. Its content is treated as that of other cells: numbers are parsed, lists are split,
-// and no text is a missing value. A row is bad if text follows the closing quote of a cell in a
-// column that is read. Errors of a row name the line where the row begins.
+// are literal. Its content is treated like the content of other cells: numbers are parsed, lists
+// are split, and no text is a missing value. A row is bad if text follows the closing quote of a
+// cell in a column that is read. Errors of a row name the line where the row begins.
 //
 // Delimiters, quotes and line ends are found by vector instructions in tiles that stay in the
 // cache, numbers read eight digits at a time, straight into columns. Only tiles with a quote are

@@ -25,8 +25,7 @@ struct Case {
   bool quotes = false;  // text that delimited text quotes
 };
 
-// Numbers that a float32 holds, since that is what TFRecord keeps; ids from text if the case has
-// it.
+// Numbers exact in float32, the type of TFRecord; ids from text if the case has it.
 TestTable content(const Case& format) {
   TestTable table = criteo_like_table(kRows, kDense, kSparse);
   for (TestColumn& column : table.columns) {
@@ -139,7 +138,7 @@ TEST_P(FormatConformanceTest, TheSameBatchesAsParquet) {
   }
 }
 
-// 500 batches, each of them gone on behind.
+// 500 batches, with a resume after each.
 void continues_behind_every_batch(BatchDataset& data) {
   ASSERT_OK(data.start_epoch(3));
   ASSERT_OK_AND_ASSIGN(const std::vector<Batch> right, read_rest(data));

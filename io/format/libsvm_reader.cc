@@ -104,7 +104,7 @@ class LibsvmReader : public FileReader {
                                            BadRows& bad) override {
     const LineGroup& group = layout_->lines.groups[range.group];
     RETURN_IF_ERROR(buffer_.read(*file_, group), path_);
-    // All columns come by; those that nobody asked for have no place.
+    // All columns are parsed; columns that are not requested have no place.
     std::vector<Column> columns(requests.size());
     std::vector<Column*> places(columns_.size(), nullptr);
     for (size_t i = 0; i < requests.size(); ++i) {

@@ -79,7 +79,7 @@ class OrcReader : public FileReader {
 
  private:
   // The file ends with the footer, the postscript and the length of that in one byte. ORC would
-  // allocate whatever lengths the postscript says, and buffers for blocks of that size.
+  // allocate the lengths that the postscript declares, and buffers for blocks of that size.
   absl::Status check_tail() {
     std::string tail(256, '\0');
     int64_t size = 0;

@@ -12,7 +12,7 @@
 namespace millrace {
 namespace {
 
-// What `T` values of a file are kept in.
+// The container of `T` values of a file.
 template <typename T, typename ColumnType>
 auto& values_of(ColumnType& column) {
   if constexpr (std::is_same_v<T, double>) {
@@ -22,7 +22,7 @@ auto& values_of(ColumnType& column) {
   }
 }
 
-// `Stored` is what the file has (parquet::Int32Type, ...), `Value` the Arrow type it stands for:
+// `Stored` is what the file has (parquet::Int32Type, ...), `Value` the Arrow type it represents:
 // numbers of 8 and 16 bits are stored in 32.
 template <typename Stored, typename Value>
 class TypedParquetColumn : public ParquetColumn {
@@ -89,12 +89,13 @@ class TypedParquetColumn : public ParquetColumn {
   static constexpr bool kIsText = std::is_same_v<Stored, parquet::ByteArrayType>;
   using Number = std::conditional_t<std::is_floating_point_v<Raw>, double, int64_t>;
 
-  // Up to which row all is decoded: the last row of a list column may go on.
+  // Up to which row all is decoded: the last row of a list column may continue.
   int64_t whole_rows() const {
     return first_row_ + column_.rows - (is_list_ && reader_ != nullptr ? 1 : 0);
   }
 
-  // Makes room for so many rows of one value, though not for all that a damaged file may declare.
+  // Reserves memory for the given number of rows of one value, though not for all that a damaged
+  // file may declare.
   void reserve(int64_t rows) {
     rows = std::min(rows, column_.rows + (1 << 20));
     if (rows > room_) room_ = std::max(rows, 2 * room_);
@@ -123,7 +124,7 @@ class TypedParquetColumn : public ParquetColumn {
     return out;
   }
 
-  // Whether `more` bytes fit, without rows before `begin` if need be.
+  // Returns true if `more` bytes fit, without rows before `begin` if need be.
   arrow::Status keep_below_max(int64_t begin, int64_t more) {
     if (bytes() + more > max_bytes_) drop_before(begin);
     if (bytes() + more > max_bytes_ ||

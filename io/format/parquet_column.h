@@ -24,7 +24,7 @@ struct ParquetLevels {
   std::array<int16_t, kCount> repetition;
 };
 
-// What a row group says of one column.
+// The description of one column in a row group.
 struct ParquetColumnOptions {
   std::shared_ptr<parquet::ColumnReader> reader;
   int64_t rows = 0;       // of the row group
@@ -37,8 +37,9 @@ class ParquetColumn {
  public:
   virtual ~ParquetColumn() = default;
 
-  // Whether a field of a file is of a kind that is decoded here: numbers, times in 32 or 64 bits
-  // and byte strings, plain or in lists. All else (decimals, 96-bit times, Arrow's dictionaries,
+  // Returns true if a field of a file is of a kind that is decoded here: numbers, times in 32 or 64
+  // bits and byte strings, plain or in lists. All else (decimals, 96-bit times, Arrow's
+  // dictionaries,
   // ...) is left to Arrow.
   static bool can_decode(const parquet::arrow::SchemaField& field,
                          const parquet::SchemaDescriptor& schema);
@@ -59,11 +60,12 @@ class ParquetColumn {
   // Forgets rows before `row`, as far as it is decoded.
   virtual void drop_before(int64_t row) = 0;
 
-  // Rows [begin, end), which are decoded and still there. If they are the first of those they are
-  // moved out and not there any more: reading on from the beginning keeps and copies little.
+  // Returns rows [begin, end), which must be decoded and not yet removed. If the range begins at
+  // the first remaining row, its rows are moved out and removed: reading on from the beginning
+  // keeps and copies little.
   virtual Column take(int64_t begin, int64_t end) = 0;
 
-  // Of decoded values.
+  // Returns the number of bytes of decoded values.
   virtual int64_t bytes() const = 0;
 };
 

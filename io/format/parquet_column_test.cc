@@ -1,4 +1,4 @@
-// Every type that is decoded here against what Arrow's own reader makes of it.
+// Compares every type decoded here with the values of Arrow's reader.
 #include "io/format/parquet_column.h"
 
 #include <arrow/array/builder_nested.h>
@@ -86,7 +86,7 @@ std::shared_ptr<arrow::Scalar> value(const std::shared_ptr<arrow::DataType>& typ
   return *arrow::MakeScalar(type, static_cast<int64_t>(bits % 250) - (is_signed ? 125 : 0));
 }
 
-// How many values a row has: in lists, now and then very many, so that a row spans pieces.
+// The number of values of a row: in lists, now and then very many, so that a row spans pieces.
 int64_t length(uint32_t bits) { return bits % 500 == 7 ? 5000 : bits % 5; }
 
 // `sometimes`: whether rows and values may be null or, of lists, not exactly one.
@@ -188,7 +188,7 @@ class ParquetColumnTest : public testing::TestWithParam<Layout> {
     }
   }
 
-  // What Arrow makes of a column, as text by row.
+  // Arrow's values of a column, as text by row.
   std::vector<std::string> right(int64_t c) const {
     Column column;
     column.type = ours_->columns()[c].type;

@@ -123,7 +123,7 @@ class ParquetReader : public FileReader {
     return arrow::Status::OK();
   }
 
-  // What the footer says of the chunks that will be read.
+  // The footer's description of the chunks to read.
   arrow::Status check_chunks(int64_t group, const std::vector<int>& leaves) {
     ARROW_ASSIGN_OR_RAISE(const int64_t size, file_->GetSize());
     const auto metadata = reader_->parquet_reader()->metadata()->RowGroup(static_cast<int>(group));
@@ -186,7 +186,7 @@ class ParquetReader : public FileReader {
     return reader_->manifest().schema_fields[column];
   }
 
-  // Whether a column is decoded by us, not by Arrow.
+  // Returns true if a column is decoded by us, not by Arrow.
   bool decodes(int64_t column) const {
     return ParquetColumn::can_decode(field(column), *reader_->manifest().descr);
   }
@@ -288,7 +288,7 @@ class ParquetReader : public FileReader {
   int64_t taken_bytes_ = 0;                        // by the read that goes on
   std::vector<std::vector<BadValue>> bad_values_;  // of the last read, by request
   ParquetLevels levels_;
-  // Of columns that are left to Arrow.
+  // The stream of columns that Arrow decodes.
   std::unique_ptr<arrow::RecordBatchReader> stream_;
   std::vector<std::shared_ptr<arrow::RecordBatch>> batches_;
   int64_t batch_rows_ = 0;

@@ -194,7 +194,7 @@ TEST(QuotedCsvTest, RandomCellsAreReadBack) {
       for (uint64_t i = 0; i < size; ++i) {
         cell += kBytes[philox64(2 + c, row, i) % kBytes.size()];
       }
-      // In the middle nothing is quoted, so that tiles without quotes lie between others.
+      // Nothing in the middle is quoted, so that tiles without quotes lie between others.
       if (row % 20000 > 12000) cell = "plain";
       const bool must = cell.find_first_of(",\n\r\"") != std::string::npos;
       absl::StrAppend(&text, must || philox64(4, c, row) % 3 == 0 ? in_quotes(cell) : cell,

@@ -128,7 +128,7 @@ class RowTile::Copy {
         to_ = cell;
       }
     }
-    // A carriage return at the end of a row is no part of its last cell, but this one is.
+    // Unlike a carriage return at the end of a row, this carriage return belongs to the last cell.
     if (is_last && to_ > cell && to_[-1] == '\r') *to_++ = '\r';
     from_ = end;
     return true;
@@ -197,12 +197,12 @@ class RowTile::Copy {
   int64_t cell_begin_ = 0;  // in the source
   int64_t line_ = 0;
 
-  // Of the row that is being copied.
+  // The row being copied.
   int64_t row_begin_ = 0;
   int64_t row_line_ = 0;
   bool is_quoted_row_ = false;
 
-  // Of the rows before it.
+  // The rows before the row being copied.
   int64_t rows_ = 0;
   int64_t whole_cells_ = 0;
   int64_t whole_quoted_cells_ = 0;

@@ -23,7 +23,7 @@ struct QuoteFault {
 // The rows of one tile: the text that a reader handles at a time, so small that it stays in the
 // cache with its index. A reader makes one RowTile and finds tile after tile with it.
 //
-// In quoted text a cell that begins with a quote ends at the next single quote. Inside, two quotes
+// A cell of quoted text that begins with a quote ends at the next single quote. Inside, two quotes
 // stand for one, and delimiters and line feeds are text. Rows of such a tile are copied without
 // what quotes a cell, so that all cells of a tile can be parsed alike; blank lines are omitted from
 // it. Quotes within other cells are text. Between the closing quote and the line feed carriage
@@ -53,8 +53,8 @@ class RowTile {
   // The text of a row, between begin(row) and end(row).
   int64_t begin(int64_t row) const { return place(first_cell(row) - 1) + 1; }
   int64_t end(int64_t row) const { return place(last_cells_[row]); }
-  // The text of a cell. The last one of a row may end with a carriage return, which is no part of
-  // it.
+  // The text of a cell. The last cell of a row may be followed by a carriage return outside the
+  // cell.
   absl::string_view cell(int64_t cell) const {
     const int64_t begin = place(cell - 1) + 1;
     return {text_ + begin, static_cast<size_t>(place(cell) - begin)};
@@ -72,7 +72,7 @@ class RowTile {
 
   int64_t quoted_cells() const { return quoted_cells_; }
   int64_t fault_count() const { return static_cast<int64_t>(faults_.size()); }
-  // Those of one row, in the order of cells.
+  // Returns the faults of one row, in the order of cells.
   absl::Span<const QuoteFault> faults_of(int64_t row) const {
     if (faults_.empty()) return {};
     return find_faults(row);

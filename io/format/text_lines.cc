@@ -78,7 +78,7 @@ class LineScanner {
   }
 
   // A quote in a quoted cell ends it. One that follows at once opens it again: the two stand for a
-  // quote. So no byte behind a mark is looked at, which may be in the next block.
+  // quote. So no byte behind a mark is read, which may be in the next block.
   absl::Status scan_quoted(absl::string_view block) {
     marks_.resize(kBlockBytes + 8);
     const int64_t begin = offset_;

@@ -34,8 +34,8 @@ struct LineGroup {
   friend bool operator==(const LineGroup&, const LineGroup&) = default;
 };
 
-// Where the lines of a file are. A line ends with a line feed, or with the file, and is blank if it
-// holds nothing but carriage returns.
+// The places of the lines of a file. A line ends with a line feed, or with the file, and is blank
+// if it holds nothing but carriage returns.
 struct LineIndex {
   LineGroup header;  // rows is 0 if there is none
   std::vector<LineGroup> groups;
@@ -56,7 +56,7 @@ struct LineIndexOptions {
   int64_t read_bytes = 1 << 20;  // at once
 };
 
-// Looks through a file once for its line ends, behind a byte order mark. Errors: those of reading
+// Looks through a file once for its line ends, behind a byte order mark. Errors: as reading files
 // and of find_text_start(); InvalidArgument for a first line that names another separator; DataLoss
 // for a row beyond kMaxLineBytes and for a quoted cell that does not end, with the line where it
 // begins, and for a file that became shorter.
@@ -66,7 +66,7 @@ absl::StatusOr<LineIndex> index_lines(ReadableFile& file, const LineIndexOptions
 // readable bytes stand behind it.
 class LineBuffer {
  public:
-  // Errors: those of reading; DataLoss for a file that became shorter.
+  // Errors: as reading files; DataLoss for a file that became shorter.
   absl::Status read(ReadableFile& file, const LineGroup& group, int64_t more = 0);
   const char* data() const { return bytes_.get(); }
   int64_t size() const { return size_; }

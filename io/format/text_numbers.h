@@ -22,7 +22,7 @@ inline uint64_t load_digits(const char* text, int64_t count) {
   return bytes << vacant << vacant | (0x3030303030303030ULL >> 4 * count >> 4 * count);
 }
 
-// Whether all eight bytes are decimal digits.
+// Returns true if all eight bytes are decimal digits.
 inline bool are_digits(uint64_t bytes) {
   return ((bytes & 0xf0f0f0f0f0f0f0f0ULL) |
           (((bytes + 0x0606060606060606ULL) & 0xf0f0f0f0f0f0f0f0ULL) >> 4)) ==

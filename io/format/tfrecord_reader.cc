@@ -162,7 +162,7 @@ class RecordScanner {
       left -= count;
     }
     TfExample example;
-    // Damage is told when the record is read.
+    // Damage is reported when the record is read.
     if (!typed || !example.ParseFromArray(content_.data(), static_cast<int>(length_))) {
       return absl::OkStatus();
     }
@@ -193,7 +193,8 @@ class RecordScanner {
   std::map<std::string, ValueType> types_;
 };
 
-// A source that refuses to give more than so many bytes: a small file may decompress to any size.
+// A source that refuses to return more than a given number of bytes: a small file may decompress to
+// any size.
 class CappedBytes : public ByteSource {
  public:
   CappedBytes(std::unique_ptr<ByteSource> bytes, int64_t cap)

@@ -24,9 +24,9 @@ namespace millrace {
 // must not take more than config.max_group_bytes.
 //
 // Features of the examples are columns: lists of int64, float (kDouble) or bytes (kString), by
-// config.tfrecord.column; without it, those of the first 1000 examples with the types they have
-// there, by name. A feature that an example lacks is a missing value. Errors as FileOpener says;
-// damage is located by the number of the record, counted from 0, and by its byte in the file
+// config.tfrecord.column; without it, the columns of the first 1000 examples with the types they
+// have there, by name. A feature that an example lacks is a missing value. Errors as FileOpener
+// says; damage is located by the number of the record, counted from 0, and by its byte in the file
 // (decompressed). Bad rows are those whose bytes do not fit their checksum, are no tf.Example or
 // have another type.
 absl::StatusOr<std::unique_ptr<FileReader>> open_tfrecord(

@@ -41,7 +41,7 @@ bool parse_integer(absl::string_view text, int64_t* value) {
   return is_whole_number(text) && absl::SimpleAtoi(text, value);
 }
 
-// Parses a number as the reader of delimited text does, but for codes such as "007".
+// Parses a number as the reader of delimited text does, except codes such as "007".
 bool parse_number(absl::string_view text, double* value) {
   return !has_leading_zero(text) && parse_cell_number(text, value);
 }
@@ -249,7 +249,7 @@ void ColumnSampler::count_frequencies(int64_t total_rows, ColumnLook& look) cons
     for (const auto& [text, count] : missing_texts_) add(xxh3(text), count);
   }
   look.distinct = static_cast<int64_t>(top.size());
-  // The hash of a boolean is that of its text, which has no inverse.
+  // The hash of a boolean is the hash of its text, which has no inverse.
   if (!boolean_hashes_.contains(most_hash)) look.most_frequent = inverse_placement_hash(most_hash);
   const size_t ten = std::min<size_t>(10, top.size());
   std::partial_sort(top.begin(), top.begin() + static_cast<int64_t>(ten), top.end(),

@@ -142,14 +142,15 @@ class ColumnSampler {
   absl::flat_hash_set<uint64_t> boolean_hashes_;
   bool may_hold_dates_ = true;            // every value is a date
   bool may_have_decimal_commas_ = false;  // every cell is an integer or has a decimal comma
-  // Of values that may stand for missing ones, which counts_ omits.
+  // Counts of values that may denote missing values, which counts_ omits.
   std::map<std::string, int64_t> missing_texts_;
   OddCells odd_;  // of delimited text
   int64_t missing_values_ = 0;
   int64_t rows_of_missing_values_ = 0;  // with no other value
   int64_t finite_ = 0;
   double sum_ = 0;
-  // Of Welford's recurrence: the mean so far, and the sum of squared distances from the mean.
+  // The state of Welford's recurrence: the mean so far, and the sum of squared distances from the
+  // mean.
   double running_mean_ = 0;
   double squares_ = 0;
   absl::flat_hash_map<uint64_t, int64_t> counts_;  // by hash of the value

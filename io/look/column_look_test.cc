@@ -260,7 +260,7 @@ TEST(ColumnLook, NumbersMayHaveBlanksAroundThem) {
   EXPECT_TRUE(ColumnSampler({.name = " x", .type = ValueType::kInt64}).finish(0).has_blanks);
 }
 
-// A number would round them, so that ids near one another become one.
+// Conversion to a number would round the ids, so that nearby ids become equal.
 TEST(ColumnLook, WholeNumbersBeyondInt64AreText) {
   const ColumnLook look = look_at(
       texts({"7", "-1", "9223372036854775808", "9223372036854775809", "NA"}), ValueType::kText);

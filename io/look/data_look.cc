@@ -248,7 +248,7 @@ class SetSampler {
     if (column.begin(row) == column.end(row)) return std::nullopt;
     const int64_t first = column.begin(row);
     if (column.type == ValueType::kDouble && std::isnan(column.doubles[first])) return std::nullopt;
-    // Without values in the first file, a column of numbers is kText in the schema.
+    // If the first file has no values, a column of numbers is kText in the schema.
     if (schema_.columns[i].type == ValueType::kText && column.type == ValueType::kString) {
       const absl::string_view cell = absl::StripAsciiWhitespace(column.strings[first]);
       if (cell.empty() || is_missing_text(cell)) return std::nullopt;

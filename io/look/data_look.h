@@ -65,7 +65,7 @@ struct DataLook {
 // give the same look. Columns of types that no reader reads are part of the look without
 // statistics. A column may have several types of numbers, and no values in some files (SetColumn).
 // Partitions (io/partition_columns.h) that not every file has, of both sets, are left out.
-// Errors: those of expand_paths, guess_file, open_file and FileReader::read. InvalidArgument for
+// Errors: as expand_paths, guess_file, open_file and FileReader::read. InvalidArgument for
 // files of different schemas, more than max_columns columns, two columns of one name, and a label
 // that is no column, no number or a list. DataLoss for files without rows.
 absl::StatusOr<DataLook> look_at_data(FileSystem& files, const LookOptions& options);

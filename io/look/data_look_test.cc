@@ -54,7 +54,7 @@ TEST_F(DataLookTest, ReadsQuotedCells) {
   EXPECT_EQ(named(look, "city, country").kind, ValueKind::kText);
 }
 
-// Who looks at data has no configuration.
+// Inspection of data works without a configuration.
 TEST_F(DataLookTest, AdviceAboutQuotesIsForAConfiguration) {
   std::string text = "label,name\n";
   for (int i = 0; i < 100; ++i) absl::StrAppend(&text, i % 2, ",\"quoted\"\n");

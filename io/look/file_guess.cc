@@ -196,7 +196,7 @@ bool has_index(const std::vector<Row>& rows) {
          std::all_of(names.begin() + 1, names.end(), is_name) && holds(rows, 0, is_integer);
 }
 
-// Names that are empty or equal are those of a header only if the rows below look different.
+// Empty or equal names form a header only if the rows below look different.
 bool is_header(const std::vector<Row>& rows) {
   absl::flat_hash_set<absl::string_view> seen;
   bool are_names = true, are_distinct = true;

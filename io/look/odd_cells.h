@@ -1,4 +1,4 @@
-// Cells of delimited text that are no numbers, among others that are.
+// Cells of delimited text that are not numbers, in a column of numbers.
 #ifndef MILLRACE_IO_LOOK_ODD_CELLS_H_
 #define MILLRACE_IO_LOOK_ODD_CELLS_H_
 
@@ -20,11 +20,12 @@ bool is_near_number(absl::string_view text);
 // Counts the cells of a column that are no numbers, and keeps examples. Not thread-safe.
 class OddCells {
  public:
-  // Adds a cell that is no number, without blanks around it.
+  // Adds a non-numeric cell, without surrounding blanks.
   void add(absl::string_view cell);
 
   // Returns true if at most a tenth of `cells` are odd and none has a leading zero: the column may
-  // be meant to hold numbers. `cells`: all of the column but those that stand for a missing value.
+  // be meant to hold numbers. `cells`: all cells of the column except cells that denote a missing
+  // value.
   bool are_few(int64_t cells) const;
 
   int64_t count() const { return count_; }

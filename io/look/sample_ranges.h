@@ -10,7 +10,7 @@
 
 namespace millrace {
 
-// Returns all rows, in ranges of at most `range_rows` rows that lie within one row group.
+// Returns all rows, in ranges of at most `range_rows` rows, each within a row group.
 // REQUIRES: range_rows > 0.
 std::vector<RowRange> all_ranges(absl::Span<const int64_t> group_rows, int64_t range_rows);
 

@@ -104,7 +104,7 @@ bool MixBatcher::all_repeat(const std::vector<bool>& among) const {
   return true;
 }
 
-// By as much as the others have less than was wanted.
+// Reduces the counts of repeating sources in proportion to the shortfall of the other sources.
 void MixBatcher::shrink_repeating(const Counts& wanted, Counts* counts) const {
   int64_t have = 0, should = 0;
   for (size_t i = 0; i < sources_.size(); ++i) {

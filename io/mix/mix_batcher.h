@@ -1,4 +1,4 @@
-// Cuts several sources into batches of which each holds its share.
+// Cuts several sources into batches with a share of each source.
 #ifndef MILLRACE_IO_MIX_MIX_BATCHER_H_
 #define MILLRACE_IO_MIX_MIX_BATCHER_H_
 
@@ -23,10 +23,10 @@ struct MixOptions {
   int64_t world_size = 1;
 };
 
-// Makes batches that hold the rows of one source after the other, each with the cursor after it.
-// What a batch holds follows from its number in the epoch (MixPosition::batches), from the rank,
-// and from what the sources have left, so going on from its cursor gives the batches that would
-// have followed. Used by one thread.
+// Makes batches that hold the rows of source after source, each batch with the following cursor.
+// The contents of a batch follow from its number in the epoch (MixPosition::batches), from the
+// rank, and from the rows left in the sources, so resuming from its cursor gives the batches that
+// would have followed. Used by one thread.
 //
 // All batches but the last are full, and hold the shares of io/mix/mix_shares.h. When a source that
 // does not repeat has fewer rows left than its share:
@@ -42,14 +42,14 @@ class MixBatcher {
   MixBatcher(MixOptions options, std::vector<MixSourceReader*> sources, MixPosition start,
              Cursor cursor);
 
-  // The next batch; none at the end, where one that is not full may be dropped.
-  // Errors: those of the sources.
+  // Returns the next batch; none at the end, where a partial batch may be dropped.
+  // Errors: as the sources.
   absl::StatusOr<std::optional<Batch>> next();
 
  private:
   using Counts = std::vector<int64_t>;  // of rows, for each source
 
-  // What the next batch holds; all of it is ready. At the end: nothing.
+  // Return the row counts of the next batch, with all these rows ready; all zero at the end.
   absl::StatusOr<Counts> until_first_ends();
   absl::StatusOr<Counts> until_all_end();
   absl::StatusOr<std::vector<bool>> find_those_left();

@@ -17,7 +17,7 @@
 namespace millrace {
 namespace {
 
-// Whether a field is set to anything but its default: defaults may be written out.
+// Returns true if a field is set to anything but its default: defaults may be written out.
 bool says_something(const DataConfig& data, const google::protobuf::FieldDescriptor& field) {
   DataConfig plain = data;
   if (plain.has_split() && takes_all(plain.split())) plain.clear_split();
@@ -26,7 +26,7 @@ bool says_something(const DataConfig& data, const google::protobuf::FieldDescrip
   return !google::protobuf::util::MessageDifferencer::Equivalent(plain, without);
 }
 
-// Beside the sources, only what all of them share.
+// Apart from the sources, only options shared by all sources.
 absl::Status check_rest(absl::string_view where, const DataConfig& data) {
   if (data.has_windows()) {
     return wrong(where, "windows are given beside it, but belong to the data of each source");

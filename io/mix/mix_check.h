@@ -1,4 +1,4 @@
-// What a configuration says about mixed data, checked.
+// The check of a configuration of mixed data.
 #ifndef MILLRACE_IO_MIX_MIX_CHECK_H_
 #define MILLRACE_IO_MIX_MIX_CHECK_H_
 
@@ -10,13 +10,13 @@
 
 namespace millrace {
 
-// Each has threads of its own, and a place in every cursor.
+// Each has its own threads, and a place in every cursor.
 inline constexpr int kMaxMixSources = 64;
 
 // A source in messages: mix.source[1] "clicks".
 std::string mix_source_name(const MixConfig& mix, int source);
 
-// Of data.mix, without what is in the data of each source. Errors: InvalidArgument that begins with
+// Checks data.mix, except the data of each source. Errors: InvalidArgument that begins with
 // `where`, the place of the mix in the configuration, and names the field.
 absl::Status check_mix(absl::string_view where, const DataConfig& data);
 

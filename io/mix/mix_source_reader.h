@@ -33,9 +33,9 @@ class MixSourceReader {
 
   bool repeats() const { return repeats_; }
 
-  // Reads on until so many rows are ready, or none are left. Returns: those ready, at most `count`;
-  // `count` if it repeats. Errors: those of reading; DataLoss if a source that repeats has nothing
-  // to give.
+  // Reads until `count` rows are ready, or none are left. Returns: the number ready, at most
+  // `count`; `count` if it repeats. Errors: as reading files; DataLoss if a source that repeats has
+  // nothing to give.
   absl::StatusOr<int64_t> available(int64_t count);
 
   // Appends the next `count` rows, good until release(), before which there is no other call of it.
@@ -48,7 +48,7 @@ class MixSourceReader {
   // Returns the open passes, in order, behind the rows that were released.
   SourcePosition position() const;
 
-  // Makes available(), also one that waits, return Cancelled, for good. From any thread.
+  // Makes the current and every later call of available() return Cancelled. From any thread.
   void cancel();
 
  private:
@@ -69,8 +69,8 @@ class MixSourceReader {
 
   Mutex mutex_;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  // Changed by the one user, under the mutex, since cancel() looks at it. Never empty unless the
-  // first could not be opened.
+  // Changed by the one user, under the mutex, since cancel() reads it. Never empty unless the first
+  // could not be opened.
   std::deque<Pass> passes_;
 };
 

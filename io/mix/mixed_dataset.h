@@ -20,17 +20,16 @@
 
 namespace millrace {
 
-// Reads the sources of options.data.mix side by side and makes batches that hold the share of each
+// Reads the sources of options.data.mix in parallel and makes batches with a share of each source
 // (io/mix/mix_batcher.h). Each source has its own files, order, split and sample, and is dealt to
-// ranks and read on reader_threads threads as by a BatchDataset. A source that repeats begins anew
+// ranks and read on reader_threads threads as by a BatchDataset. A source that repeats restarts
 // with each epoch. Example ids that no feature gives count the files of all sources.
 //
-// A cursor has a part for each source; sources stand where they would without the others, so a
-// change of world size deals each out anew. Nothing of a source that ends comes twice or is lost;
-// FIRST_ENDS leaves out what the others have left.
+// A cursor has a part for each source; sources are positioned independently, so a change of world
+// size redistributes each source. No example of a source that ends is repeated or lost; FIRST_ENDS
+// omits the rest of the other sources.
 //
-// Memory: that of a BatchDataset for each source, without its batches, and prefetch_batches + 1
-// batches.
+// Memory: as a BatchDataset for each source, without its batches, and prefetch_batches + 1 batches.
 class MixedDataset : public Dataset, public NamesFiles {
  public:
   ~MixedDataset() override;  // cancels and joins
@@ -43,8 +42,8 @@ class MixedDataset : public Dataset, public NamesFiles {
   void cancel() override;
   std::string files_being_read() const override;
 
-  // Of the sources that do not repeat: rows of all ranks, and of this rank's share those before
-  // `cursor`, which is its own.
+  // Return the rows of the sources that do not repeat: of all ranks, and of this rank's share
+  // before `cursor`, this rank's cursor.
   int64_t rows() const;
   int64_t rows_done(const Cursor& cursor) const;
   int64_t file_count() const;  // of all sources
@@ -70,9 +69,9 @@ class MixedDataset : public Dataset, public NamesFiles {
   OpenRun<Run> run_;
 };
 
-// Opens every source; those that are empty and may be are left out, which can leave none that ends:
+// Opens every source, and omits empty sources that may be empty, which can leave none that ends:
 // then rows() is 0, and there is no epoch to start. Errors: InvalidArgument without a mix or with
-// one in which all sources repeat; those of EpochSource::open, naming the source.
+// one in which all sources repeat; errors of EpochSource::open, naming the source.
 absl::StatusOr<std::unique_ptr<MixedDataset>> open_mixed_dataset(const DatasetOptions& options);
 
 }  // namespace millrace

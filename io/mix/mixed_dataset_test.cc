@@ -33,7 +33,7 @@ using ::testing::SizeIs;
 // Source s has examples s * kStride, s * kStride + 1, ...
 constexpr int64_t kStride = 1000000;
 
-// How often each example came.
+// The number of occurrences of each example.
 using Times = std::map<int64_t, int64_t>;
 
 Times times_of(const std::vector<Batch>& batches, int64_t source) {
@@ -52,7 +52,7 @@ int64_t total(const Times& times) {
   return sum;
 }
 
-// How many examples of each of `sources` a batch holds.
+// The number of examples of each of `sources` in a batch.
 std::vector<int64_t> counts_of(const Batch& batch, int64_t sources) {
   std::vector<int64_t> counts(sources, 0);
   for (const int64_t id : ids_of(batch)) ++counts[id / kStride];
@@ -100,7 +100,7 @@ class MixedDatasetTest : public testing::Test {
   DatasetOptions options_;
 };
 
-// That going on behind each batch gives the rest of the epoch, byte for byte.
+// Expects that resuming after each batch gives the rest of the epoch, byte for byte.
 void MixedDatasetTest::expect_exact_restores(int64_t epoch, size_t step) {
   options_.reader_threads = 2;
   ASSERT_OK_AND_ASSIGN(const std::vector<Batch> batches, read_epoch(epoch));
@@ -268,7 +268,7 @@ std::vector<Batch> MixedDatasetTest::read_with_worlds(
       const auto data = open_mixed_dataset(options_);
       EXPECT_OK(data);
       EXPECT_OK(cursors.empty() ? (*data)->start_epoch(2) : (*data)->seek(cursors));
-      // What the trainer says of a rank that has no batch.
+      // The trainer's report of a rank without a batch.
       Cursor cursor;
       cursor.epoch = 2;
       for (int64_t i = 0; i < count; ++i) {

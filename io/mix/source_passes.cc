@@ -82,7 +82,7 @@ absl::StatusOr<SourcePosition> resume_passes(absl::Span<const SourcePosition> ra
     return absl::InvalidArgumentError(
         absl::StrCat("the ranks are ", *last - *first, " passes of a source apart"));
   }
-  // With as many ranks as before too, to check that positions do not contradict each other.
+  // Also with an unchanged number of ranks, to check that positions do not contradict each other.
   ASSIGN_OR_RETURN(SourcePosition dealt, deal_passes(ranks, *first, *last, rows, rank, world_size));
   if (static_cast<int64_t>(ranks.size()) != world_size) return dealt;
   return ranks[rank].empty() ? nothing : ranks[rank];

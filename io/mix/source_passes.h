@@ -1,4 +1,4 @@
-// Where ranks stand in a source that begins again whenever it ends.
+// The positions of ranks in a source that repeats.
 #ifndef MILLRACE_IO_MIX_SOURCE_PASSES_H_
 #define MILLRACE_IO_MIX_SOURCE_PASSES_H_
 
@@ -11,11 +11,11 @@
 
 namespace millrace {
 
-// A pass is an epoch of the source of its own: pass p of epoch e is shuffled as epoch e * 2^32 + p.
+// A pass is a separate epoch of the source: pass p of epoch e is shuffled as epoch e * 2^32 + p.
 // Ranks are dealt shares of each pass in turn, so that over several passes all get as much. A rank
-// begins the next pass when it is through with its share of one, so ranks may be in different
-// passes; after a change of world size, a rank then has shares of several passes left. Its
-// position names them, in order; of the passes behind them it has its whole share.
+// begins the next pass after finishing its share of a pass, so ranks may be in different passes;
+// after a change of world size, a rank then has shares of several passes left. Its position names
+// them, in order; of the passes behind them it has its whole share.
 
 // REQUIRES: 0 <= epoch < 2^31, 0 <= pass < 2^32.
 int64_t pass_epoch(int64_t epoch, int64_t pass);

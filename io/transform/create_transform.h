@@ -15,7 +15,7 @@ namespace millrace {
 
 // Makes a transform; the caller prepares it. `crosses_before`: the number of `cross` transforms
 // before this one of the same feature. REQUIRES: check_transform (io/feature/transform_check.h)
-// accepts the configuration. Errors: those of transform_registry().create(); InvalidArgument for
+// accepts the configuration. Errors: as transform_registry().create(); InvalidArgument for
 // missing_values, which changes the column before the first Transform (MissingValues,
 // io/transform/missing/missing_values.h).
 absl::StatusOr<std::unique_ptr<Transform>> create_transform(const TransformConfig& config,
@@ -23,7 +23,7 @@ absl::StatusOr<std::unique_ptr<Transform>> create_transform(const TransformConfi
 
 // Returns the paths of the files that a transform reads (Transform::files), without reading any.
 // Other kinds than `vocabulary` and `custom` read none and are not made.
-// Errors and REQUIRES: those of create_transform.
+// Errors and REQUIRES: as create_transform.
 absl::StatusOr<std::vector<std::string>> files_of_transform(const TransformConfig& config);
 
 }  // namespace millrace

@@ -9,7 +9,7 @@
 
 namespace millrace {
 
-// Makes each text, or each integer by its 8 little-endian bytes, the id that is its hash.
+// Maps each text, or each integer as 8 little-endian bytes, to its hash as an id.
 std::unique_ptr<Transform> make_hash_transform(const HashTransform& config);
 
 }  // namespace millrace

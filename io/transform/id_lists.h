@@ -1,4 +1,4 @@
-// What transforms of lists of ids share.
+// The shared parts of transforms of lists of ids.
 #ifndef MILLRACE_IO_TRANSFORM_ID_LISTS_H_
 #define MILLRACE_IO_TRANSFORM_ID_LISTS_H_
 
@@ -37,7 +37,7 @@ class IdListBuilder {
   }
   void end_row() { built_.offsets.push_back(static_cast<int64_t>(built_.values.size())); }
 
-  // The ids so far, and where those of the open row begin.
+  // The ids so far, and the begin of the open row's ids.
   const IdColumn& built() const { return built_; }
   int64_t row_begin() const { return built_.offsets.back(); }
   // REQUIRES: the ids have weights.

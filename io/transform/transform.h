@@ -26,7 +26,7 @@ struct FeatureValues {
   absl::Span<int64_t> make_ids(int64_t count);
 };
 
-// Each kind of TransformConfig is a class of its own, behind a function in a header named after it;
+// Each kind of TransformConfig is a separate class, behind a function in a header named after it;
 // create_transform.h has the list. A transform works on the whole column, in place if it keeps the
 // number of values. Immutable once prepare() has succeeded, and thread-safe then.
 class Transform {
@@ -55,7 +55,7 @@ class Transform {
   virtual std::vector<std::string> files() const;
 
   // Reads the files that the transform needs. Called once, before apply().
-  // The default implementation does nothing. Errors: those of reading.
+  // The default implementation does nothing. Errors: as reading files.
   virtual absl::Status prepare(FileSystem& files);
 
   // Replaces the values of all rows. Adds bad rows to `input.bad`; they get a value, too. A row in

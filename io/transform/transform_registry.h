@@ -21,7 +21,7 @@ CustomRegistry<TransformFactory>& transform_registry();
 
 }  // namespace millrace
 
-// At namespace scope in a .cc whose cc_library says `alwayslink = True`:
+// Use at namespace scope in a .cc whose cc_library says `alwayslink = True`:
 //   MILLRACE_REGISTER_TRANSFORM(square_root, "square root of numbers",
 //   &SquareRootTransform::create);
 #define MILLRACE_REGISTER_TRANSFORM(name, description, factory) \

@@ -11,8 +11,9 @@
 
 namespace millrace {
 
-// That of data.windows. `taken_names`: how many of a directory a position keeps. Borrows `files`.
-// REQUIRES: it is valid (io/window/windows_check.h). Errors: those of a list's paths and of
+// Creates the source of data.windows. `taken_names`: number of names of a directory that a position
+// keeps. Borrows `files`.
+// REQUIRES: it is valid (io/window/windows_check.h). Errors: as a list's paths and of
 // PartRegistry::create.
 absl::StatusOr<std::unique_ptr<WindowSource>> create_window_source(FileSystem& files,
                                                                    const DataConfig& data,

@@ -30,7 +30,8 @@ std::string DirectoryWindowSource::path_of(const std::string& name) const {
 
 absl::StatusOr<Found> DirectoryWindowSource::find(bool no_more, WindowPosition& position) {
   ASSIGN_OR_RETURN(Listing listing, list());
-  // What came while the first listing was made may be missing in it, and the marker not.
+  // Files that arrived during the first listing may be missing from the listing although the marker
+  // is present.
   if (listing.ended) {
     ASSIGN_OR_RETURN(listing, list());
     no_more = true;

@@ -14,7 +14,7 @@
 
 namespace millrace {
 
-// Names that a position keeps, by their hashes, where it is that of one stream.
+// Maximum number of names, kept as hashes, in the position of a single stream.
 inline constexpr int64_t kTakenNames = 3072;
 
 // Takes names in ascending order. See docs/windows.md on when a file counts, on late names and on
@@ -39,7 +39,7 @@ class DirectoryWindowSource : public WindowSource {
   };
 
   absl::StatusOr<Listing> list() const;
-  // Those that are neither taken nor left out, in the order to take them in.
+  // Returns the names that are neither taken nor omitted, in the order to take.
   absl::StatusOr<std::vector<WindowEntry>> entries_to_take(const Listing& listing,
                                                            const WindowPosition& position);
   absl::Status look_at_late(const std::string& name, const WindowPosition& position);

@@ -190,7 +190,7 @@ TEST_F(DirectoryWindowSourceTest, LookingChangesNothing) {
   EXPECT_THAT(windows(*one), ElementsAre("a", "b"));
 }
 
-// More names than a position keeps: it stays small, and nothing comes twice.
+// More names than a position keeps: the position stays small, and no file is repeated.
 TEST_F(DirectoryWindowSourceTest, ManyNames) {
   constexpr int kNames = kTakenNames + 500;
   const auto hundred = source("files: 100 directory { late: TAKE }");

@@ -15,7 +15,7 @@ namespace millrace {
 // The files of DataConfig.path, in their order; it ends after them.
 class ListWindowSource : public WindowSource {
  public:
-  // Errors: those of expand_paths.
+  // Errors: as expand_paths.
   static absl::StatusOr<std::unique_ptr<WindowSource>> create(FileSystem& files,
                                                               const DataConfig& data,
                                                               RowCounter count_rows);

@@ -153,15 +153,15 @@ TEST_F(MixedWindowsTest, PartsWithoutRowsOrDamagedOnesAreMissing) {
   ASSERT_OK_AND_ASSIGN(const auto steps, read_all(*begun_mix(skip)));
   EXPECT_EQ(by_window(steps), (Ids{{0, {1000, 1001}}, {1, range(0, 3)}, {2, {3, 4, 5, 1002}}}))
       << "3 is empty";
-  // Gone on with, the same is missing.
+  // After a resume, the same part is missing.
   const auto again = open(options_of(skip));
   ASSERT_OK(again->seek({&steps[0].cursor, 1}));
   ASSERT_OK_AND_ASSIGN(const auto rest, read_all(*again));
   EXPECT_EQ(text(rest), text({steps.begin() + 1, steps.end()}));
 }
 
-// A part that was left out stays left out; one that goes while training stands in its window takes
-// the rest of it along, as a window of one source does.
+// A part that was left out stays left out; if the files of a part disappear during training
+// on its window, the rest of the window is left out, like a window of a single source.
 TEST_F(MixedWindowsTest, GoesOnInAWindowWithoutAPart) {
   log("a", 0, 12);
   files_.put("survey/x", "other,columns\n1,2\n");

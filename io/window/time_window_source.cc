@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-// How far ahead of a missing step whole ones are looked for.
+// The number of steps after a missing step to search for complete steps.
 constexpr int64_t kLookAhead = 32;
 
 absl::Time time_or(const std::string& text, absl::Time otherwise) {

@@ -1,4 +1,4 @@
-// A window for each step of time, in a directory of its own.
+// A window for each step of time, in a separate directory.
 #ifndef MILLRACE_IO_WINDOW_TIME_WINDOW_SOURCE_H_
 #define MILLRACE_IO_WINDOW_TIME_WINDOW_SOURCE_H_
 

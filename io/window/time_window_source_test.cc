@@ -62,7 +62,7 @@ TEST_F(TimeWindowSourceTest, StepAfterStepOverMidnight) {
   EXPECT_THAT(windows(*hours),
               ElementsAre("dt=20260131/hh=23: ", "dt=20260201/hh=00: dt=20260201/hh=00/a.csv"));
   EXPECT_EQ(last_, Found::kEnded);
-  // One that knows the position alone goes on there.
+  // A source that knows only the position resumes there.
   EXPECT_THAT(windows(*source()), IsEmpty());
   EXPECT_EQ(last_, Found::kNotYet);
 }

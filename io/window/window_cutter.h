@@ -1,4 +1,4 @@
-// Cuts a sequence of files into windows of so many files or so many rows.
+// Cuts a sequence of files into windows of a given number of files or rows.
 #ifndef MILLRACE_IO_WINDOW_WINDOW_CUTTER_H_
 #define MILLRACE_IO_WINDOW_WINDOW_CUTTER_H_
 
@@ -15,7 +15,7 @@
 
 namespace millrace {
 
-// Something that counts as one file: a file, or a directory with its files. Names are those of
+// A unit that counts as one file: a file, or a directory with its files. Names are those of
 // WindowPosition::File.
 struct WindowEntry {
   std::string name;

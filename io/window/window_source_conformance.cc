@@ -36,7 +36,7 @@ class Stream {
 
 Stream whole_stream(const WindowSourceConformance& c) { return Stream(c, c.parts); }
 
-// A position as its owner keeps it, with fields that are not those of sources.
+// A position as its owner keeps it, with fields that sources do not own.
 WindowPosition beginning() {
   WindowPosition position;
   position.set_index(7);
@@ -60,7 +60,7 @@ std::string window_of(const WindowPosition& position) {
 }
 
 // Finds windows from `position` on until there is none. Returns the position of each of them, and
-// sets `end` to the last result. Errors: those of find().
+// sets `end` to the last result. Errors: as find().
 absl::StatusOr<std::vector<WindowPosition>> find_all(WindowSource& source, WindowPosition position,
                                                      Found* end, bool no_more = false) {
   std::vector<WindowPosition> windows;
@@ -97,7 +97,7 @@ void check_again(const WindowSourceConformance& c) {
     EXPECT_THAT(source->find(false, second), IsOkAndHolds(found)) << "window " << window;
     EXPECT_EQ(first.SerializeAsString(), second.SerializeAsString()) << "window " << window;
     if (found != Found::kWindow) return;
-    // Also after the next window was looked at.
+    // Also after finding the next window.
     WindowPosition next = first, third = position;
     ASSERT_OK(source->find(false, next));
     ASSERT_OK(source->find(false, third));

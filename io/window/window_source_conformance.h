@@ -26,13 +26,13 @@ struct WindowSourceConformance {
 };
 
 // Returns the promises of WindowSource: find() gives a window again from the same position, sets
-// the documented fields alone, and leaves a position without a window as it is; windows that follow
-// one another repeat no file, except the rest of one that rows divide; a new source continues from
-// each position that a checkpoint holds; files are where path_of() says; a source ends where
-// nothing more is waited for, and an ended stream stays so; a position whose own state is damaged
-// is refused as InvalidArgument without a change, or gives a window of the stream, or none; and,
-// with several parts, waits_for() has a text after kNotYet, and seen() changes with a new window,
-// and not without news.
+// the documented fields alone, and leaves a position without a window as it is; consecutive windows
+// repeat no file, except the rest of a file divided by rows; a new source continues from each
+// position that a checkpoint holds; files are where path_of() says; a source ends where nothing
+// more is waited for, and an ended stream stays so; a position whose own state is damaged is
+// refused as InvalidArgument without a change, or gives a window of the stream, or none; and, with
+// several parts, waits_for() has a text after kNotYet, and seen() changes with a new window, and
+// not without news.
 std::vector<Property> window_source_properties(const WindowSourceConformance& conformance);
 
 // Registers them as tests of `suite`, see register_properties().

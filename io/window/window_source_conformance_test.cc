@@ -1,5 +1,5 @@
-// Checks the promises of window sources for each kind of WindowsConfig, and that the suite finds a
-// source that breaks one.
+// Checks the promises of window sources for each kind of WindowsConfig, and checks the suite with a
+// source breaking a promise.
 
 #include "io/window/window_source_conformance.h"
 

@@ -29,7 +29,7 @@ CustomRegistry<WindowSourceFactory>& window_source_registry();
 
 }  // namespace millrace
 
-// At namespace scope in a .cc whose cc_library says `alwayslink = True`:
+// Use at namespace scope in a .cc whose cc_library says `alwayslink = True`:
 //   MILLRACE_REGISTER_WINDOW_SOURCE(manifest, "files that a manifest lists", &Manifest::create);
 #define MILLRACE_REGISTER_WINDOW_SOURCE(name, description, factory) \
   MILLRACE_REGISTER_PART(window_source, name, #name, description, factory)

@@ -19,7 +19,7 @@ absl::StatusOr<uint64_t> digest_of(FileSystem& files, const std::string& path) {
   return xxh3(absl::StrCat(identity.file(0).size(), " ", identity.file(0).end_digest()));
 }
 
-// Of a file that is left out, none.
+// No rows for an omitted file.
 absl::StatusOr<int64_t> rows_of(const std::string& path, const DatasetOptions& options) {
   const auto file = open_file(*options.files, path, options.data);
   const bool leaves_out = options.data.bad_data() == DataConfig::SKIP;

@@ -1,4 +1,4 @@
-// One stream of files, as rank 0 goes through it.
+// One stream of files, traversed by rank 0.
 #ifndef MILLRACE_IO_WINDOW_WINDOW_STREAM_H_
 #define MILLRACE_IO_WINDOW_WINDOW_STREAM_H_
 
@@ -17,32 +17,35 @@
 
 namespace millrace {
 
-// The windows of a WindowSource with what data.windows says beside: repetition, and an end when
-// nothing comes. What it has given out stands in the WindowPosition that its owner keeps.
+// The windows of a WindowSource, with repetition and an end when no data arrives, as data.windows
+// configures. The windows given out are recorded in the WindowPosition that the owner keeps.
 //
 //   WindowPosition position;  // where a stream begins: without an index
 //   ASSIGN_OR_RETURN(const Found found, stream->next(position));
 class WindowStream {
  public:
-  // `taken_names`: how many of a directory a position keeps. Borrows options.files and `clock`.
-  // Errors: those of create_window_source.
+  // `taken_names`: number of names of a directory that a position keeps. Borrows options.files and
+  // `clock`.
+  // Errors: as create_window_source.
   static absl::StatusOr<std::unique_ptr<WindowStream>> create(const DatasetOptions& options,
                                                               Clock& clock, int64_t taken_names);
 
-  // Puts the window that follows into `position`: the same once more, or another, with digests of
-  // its files. Without one it stays as it is. May be called for a position again.
-  // Errors: those of WindowSource::find.
+  // Puts the window that follows into `position`: the same window again, or another, with digests
+  // of its files. Without a window `position` does not change. May be called repeatedly for a
+  // position.
+  // Errors: as WindowSource::find.
   absl::StatusOr<Found> next(WindowPosition& position);
-  // Files of the window that next() would find, as far as they are known; none of one that is
-  // repeated. Changes nothing.
+  // Returns the files of the window that next() would find, as far as known; none for a repeated
+  // window. Changes nothing.
   std::vector<std::string> upcoming(const WindowPosition& position) const;
 
-  // Whether the files of a position are what they were. Errors: DataLoss naming one that is not;
-  // those of reading.
+  // Checks that the files of a position are unchanged. Errors: DataLoss naming a changed file; as
+  // reading files.
   absl::Status check_unchanged(const WindowPosition& position) const;
   std::vector<std::string> paths_of(const WindowPosition& position) const;
 
-  // Whether somebody waits for next(), since when windows.idle_seconds count from the last news.
+  // Sets whether a caller waits for next(). While a caller waits, windows.idle_seconds count from
+  // the last news.
   void set_waiting(bool waits);
   bool waiting() const { return waits_; }
   const std::string& waits_for() const { return source_->waits_for(); }
@@ -60,7 +63,7 @@ class WindowStream {
   int64_t seen_ = -1;
 };
 
-// What opening a window may meet that bad_data: SKIP leaves out.
+// Returns true if `status` is an error of opening a window that bad_data: SKIP skips.
 bool is_window_damage(const absl::Status& status);
 
 }  // namespace millrace

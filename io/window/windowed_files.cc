@@ -22,10 +22,11 @@ namespace {
 
 constexpr absl::Duration kSayAgain = absl::Minutes(5);
 
-// Whether a part of a window has no rows: it is left out, or its stream has ended.
+// Returns true if a part of a window has no rows: it is left out, or its stream has ended.
 bool is_missing(const WindowPosition& part) { return part.ended() || !part.damage().empty(); }
 
-// What comes in windows, once.
+// Returns options for the sources of a mix that may be empty (the data in windows) alone, without
+// repetition.
 DatasetOptions new_data_alone(DatasetOptions options) {
   DatasetOptions alone = options;
   MixConfig& mix = *alone.data.mutable_mix();
@@ -177,7 +178,7 @@ absl::StatusOr<std::optional<Batch>> WindowedFiles::next() {
 absl::StatusOr<WindowState> WindowedFiles::next_window() {
   WindowAnnouncement announcement;
   if (options_.dataset.rank == 0) {
-    // The others wait to hear of it, also if a registered source throws.
+    // The other ranks wait for the result, also if a registered source throws.
     const absl::StatusOr<WindowAnnouncement> found = catch_exceptions([&] { return look(); });
     if (found.ok()) {
       announcement = *found;
@@ -261,7 +262,8 @@ absl::StatusOr<Found> WindowedFiles::find_part(size_t i, WindowPosition& positio
   return position.ended() ? Found::kEnded : Found::kWindow;
 }
 
-// One window of each stream that goes on; those that have theirs keep it until all have.
+// One window of each stream that continues; a stream with a window keeps the window until all
+// streams have one.
 absl::StatusOr<Found> WindowedFiles::find_next_parts(WindowPosition& position) {
   const MixConfig& mix = options_.dataset.data.mix();
   size_t ended = 0;
@@ -302,7 +304,7 @@ void WindowedFiles::say_waiting() {
                      << " for " << absl::StrJoin(missing, "; ");
 }
 
-// Of a window that is gone on with.
+// Checks that the files of a resumed window are unchanged.
 absl::Status WindowedFiles::check_unchanged(const WindowPosition& position) const {
   for (size_t i = 0; i < parts_.size(); ++i) {
     const WindowPosition& part = part_of(position, i);
@@ -339,7 +341,7 @@ bool WindowedFiles::leave_out_parts(const absl::Status& why, WindowPosition& pos
     MILLRACE_LOG(WARNING) << "window " << position.index() << " (" << part.name()
                           << ") is left out: " << status.message();
   }
-  // Where part of a window was trained on, what is left of it cannot be mixed otherwise.
+  // After training on part of a window, the rest of the window cannot be mixed differently.
   if (any && is_mix() && !sought_.empty()) position.set_damage(first_damage(position));
   return any;
 }
@@ -367,7 +369,7 @@ absl::Status WindowedFiles::open(const WindowPosition& position) {
   return begin(position, std::move(plain));
 }
 
-// Whether there are files to read. Sources that repeat make no window by themselves.
+// Returns true if there are files to read. Sources that repeat make no window by themselves.
 bool WindowedFiles::has_data(const WindowPosition& position) const {
   if (!position.damage().empty()) return false;
   for (size_t i = 0; i < parts_.size(); ++i) {
@@ -378,7 +380,7 @@ bool WindowedFiles::has_data(const WindowPosition& position) const {
   return false;
 }
 
-// What is read of a part alone.
+// The options for reading one part alone.
 DatasetOptions WindowedFiles::plain_options(size_t part, const WindowPosition& position) const {
   DatasetOptions options = parts_[part].options;
   options.data.clear_windows();
@@ -426,7 +428,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> WindowedFiles::open_window_again() {
   return std::make_unique<OneEpoch>(std::move(again), position_.index());
 }
 
-// At its first batch, or where it is sought.
+// Starts reading at the first batch, or at the position that seek() was given.
 template <typename Data>
 absl::Status WindowedFiles::begin(const WindowPosition& position, std::unique_ptr<Data> data) {
   if (data->rows() == 0) return absl::OkStatus();

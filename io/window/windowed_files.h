@@ -26,7 +26,8 @@
 
 namespace millrace {
 
-// What a cursor may hold of a stream; about 40 bytes for each file, and 24 KiB of names taken.
+// The limit of a stream's part of a cursor; about 40 bytes for each file, and 24 KiB of names
+// taken.
 inline constexpr int64_t kMaxPositionBytes = 60 << 10;
 
 struct WindowedFilesOptions {
@@ -36,27 +37,27 @@ struct WindowedFilesOptions {
   Clock* clock = &Clock::real();  // must outlive the dataset
 };
 
-// Windows of a WindowStream, each read by a BatchDataset of its own, whose epoch is the window's
-// index. Rank 0 looks for windows, opens each first, and tells the others; docs/windows.md says
-// what it finds. A line in its log says what it waits for.
+// Windows of a WindowStream, each read by its own BatchDataset, whose epoch is the window's index.
+// Rank 0 looks for windows, opens each first, and tells the others; docs/windows.md says what it
+// finds. A line in the log names the awaited data.
 //
-// Where the data is a mix, each source with windows is a stream of its own, and a window of the mix
-// is one of each: a MixedDataset of those that have rows and of the sources that come without
-// windows. A source whose stream has ended is missing from then on (ALL_END), or ends the whole.
+// If the data is a mix, each source with windows is a separate stream, and a window of the mix is
+// one of each: a MixedDataset of the windows that have rows and of the sources without windows. A
+// source whose stream has ended is missing from then on (ALL_END), or ends the whole.
 //
-// Memory: that of one BatchDataset or MixedDataset; nothing grows with the number of windows.
+// Memory: as one BatchDataset or MixedDataset; nothing grows with the number of windows.
 class WindowedFiles : public WindowedDataset, public NamesFiles {
  public:
-  // Errors: InvalidArgument without windows; those of WindowStream::create.
+  // Errors: InvalidArgument without windows; errors of WindowStream::create.
   static absl::StatusOr<std::unique_ptr<WindowedDataset>> create(WindowedFilesOptions options);
   ~WindowedFiles() override;
 
   absl::Status start_epoch(int64_t epoch) override;
   absl::Status seek(absl::Span<const Cursor> cursors) override;
   absl::StatusOr<std::optional<Batch>> next() override;
-  // A window that cannot be opened is an error that names it, or, where data.bad_data is SKIP, one
-  // without batches. Errors also: DataLoss for files that changed since the cursors were written;
-  // InvalidArgument for a position of more than kMaxPositionBytes.
+  // A failure to open a window is an error naming the window; if data.bad_data is SKIP, the window
+  // has no batches instead. Errors also: DataLoss for files that changed since the cursors were
+  // written; InvalidArgument for a position of more than kMaxPositionBytes.
   absl::StatusOr<WindowState> next_window() override;
   absl::StatusOr<std::unique_ptr<Dataset>> open_window_again() override;
   std::vector<std::string> upcoming_files() override;
@@ -98,7 +99,7 @@ class WindowedFiles : public WindowedDataset, public NamesFiles {
     std::optional<WindowPosition> found = {};  // the next one, while other parts wait for theirs
   };
   bool is_mix() const { return options_.dataset.data.has_mix(); }
-  // Of a position, what is of one part.
+  // Returns the part `part` of a mix's position, or the whole position without a mix.
   const WindowPosition& part_of(const WindowPosition& position, size_t part) const {
     return is_mix() ? position.part(static_cast<int>(part)) : position;
   }
@@ -115,14 +116,14 @@ class WindowedFiles : public WindowedDataset, public NamesFiles {
   bool is_new_ = false;           // the open window: nobody has seen it
   int64_t examples_done_ = 0;     // in the open window, before this run
   HashedColumns hashed_columns_;  // of the windows that were opened
-  // What is waited for.
+  // The wait for the next window.
   std::optional<absl::Time> waits_since_;
   absl::Duration last_said_ = absl::ZeroDuration();  // the clock's elapsed()
 
   mutable Mutex mutex_;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  // Changed by the one user, under the mutex, since cancel() looks at it. Null: no window is open,
-  // or one without rows.
+  // Changed by the one user, under the mutex, since cancel() reads it. Null: no window is open, or
+  // one without rows.
   std::unique_ptr<Dataset> open_;
 };
 

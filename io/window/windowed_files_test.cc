@@ -89,8 +89,8 @@ TEST_F(WindowedFilesTest, NumbersMayHaveAnotherTypeInEachWindow) {
   }
 }
 
-// Windows of one file each, which the file in/_LIST names in its lines. Its state is the number of
-// lines that it has read.
+// Windows of a single file each, named in the lines of the file in/_LIST. The state is the number
+// of lines read.
 class ListedFiles : public WindowSource {
  public:
   static absl::StatusOr<std::unique_ptr<WindowSource>> create(const CustomConfig&,
@@ -127,7 +127,7 @@ class ListedFiles : public WindowSource {
 };
 MILLRACE_REGISTER_WINDOW_SOURCE(listed_files, "files that a list names", &ListedFiles::create);
 
-// Of a later window they may be others.
+// A later window may have other files.
 TEST_F(WindowedFilesTest, KnowsTheTypeOfHashedColumnsOfTheLastWindow) {
   WindowedFilesOptions own = options();
   TrainConfig features;
@@ -209,7 +209,7 @@ TEST_F(WindowedFilesTest, AWindowCanBeReadBeforeItIsTrainedOn) {
   EXPECT_EQ(rows, 10);
   ASSERT_OK_AND_ASSIGN(const auto first, data->next());
   EXPECT_EQ(first->size, 4) << "training has it all";
-  // Not what was trained on: a window that is gone on with, or that is repeated.
+  // Not what was trained on: a window that is resumed or repeated.
   const auto goes_on = open(options("windows { repeat: 2 }"));
   ASSERT_OK(goes_on->seek({&first->cursor, 1}));
   ASSERT_OK(goes_on->next_window().status());
@@ -365,7 +365,8 @@ TEST_F(WindowedFilesTest, CancelIsForGood) {
   EXPECT_THAT(data->next(), StatusIs(absl::StatusCode::kCancelled));
 }
 
-// Reads on so many ranks, one reading `then` batches of each; returns all ids and the cursors.
+// Reads on the given number of ranks, one reading `then` batches of each; returns all ids and the
+// cursors.
 class WindowedFilesRanksTest : public WindowedFilesTest {
  protected:
   std::vector<absl::Status> on_ranks(

@@ -33,7 +33,7 @@ inline std::string csv(int64_t first, int64_t rows) {
   return text;
 }
 
-// A batch: its ids, and where the stream stands behind it.
+// A batch: its ids, and the position of the stream after the batch.
 struct Step {
   int64_t window = 0;
   std::vector<int64_t> ids;
@@ -79,7 +79,7 @@ class WindowedFilesCase : public testing::Test {
     return data;
   }
 
-  // `body` on each of so many ranks, with a dataset of these options.
+  // Runs `body` on each of `world_size` ranks, with a dataset of these options.
   static std::vector<absl::Status> on_ranks(
       const WindowedFilesOptions& options, int world_size,
       const std::function<absl::Status(int rank, WindowedDataset& data)>& body) {
@@ -95,7 +95,7 @@ class WindowedFilesCase : public testing::Test {
     });
   }
 
-  // What is there until nothing more is. At the end of each window the cursor says so.
+  // Reads all data that is available. At the end of each window the cursor says so.
   static absl::StatusOr<std::vector<Step>> read_all(WindowedDataset& data,
                                                     WindowState::Kind* end = nullptr) {
     std::vector<Step> steps;
@@ -113,7 +113,8 @@ class WindowedFilesCase : public testing::Test {
       }
     }
   }
-  // From every batch on, in a new dataset, comes what came after it, byte for byte.
+  // Expects that a new dataset, resumed after any batch, gives the same following batches, byte for
+  // byte.
   void expect_to_go_on_from_every_batch(const WindowedFilesOptions& options, size_t more_than) {
     const auto first = open(options);
     ASSERT_OK(first->start_epoch(0));

@@ -1,4 +1,4 @@
-// What a configuration says about windows, checked.
+// The check of a configuration of windows.
 #ifndef MILLRACE_IO_WINDOW_WINDOWS_CHECK_H_
 #define MILLRACE_IO_WINDOW_WINDOWS_CHECK_H_
 
@@ -16,7 +16,7 @@ inline constexpr int64_t kMaxWindowFiles = 1024;
 // "2026-01-31T00:00:00Z". Errors: InvalidArgument.
 absl::StatusOr<absl::Time> parse_window_time(absl::string_view text);
 
-// Of data.windows. Errors: InvalidArgument that begins with `where`, its place in the
+// Checks data.windows. Errors: InvalidArgument that begins with `where`, its place in the
 // configuration, and names the field.
 absl::Status check_windows(absl::string_view where, const DataConfig& data);
 

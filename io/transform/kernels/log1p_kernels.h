@@ -18,7 +18,7 @@ using SignedLog1p = void (*)(double* numbers, int64_t count);
 // REQUIRES: has_instruction_set(set).
 SignedLog1p signed_log1p_kernel(InstructionSet set);
 
-// What it chooses from.
+// The kernels to choose from.
 namespace baseline {
 void signed_log1p(double* numbers, int64_t count);
 }

@@ -30,7 +30,8 @@ class MissingValues {
   struct Options {
     // The type of the column in the file.
     ValueType column = ValueType::kInt64;
-    // The type of the values after it. Another type than that of the column if that is kText.
+    // The type of the values after the replacement. Differs from the type of the column if the
+    // column is kText.
     ValueType gives = ValueType::kInt64;
     // If true, blanks around a text do not count and a text of blanks is missing.
     bool ignores_blanks = false;
@@ -53,9 +54,9 @@ class MissingValues {
   ValueType reads_as() const { return reads_as_; }
 
   // Removes missing values of the rows. `input.owned`, if given, may be moved out. A weight of a
-  // missing value is not checked. Adds bad rows to `input.bad`: cells that are not the number that
-  // they must become; in rows that have values, more or fewer weights than values, missing ones
-  // included. Bad rows have one weight per value, too.
+  // missing value is not checked. Adds bad rows to `input.bad`: cells that cannot become the
+  // required type of number; in rows that have values, more or fewer weights than values, missing
+  // ones included. Bad rows have one weight per value, too.
   // REQUIRES: the column has the type reads_as(), or both are types of numbers. Errors: DataLoss
   // for a bad row that may not be left out.
   absl::StatusOr<Kept> apply(const FeatureInput& input) const;

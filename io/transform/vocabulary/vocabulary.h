@@ -18,8 +18,8 @@ namespace millrace {
 class Vocabulary {
  public:
   // `other_ids`: how many ids stand for words that are no line.
-  // Errors: those of reading; InvalidArgument for a pipe or a device, since a later start reads the
-  // file again; DataLoss for a file without lines and for a line that stands twice.
+  // Errors: as reading files; InvalidArgument for a pipe or a device, since a later start reads the
+  // file again; DataLoss for a file without lines and for a repeated line.
   static absl::StatusOr<std::unique_ptr<const Vocabulary>> load(FileSystem& files,
                                                                 const std::string& path,
                                                                 int64_t other_ids);
