@@ -8,6 +8,7 @@ jobs     A package with a millrace_job and examples/ depend on public targets al
 helpers  A library for tests alone (testonly) has a name that ends in _testing or _conformance. A
          target of such a name, or with such a file, is testonly; no other library or program
          depends on it. tests/, examples/ and third_party/ are exempt.
+classes  bazel/precompiled/classes.bzl has the class of each target that its includes ask for.
 folders  A folder holds at most 60 files that git tracks, not counting those in its sub-folders.
 columns  Lines of .h and .cc files have at most 100 characters, but for raw strings.
 format   .h and .cc files are as clang-format writes them. MILLRACE_CLANG_FORMAT names the program.
@@ -272,6 +273,13 @@ def check_folders(root):
       yield "%s: %d files; at most %d belong in a folder" % (folder, count, FILES_IN_FOLDER)
 
 
+def check_classes(root):
+  result = subprocess.run([sys.executable, "-B", os.path.join(root, "bazel/precompiled/classify")],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+  if result.returncode != 0:
+    yield result.stdout.strip()
+
+
 def check_columns(root):
   for path in files_with(root, (".h", ".cc")):
     text = RAW_STRING.sub(lambda raw: re.sub(r"[^\n]", "", raw.group()), read(root, path))
@@ -299,6 +307,7 @@ CHECKS = {
     "layers": check_layers,
     "jobs": check_jobs,
     "helpers": check_helpers,
+    "classes": check_classes,
     "folders": check_folders,
     "columns": check_columns,
     "format": check_format,

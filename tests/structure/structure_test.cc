@@ -50,6 +50,11 @@ TEST(RepositoryTest, HelpersOfTestsAreKnownByTheirNames) {
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
 }
 
+TEST(RepositoryTest, TargetsHaveTheClassThatTheirIncludesAskFor) {
+  const ProgramResult result = check("classes", this_repository());
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+}
+
 TEST(RepositoryTest, NoFolderHasTooManyFiles) {
   const ProgramResult result = check("folders", this_repository());
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
@@ -230,6 +235,33 @@ TEST_F(StructureTest, HelpersOfTestsHaveTheirSuffix) {
             "//low:e is not testonly and depends on :a_conformance, a helper of tests\n");
   put("low/BUILD.bazel", "package(default_testonly = True)\ncc_library(name = \"x\")\n");
   EXPECT_THAT(broken("helpers"), HasSubstr("//low:x is testonly, but its name"));
+}
+
+TEST_F(StructureTest, NarrowerAndWiderClassesAreFound) {
+  for (const char* name : {"classify", "include_classes.py"}) {
+    const std::string file = absl::StrCat("bazel/precompiled/", name);
+    put(file, "");
+    std::filesystem::copy_file(this_repository() + "/" + file, path(file),
+                               std::filesystem::copy_options::overwrite_existing);
+  }
+  put("low/a.cc", "#include \"low/part.h\"\n");
+  put("low/part.h", "#include <ATen/ATen.h>\n");
+  put("low/BUILD.bazel",
+      "cc_library(name = \"a\", srcs = [\"a.cc\"])\n"
+      "cc_library(name = \"plain\", srcs = [\"plain.cc\"])\n");
+  put("low/plain.cc", "#include <vector>\n");
+  const std::string classes = "bazel/precompiled/classes.bzl";
+  put(classes, "CLASSES = {\"low\": {\"plain\": \"torch\"}}\n");
+  EXPECT_EQ(
+      broken("classes"),
+      "bazel/precompiled/classes.bzl: //low:a has class base, and its includes ask for torch; "
+      "run bazel/precompiled/classify --write\n"
+      "bazel/precompiled/classes.bzl: //low:plain has class torch, and its includes ask for "
+      "base; run bazel/precompiled/classify --write\n");
+  ASSERT_EQ(
+      run_program({"/usr/bin/python3", path("bazel/precompiled/classify"), "--write"}).exit_code,
+      0);
+  EXPECT_EQ(broken("classes"), "");
 }
 
 TEST_F(StructureTest, FoldersHaveALimitOfTrackedFiles) {
