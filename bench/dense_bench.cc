@@ -28,8 +28,7 @@ namespace millrace {
 namespace {
 
 constexpr int64_t kBatches = 8;  // that take turns
-constexpr int64_t kWarmUpSteps = 2 * kBatches;
-constexpr double kWindowSeconds = 1.5;  // of a measurement, about
+constexpr int64_t kDenseWarmUpSteps = 2 * kBatches;
 
 // Figures of one window of steps, and of one of matrix products after it.
 struct StepWindow {
@@ -51,7 +50,7 @@ class StepMeasurement : public Hook {
   absl::string_view name() const override { return "step_measurement"; }
 
   absl::Status before_step(HookContext& context) override {
-    if (context.progress().step == kWarmUpSteps) recorder_.emplace();
+    if (context.progress().step == kDenseWarmUpSteps) recorder_.emplace();
     return absl::OkStatus();
   }
 

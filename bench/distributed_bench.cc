@@ -37,15 +37,14 @@ using SteadyClock = std::chrono::steady_clock;
 using Numbers = std::vector<double>;
 
 constexpr int64_t kMostRanks = 64;
-constexpr int64_t kWarmUpSteps = 2 * kEmbeddingBatches;
-constexpr double kWindowSeconds = 1.5;  // of a measurement, about
+constexpr int64_t kRanksWarmUpSteps = 2 * kEmbeddingBatches;
 constexpr int64_t kMeasuredExchanges = 50;
 
 // Requests to the processes. Each has a number: of steps, of bytes of a message, or 0 before and 1
 // after the checked steps.
-enum Request : int64_t { kSteps, kExchange, kWriteWeights };
+enum Request : int64_t { kStepsRequest, kExchange, kWriteWeights };
 
-// The answer of a process to kSteps: seconds, processor seconds, and what follows.
+// The answer of a process to kStepsRequest: seconds, processor seconds, and what follows.
 constexpr size_t kSeconds = 0, kProcessorSeconds = 1, kFirstStage = 2;
 constexpr size_t kFirstExchange = kFirstStage + RankSteps::kStages;
 
@@ -119,7 +118,7 @@ absl::StatusOr<ServingProcess::Serve> make_rank(const Setting& setting, int rank
   RETURN_IF_ERROR(
       steps->prepare(setting.optimizer, setting.threads, setting.flags.instruction_set));
   return [=](absl::Span<const int64_t> request) -> absl::StatusOr<Numbers> {
-    if (request[0] == kSteps) return run_steps(*steps, request[1]);
+    if (request[0] == kStepsRequest) return run_steps(*steps, request[1]);
     if (request[0] == kExchange) {
       ASSIGN_OR_RETURN(const double seconds, steps->exchange(request[1], kMeasuredExchanges));
       return Numbers{seconds};
@@ -201,7 +200,7 @@ struct Window {
 absl::StatusOr<Window> measure_window(Side& side, int64_t steps) {
   Window window;
   ASSIGN_OR_RETURN(const MeasuredWindow measured, MeasuredWindow::begin());
-  ASSIGN_OR_RETURN(window.answers, side.ask(kSteps, steps));
+  ASSIGN_OR_RETURN(window.answers, side.ask(kStepsRequest, steps));
   ASSIGN_OR_RETURN(const MeasuredWindow::Figures figures, measured.end());
   double processor_seconds = 0;
   for (const Numbers& answer : window.answers) {
@@ -215,7 +214,7 @@ absl::StatusOr<Window> measure_window(Side& side, int64_t steps) {
 
 // The number of steps of a window.
 absl::StatusOr<int64_t> calibrate(Side& side, int64_t wanted) {
-  RETURN_IF_ERROR(side.ask(kSteps, kWarmUpSteps).status());
+  RETURN_IF_ERROR(side.ask(kStepsRequest, kRanksWarmUpSteps).status());
   if (wanted > 0) return wanted;
   ASSIGN_OR_RETURN(const Window round, measure_window(side, kEmbeddingBatches));
   return kEmbeddingBatches * static_cast<int64_t>(std::ceil(kWindowSeconds / round.seconds));
@@ -341,8 +340,8 @@ class Lines {
   std::vector<Measurement> lines_;
 };
 
-absl::Status measure(const BenchmarkFlags& flags, const Setting& setting, Side& ranks, Side& one,
-                     const PrintMeasurement& print) {
+absl::Status measure_ranks(const BenchmarkFlags& flags, const Setting& setting, Side& ranks,
+                           Side& one, const PrintMeasurement& print) {
   ASSIGN_OR_RETURN(const int64_t steps, calibrate(ranks, flags.steps));
   ASSIGN_OR_RETURN(const int64_t one_steps, calibrate(one, flags.steps));
   Lines lines(setting);
@@ -372,14 +371,15 @@ absl::Status run_setting(const BenchmarkFlags& flags, const Setting& setting,
   RETURN_IF_ERROR(add_ranks(setting, port.number, ranks));
   if (setting.flags.check) {
     RETURN_IF_ERROR(ranks.ask(kWriteWeights, 0).status());
-    RETURN_IF_ERROR(ranks.ask(kSteps, flags.steps > 0 ? flags.steps : kCheckedSteps).status());
+    RETURN_IF_ERROR(
+        ranks.ask(kStepsRequest, flags.steps > 0 ? flags.steps : kCheckedSteps).status());
     return ranks.ask(kWriteWeights, 1).status();
   }
   RETURN_IF_ERROR(one.add([&] { return make_one_process(setting); }));
-  return measure(flags, setting, ranks, one, print);
+  return measure_ranks(flags, setting, ranks, one, print);
 }
 
-absl::Status check(const BenchmarkFlags& flags) {
+absl::Status check_ranks(const BenchmarkFlags& flags) {
   const DistributedFlags& distributed = flags.distributed;
   RETURN_IF_ERROR(check_at_least("ranks", distributed.ranks, 2));
   if (distributed.ranks > kMostRanks) {
@@ -418,7 +418,7 @@ absl::Status check(const BenchmarkFlags& flags) {
 }  // namespace
 
 absl::Status bench_distributed(const BenchmarkFlags& flags, const PrintMeasurement& print) {
-  RETURN_IF_ERROR(check(flags));
+  RETURN_IF_ERROR(check_ranks(flags));
   const DistributedFlags& distributed = flags.distributed;
   for (const std::string& optimizer : distributed.optimizers) {
     for (const int64_t batch : distributed.batches) {

@@ -19,8 +19,7 @@
 namespace millrace {
 namespace {
 
-constexpr int64_t kWarmUpSteps = 2 * EmbeddingSteps::kBatches;
-constexpr double kWindowSeconds = 1.5;  // of a measurement, about
+constexpr int64_t kEmbeddingWarmUpSteps = 2 * EmbeddingSteps::kBatches;
 
 constexpr const char* kPhaseNames[] = {"forward", "backward", "summarize", "apply"};
 
@@ -51,10 +50,10 @@ std::map<std::string, std::string> parameters_of(const BenchmarkFlags& flags) {
           {"threads", absl::StrCat(flags.threads)}};
 }
 
-absl::Status measure(const BenchmarkFlags& flags, EmbeddingSteps& steps, int64_t ids_in_step,
-                     const PrintMeasurement& print) {
+absl::Status measure_steps(const BenchmarkFlags& flags, EmbeddingSteps& steps, int64_t ids_in_step,
+                           const PrintMeasurement& print) {
   EmbeddingSteps::Seconds warm_up = {};
-  RETURN_IF_ERROR(steps.run(kWarmUpSteps, warm_up));
+  RETURN_IF_ERROR(steps.run(kEmbeddingWarmUpSteps, warm_up));
   warm_up = {};
   RETURN_IF_ERROR(steps.run(EmbeddingSteps::kBatches, warm_up));
   double round = 0;
@@ -109,7 +108,7 @@ absl::Status bench_embedding(const BenchmarkFlags& flags, const PrintMeasurement
   EmbeddingSteps steps(workload);
   RETURN_IF_ERROR(steps.prepare(embedding.optimizer, flags.threads, embedding.instruction_set));
   if (embedding.check) return write_check(steps, flags.steps, *files);
-  return measure(flags, steps, workload.ids_in_batch(), print);
+  return measure_steps(flags, steps, workload.ids_in_batch(), print);
 }
 
 }  // namespace millrace

@@ -26,7 +26,7 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr int64_t kDefaultSteps = 200;  // of a measurement
+constexpr int64_t kExchangeSteps = 200;  // of a measurement
 constexpr double kStepMs = 5;
 
 enum Mode { kNone, kHidden, kSynchronous, kModes };
@@ -142,7 +142,8 @@ class StepTimes : public Hook {
 };
 
 // The median time of a step of the trainer, in ms.
-absl::StatusOr<double> measure(Collectives& collectives, Work& work, Mode mode, int64_t steps) {
+absl::StatusOr<double> measure_exchange(Collectives& collectives, Work& work, Mode mode,
+                                        int64_t steps) {
   torch::manual_seed(1);
   TrainerParts parts;
   parts.model = std::make_shared<WorkingModel>(work);
@@ -175,7 +176,7 @@ absl::Status bench_exchange(const BenchmarkFlags& flags, const PrintMeasurement&
   }
   options.identity = {.name = "bench exchange", .version = kVersion, .config = ""};
   ASSIGN_OR_RETURN(const std::unique_ptr<Collectives> collectives, connect_c10d(options));
-  const int64_t steps = flags.steps > 0 ? flags.steps : kDefaultSteps;
+  const int64_t steps = flags.steps > 0 ? flags.steps : kExchangeSteps;
   Work work;
   if (collectives->rank() == 0) work.calibrate(kStepMs);
   // All ranks do the work that rank 0 found.
@@ -190,7 +191,7 @@ absl::Status bench_exchange(const BenchmarkFlags& flags, const PrintMeasurement&
   for (int64_t i = 0; i <= flags.repeats; ++i) {
     double taken[kModes];
     for (const Mode mode : {kNone, kHidden, kSynchronous}) {
-      ASSIGN_OR_RETURN(taken[mode], measure(*collectives, work, mode, steps));
+      ASSIGN_OR_RETURN(taken[mode], measure_exchange(*collectives, work, mode, steps));
     }
     if (i == 0) continue;  // warm-up
     for (int mode = 0; mode < kModes; ++mode) times[mode].values.push_back(taken[mode]);

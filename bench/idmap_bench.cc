@@ -242,7 +242,7 @@ double reserved_rate(const Contender& contender, int64_t size) {
 }
 
 // The same rows from all of them, before anything is measured.
-absl::Status check(const std::vector<Contender>& contenders, int64_t size) {
+absl::Status check_contenders(const std::vector<Contender>& contenders, int64_t size) {
   const std::unique_ptr<BenchedMap> ours = contenders[0].make();
   const Workload& workload = *contenders[0].workload;
   const Ids ids = workload.ids;
@@ -302,8 +302,8 @@ class Figures {
 };
 
 // `first`: who begins; each in turn, as what one leaves behind may cost the next.
-absl::Status measure(std::vector<Contender>& contenders, const BenchmarkFlags& flags, int64_t first,
-                     Figures& figures) {
+absl::Status measure_contenders(std::vector<Contender>& contenders, const BenchmarkFlags& flags,
+                                int64_t first, Figures& figures) {
   const int64_t size = flags.idmap.batch, threads = flags.threads;
   std::vector<Contender*> turns;
   for (size_t i = 0; i < contenders.size(); ++i) {
@@ -362,10 +362,10 @@ absl::Status bench_idmap(const BenchmarkFlags& flags, const PrintMeasurement& pr
     ASSIGN_OR_RETURN(random, make_workload("random", flags.idmap.rows, flags.idmap.zipf));
     contenders.push_back({"millrace_with_random_ids", ours, &random, nullptr});
   }
-  RETURN_IF_ERROR(check(contenders, flags.idmap.batch));
+  RETURN_IF_ERROR(check_contenders(contenders, flags.idmap.batch));
   Figures figures(flags);
   for (int64_t repeat = 0; repeat < flags.repeats; ++repeat) {
-    RETURN_IF_ERROR(measure(contenders, flags, repeat, figures));
+    RETURN_IF_ERROR(measure_contenders(contenders, flags, repeat, figures));
     IdMap& map = static_cast<OurMap&>(*contenders[0].map).map();
     figures.add("idmap/number_distinct/zipf", Figures::kOurs, "ids/s",
                 number_rate(map, workload.zipf, flags.idmap.batch));

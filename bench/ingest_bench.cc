@@ -49,7 +49,7 @@ struct Pass {
 
 // Measures `read`, which returns how many rows it read.
 template <typename Read>
-absl::StatusOr<Pass> measure(Read read) {
+absl::StatusOr<Pass> measure_read(Read read) {
   const auto start = std::chrono::steady_clock::now();
   const double cpu = process_cpu_seconds();
   Pass pass;
@@ -104,10 +104,11 @@ absl::Status bench_ingest(const BenchmarkFlags& flags, const PrintMeasurement& p
   Measurement ratio{"ingest/ratio", parameters, "CPU time over Arrow's", false, {}};
   const bool compares = std::all_of(data->files().begin(), data->files().end(), arrow_reads);
   for (int64_t epoch = 0; epoch <= flags.repeats; ++epoch) {
-    ASSIGN_OR_RETURN(const Pass ours, measure([&] { return read_epoch(*data, epoch); }));
+    ASSIGN_OR_RETURN(const Pass ours, measure_read([&] { return read_epoch(*data, epoch); }));
     Pass theirs;
     if (compares) {
-      ASSIGN_OR_RETURN(theirs, measure([&] { return read_all_with_arrow(*data, options.schema); }));
+      ASSIGN_OR_RETURN(theirs,
+                       measure_read([&] { return read_all_with_arrow(*data, options.schema); }));
     }
     if (epoch == 0) continue;  // it warms the page cache
     rate.values.push_back(ours.rows_per_second);

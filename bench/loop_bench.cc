@@ -29,7 +29,7 @@ namespace {
 
 constexpr int64_t kBatch = 64;
 constexpr int64_t kDense = 16;
-constexpr int64_t kDefaultSteps = 3000;
+constexpr int64_t kLoopSteps = 3000;
 constexpr int kHooks = 5;
 
 // Logistic regression: small, so that what the loop adds stands out.
@@ -150,7 +150,7 @@ absl::StatusOr<double> trainer_loop(const Batch& batch, int64_t steps,
 
 absl::Status bench_loop(const BenchmarkFlags& flags, const PrintMeasurement& print) {
   at::set_num_threads(1);
-  const int64_t steps = flags.steps > 0 ? flags.steps : kDefaultSteps;
+  const int64_t steps = flags.steps > 0 ? flags.steps : kLoopSteps;
   const Batch batch = one_batch();
   Measurement bare{"loop/bare", {}, "us/step", false, {}};
   Measurement trainer{"loop/trainer_with_5_idle_hooks", {}, "us/step", false, {}};

@@ -10,6 +10,9 @@
 
 namespace millrace {
 
+// About as long as a measurement should take.
+inline constexpr double kWindowSeconds = 1.5;
+
 // Time of all processors since the machine started, in clock ticks.
 struct ProcessorTicks {
   int64_t busy = 0;    // in processes and interrupts of this machine

@@ -28,8 +28,8 @@ using MeetingKey = std::pair<Channel, int64_t>;
 using Messages = std::vector<std::string>;
 
 // One collective: the messages of each rank.
-struct Meeting {
-  explicit Meeting(int world_size) : brought(world_size) {}
+struct ThreadMeeting {
+  explicit ThreadMeeting(int world_size) : brought(world_size) {}
   std::string what;                              // must be the same on all ranks
   absl::Status mismatch;                         // the error if it is not
   std::vector<std::optional<Messages>> brought;  // by rank
@@ -95,7 +95,7 @@ class World {
   void bring(int rank, Channel channel, int64_t ordinal, const std::string& what,
              Messages messages) {
     MutexLock lock(mutex_);
-    Meeting& meeting = meetings_.try_emplace({channel, ordinal}, world_size_).first->second;
+    ThreadMeeting& meeting = meetings_.try_emplace({channel, ordinal}, world_size_).first->second;
     if (meeting.what.empty()) meeting.what = what;
     if (meeting.what != what && meeting.mismatch.ok()) {
       meeting.mismatch =
@@ -110,7 +110,7 @@ class World {
   absl::StatusOr<std::vector<std::string>> take(int rank, Channel channel, int64_t ordinal) {
     MutexLock lock(mutex_);
     const MeetingKey key(channel, ordinal);
-    Meeting& meeting = meetings_.at(key);
+    ThreadMeeting& meeting = meetings_.at(key);
     const auto settled = [&] {
       return !failure_.ok() || !meeting.mismatch.ok() || meeting.missing() == 0 ||
              gone(meeting) >= 0;
@@ -139,14 +139,14 @@ class World {
 
  private:
   // Returns a rank that has left without coming to the meeting; -1 if there is none.
-  int gone(const Meeting& meeting) const ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  int gone(const ThreadMeeting& meeting) const ABSL_NO_THREAD_SAFETY_ANALYSIS {
     for (int rank = 0; rank < world_size_; ++rank) {
       if (!meeting.brought[rank].has_value() && ranks_[rank].left) return rank;
     }
     return -1;
   }
 
-  bool waits_for_data(const Meeting& meeting) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  bool waits_for_data(const ThreadMeeting& meeting) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     for (int rank = 0; rank < world_size_; ++rank) {
       if (meeting.brought[rank].has_value()) continue;
       const RankPhase phase = ranks_[rank].phase;
@@ -155,7 +155,7 @@ class World {
     return false;
   }
 
-  absl::Status timed_out(const Meeting& meeting) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  absl::Status timed_out(const ThreadMeeting& meeting) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     for (int rank = 0; rank < world_size_; ++rank) {
       if (meeting.brought[rank].has_value()) continue;
       return peer_error(rank, ranks_[rank].phase, ranks_[rank].step,
@@ -168,7 +168,7 @@ class World {
   const absl::Duration timeout_;
   Mutex mutex_;
   std::vector<RankState> ranks_ ABSL_GUARDED_BY(mutex_);
-  std::map<MeetingKey, Meeting> meetings_ ABSL_GUARDED_BY(mutex_);
+  std::map<MeetingKey, ThreadMeeting> meetings_ ABSL_GUARDED_BY(mutex_);
   std::map<MeetingKey, int> taken_ ABSL_GUARDED_BY(mutex_);
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
 };

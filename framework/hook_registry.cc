@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-PartRegistry<HookFactory>& registry() {
+PartRegistry<HookFactory>& hook_registry() {
   static auto* const registry = new PartRegistry<HookFactory>("hook", "hooks { name: \"NAME\" }");
   return *registry;
 }
@@ -27,19 +27,19 @@ OnError preference_of(absl::string_view name) {
 }
 
 // Registers the family of hooks also in a program without any.
-[[maybe_unused]] const PartFamily& kFamily = registry();
+[[maybe_unused]] const PartFamily& kHookFamily = hook_registry();
 
 }  // namespace
 
 bool register_hook(absl::string_view name, absl::string_view description, HookFactory factory,
                    OnError preference, std::source_location place) {
   preferences().emplace(name, preference);
-  return registry().add(name, description, std::move(factory), place);
+  return hook_registry().add(name, description, std::move(factory), place);
 }
 
 absl::StatusOr<std::unique_ptr<Hook>> create_hook(const HookConfig& config,
                                                   const HookResources& resources) {
-  return registry().create(config.name(), config, resources);
+  return hook_registry().create(config.name(), config, resources);
 }
 
 OnError on_error_or(HookConfig::OnError configured, OnError preference) {
@@ -57,7 +57,7 @@ OnError on_error_of(const HookConfig& config) {
 
 std::vector<RegisteredHook> registered_hooks() {
   std::vector<RegisteredHook> hooks;
-  for (const PartEntry& entry : registry().parts()) {
+  for (const PartEntry& entry : hook_registry().parts()) {
     hooks.push_back({entry.name, entry.description, preference_of(entry.name)});
   }
   return hooks;

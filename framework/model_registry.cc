@@ -14,7 +14,7 @@
 namespace millrace {
 namespace {
 
-PartRegistry<ModelFactory>& registry() {
+PartRegistry<ModelFactory>& model_registry() {
   static auto* const registry = new PartRegistry<ModelFactory>("model", "model { name: \"NAME\" }");
   return *registry;
 }
@@ -25,14 +25,14 @@ std::map<std::string, ModelLabels, std::less<>>& labels() {
 }
 
 // Registers the family of models also in a program without any.
-[[maybe_unused]] const PartFamily& kFamily = registry();
+[[maybe_unused]] const PartFamily& kModelFamily = model_registry();
 
 }  // namespace
 
 bool register_model(absl::string_view name, absl::string_view description, ModelFactory factory,
                     ModelLabels takes, std::source_location place) {
   labels().emplace(name, takes);
-  return registry().add(name, description, std::move(factory), place);
+  return model_registry().add(name, description, std::move(factory), place);
 }
 
 bool register_model(absl::string_view name, ModelFactory factory, ModelLabels takes,
@@ -44,14 +44,14 @@ absl::StatusOr<std::shared_ptr<Model>> create_model(const ModelConfig& config,
                                                     const ModelResources& resources,
                                                     uint64_t seed) {
   // A wrong name must not change the generators of the process.
-  RETURN_IF_ERROR(registry().check(config.name()));
+  RETURN_IF_ERROR(model_registry().check(config.name()));
   // The generators belong to the process: two threads that each create a model (ranks of one
   // process) would draw from one another's sequence. The mutex is recursive because a model may
   // create a part of itself by name.
   static auto* const generators = new std::recursive_mutex;
   const std::lock_guard<std::recursive_mutex> lock(*generators);
   at::manual_seed(seed);
-  return registry().create(config.name(), config, resources);
+  return model_registry().create(config.name(), config, resources);
 }
 
 ModelLabels labels_of_model(absl::string_view name) {
@@ -59,6 +59,6 @@ ModelLabels labels_of_model(absl::string_view name) {
   return found == labels().end() ? ModelLabels::kAny : found->second;
 }
 
-std::vector<std::string> registered_models() { return registry().names(); }
+std::vector<std::string> registered_models() { return model_registry().names(); }
 
 }  // namespace millrace

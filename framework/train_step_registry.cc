@@ -6,7 +6,7 @@ namespace millrace {
 namespace {
 
 // Registers the standard step also in a program without custom steps.
-[[maybe_unused]] const PartFamily& kFamily = train_step_registry();
+[[maybe_unused]] const PartFamily& kTrainStepFamily = train_step_registry();
 
 }  // namespace
 

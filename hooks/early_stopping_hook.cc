@@ -11,7 +11,7 @@
 namespace millrace {
 namespace {
 
-constexpr int32_t kVersion = 1;
+constexpr int32_t kEarlyStoppingVersion = 1;
 
 bool is_plausible(const EarlyStoppingState& state) {
   const bool best = !state.has_best() || (std::isfinite(state.best()) && state.best_step() >= 0);
@@ -111,7 +111,7 @@ absl::Status EarlyStoppingHook::save_state(HookState& state) const {
   EarlyStoppingState saved = state_;
   const std::optional<int64_t> last_step = monitored_.last_step();
   if (last_step.has_value()) saved.set_last_step(*last_step);
-  state.version = kVersion;
+  state.version = kEarlyStoppingVersion;
   state.bytes = saved.SerializeAsString();
   return absl::OkStatus();
 }
@@ -119,7 +119,7 @@ absl::Status EarlyStoppingHook::save_state(HookState& state) const {
 absl::Status EarlyStoppingHook::load_state(absl::Span<const HookState> per_rank) {
   EarlyStoppingState loaded = without_observations();
   for (const HookState& one : per_rank) {
-    const bool readable = one.version == kVersion && one.bytes == per_rank[0].bytes &&
+    const bool readable = one.version == kEarlyStoppingVersion && one.bytes == per_rank[0].bytes &&
                           loaded.ParseFromString(one.bytes) && is_plausible(loaded);
     if (readable) continue;
     return absl::InvalidArgumentError(

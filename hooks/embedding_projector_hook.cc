@@ -20,7 +20,7 @@
 namespace millrace {
 namespace {
 
-constexpr char kWhere[] = "[millrace.embedding_projector]";
+constexpr char kEmbeddingProjectorWhere[] = "[millrace.embedding_projector]";
 
 // Returns the rows with the most lookups, in descending order; ties by id.
 std::vector<RowIndex> most_frequent(const RowStore& store, size_t rows) {
@@ -68,13 +68,13 @@ EmbeddingProjectorHook::EmbeddingProjectorHook(FileSystem& files, const std::str
 absl::Status EmbeddingProjectorHook::check(const EmbeddingProjectorConfig& config) {
   FieldErrors errors;
   if (config.table().empty()) {
-    errors.add(wrong(kWhere, "table is missing; give table { table: NAME }"));
+    errors.add(wrong(kEmbeddingProjectorWhere, "table is missing; give table { table: NAME }"));
   }
-  errors.add(check_directory(kWhere, config.directory()));
+  errors.add(check_directory(kEmbeddingProjectorWhere, config.directory()));
   std::set<std::string> files;
   for (int i = 0; i < config.table_size(); ++i) {
     const EmbeddingProjectorConfig::Table& table = config.table(i);
-    const std::string where = absl::StrCat(kWhere, ".table[", i, "]");
+    const std::string where = absl::StrCat(kEmbeddingProjectorWhere, ".table[", i, "]");
     if (table.table().empty()) {
       errors.add(wrong(where, "table is missing; give the name of a table"));
     } else if (!files.insert(file_name(table.table(), "")).second) {
@@ -106,7 +106,7 @@ absl::StatusOr<const EmbeddingTable*> EmbeddingProjectorHook::find(const std::st
       names.push_back(one->name());
     }
   }
-  return wrong(kWhere,
+  return wrong(kEmbeddingProjectorWhere,
                absl::StrCat("the model has no table \"", table, "\"", did_you_mean(table, names)));
 }
 

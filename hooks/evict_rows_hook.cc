@@ -15,9 +15,9 @@
 namespace millrace {
 namespace {
 
-constexpr int32_t kVersion = 1;
+constexpr int32_t kEvictRowsVersion = 1;
 constexpr double kMarksPerHorizon = 256;  // idle_seconds is exact to a part of it
-constexpr Cadence kDefaultCadence = {.every_steps = 1000, .every_windows = 1};
+constexpr Cadence kEvictRowsCadence = {.every_steps = 1000, .every_windows = 1};
 
 void save(const std::map<double, StepMarks>& all,
           google::protobuf::RepeatedPtrField<EvictRowsState::Marks>* states) {
@@ -65,7 +65,7 @@ EvictRowsHook::EvictRowsHook(Cadence when, std::vector<EmbeddingCollection*> col
 absl::StatusOr<std::unique_ptr<Hook>> EvictRowsHook::create(const HookConfig& config,
                                                             const HookResources& resources) {
   const EvictRowsConfig& own = config.GetExtension(evict_rows);
-  const Cadence when = own.has_when() ? Cadence::from_config(own.when()) : kDefaultCadence;
+  const Cadence when = own.has_when() ? Cadence::from_config(own.when()) : kEvictRowsCadence;
   if (!when.enabled()) {
     return absl::InvalidArgumentError("[millrace.evict_rows].when never comes");
   }
@@ -183,7 +183,7 @@ absl::Status EvictRowsHook::save_state(HookState& state) const {
   EvictRowsState marks;
   save(seconds_, marks.mutable_seconds());
   save(windows_, marks.mutable_windows());
-  state.version = kVersion;
+  state.version = kEvictRowsVersion;
   state.bytes = marks.SerializeAsString();
   return absl::OkStatus();
 }
@@ -193,7 +193,7 @@ absl::Status EvictRowsHook::load_state(absl::Span<const HookState> per_rank) {
   Marks seconds = seconds_, windows = windows_;
   absl::Status status;
   for (const HookState& one : per_rank) {
-    const bool readable = one.version == kVersion && one.bytes == per_rank[0].bytes &&
+    const bool readable = one.version == kEvictRowsVersion && one.bytes == per_rank[0].bytes &&
                           state.ParseFromString(one.bytes);
     if (!readable) status = absl::InvalidArgumentError("its version or bytes");
   }

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int32_t kVersion = 1;
+constexpr int32_t kMetricReportVersion = 1;
 
 template <typename Part>
 void add_figures(absl::Span<const Figure<Part>> figures, const Part& part, Json& json) {
@@ -105,7 +105,7 @@ absl::Status MetricReportHook::save_state(HookState& state) const {
   sync_.Update(eval_.sync());
   if (train_.bytes() == LineFile::kUnknown && eval_.bytes() == LineFile::kUnknown)
     return absl::OkStatus();
-  state = {kVersion, absl::StrCat(train_.bytes(), " ", eval_.bytes())};
+  state = {kMetricReportVersion, absl::StrCat(train_.bytes(), " ", eval_.bytes())};
   return absl::OkStatus();
 }
 
@@ -114,7 +114,7 @@ absl::Status MetricReportHook::load_state(absl::Span<const HookState> per_rank) 
   if (!per_rank.empty() && !per_rank[0].empty()) {  // rank 0's
     const std::pair<absl::string_view, absl::string_view> bytes =
         absl::StrSplit(per_rank[0].bytes, ' ');
-    const bool readable = per_rank[0].version == kVersion &&
+    const bool readable = per_rank[0].version == kMetricReportVersion &&
                           absl::SimpleAtoi(bytes.first, &train) &&
                           absl::SimpleAtoi(bytes.second, &eval);
     if (!readable) {

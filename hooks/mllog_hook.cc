@@ -26,8 +26,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr char kWhere[] = "[millrace.mllog]";
-constexpr int32_t kVersion = 1;
+constexpr char kMllogWhere[] = "[millrace.mllog]";
+constexpr int32_t kMllogVersion = 1;
 
 // Returns the keys of lines that the hook writes by itself.
 const std::set<std::string>& own_keys() {
@@ -122,27 +122,27 @@ MllogHook::MllogHook(FileSystem& files, Clock& clock, const std::string& output_
 
 absl::Status MllogHook::check(const MllogConfig& config) {
   FieldErrors errors;
-  errors.add(check_file(kWhere, config.file()));
+  errors.add(check_file(kMllogWhere, config.file()));
   const auto require = [&](const char* name, const std::string& value, const char* example) {
     if (value.empty()) {
-      errors.add(wrong(kWhere, absl::StrCat(name, " is missing; such as \"", example, "\"")));
+      errors.add(wrong(kMllogWhere, absl::StrCat(name, " is missing; such as \"", example, "\"")));
     }
   };
   require("benchmark", config.benchmark(), "dlrmv4");
   require("organization", config.organization(), "example.org");
   require("platform", config.platform(), "2 nodes");
   if (config.division() != "open" && config.division() != "closed") {
-    errors.add(wrong(kWhere, absl::StrCat("division is \"", config.division(),
-                                          "\"; it must be open or closed")));
+    errors.add(wrong(kMllogWhere, absl::StrCat("division is \"", config.division(),
+                                               "\"; it must be open or closed")));
   }
   if (!names_metric(config.accuracy())) {
-    errors.add(wrong(kWhere, absl::StrCat("accuracy is \"", config.accuracy(),
-                                          "\"; set it to SET/METRIC with the name of an "
-                                          "evaluation set, such as eval/auc")));
+    errors.add(wrong(kMllogWhere, absl::StrCat("accuracy is \"", config.accuracy(),
+                                               "\"; set it to SET/METRIC with the name of an "
+                                               "evaluation set, such as eval/auc")));
   }
   std::set<std::string> keys;
   for (int i = 0; i < config.value_size(); ++i) {
-    const std::string where = absl::StrCat(kWhere, ".value[", i, "]");
+    const std::string where = absl::StrCat(kMllogWhere, ".value[", i, "]");
     errors.add(check_value(config.value(i), where));
     if (!config.value(i).key().empty() && !keys.insert(config.value(i).key()).second) {
       errors.add(wrong(where, absl::StrCat("there is a value for \"", config.value(i).key(),
@@ -296,7 +296,7 @@ absl::Status MllogHook::save_state(HookState& state) const {
   sync_.Update(lines_.sync());
   if (lines_.bytes() == LineFile::kUnknown) return absl::OkStatus();
   const double accuracy = last_accuracy_.value_or(std::numeric_limits<double>::quiet_NaN());
-  state = {kVersion, absl::StrFormat("%d %d %.17g", lines_.bytes(), open_, accuracy)};
+  state = {kMllogVersion, absl::StrFormat("%d %d %.17g", lines_.bytes(), open_, accuracy)};
   return absl::OkStatus();
 }
 
@@ -305,7 +305,7 @@ absl::Status MllogHook::load_state(absl::Span<const HookState> per_rank) {
   double accuracy = std::numeric_limits<double>::quiet_NaN();
   if (!per_rank.empty() && !per_rank[0].empty()) {  // rank 0's
     const std::vector<absl::string_view> parts = absl::StrSplit(per_rank[0].bytes, ' ');
-    if (per_rank[0].version != kVersion || parts.size() != 3 ||
+    if (per_rank[0].version != kMllogVersion || parts.size() != 3 ||
         !absl::SimpleAtoi(parts[0], &bytes) || !absl::SimpleAtoi(parts[1], &open) ||
         !absl::SimpleAtod(parts[2], &accuracy)) {
       return absl::InvalidArgumentError("the state of hook mllog is damaged or of another version");

@@ -7,7 +7,7 @@
 namespace millrace {
 namespace {
 
-constexpr int32_t kVersion = 1;
+constexpr int32_t kNonFiniteGuardVersion = 1;
 
 absl::Status diverged(absl::string_view what) {
   return with_kind(absl::FailedPreconditionError(what), FailureKind::kDiverged);
@@ -39,7 +39,7 @@ absl::Status NonFiniteGuardHook::after_step(HookContext& context, const StepResu
 }
 
 absl::Status NonFiniteGuardHook::save_state(HookState& state) const {
-  state.version = kVersion;
+  state.version = kNonFiniteGuardVersion;
   state.bytes = absl::StrCat(in_a_row_);
   return absl::OkStatus();
 }
@@ -47,8 +47,8 @@ absl::Status NonFiniteGuardHook::save_state(HookState& state) const {
 absl::Status NonFiniteGuardHook::load_state(absl::Span<const HookState> per_rank) {
   int64_t in_a_row = 0;
   for (const HookState& state : per_rank) {
-    if (state.version != kVersion || !absl::SimpleAtoi(state.bytes, &in_a_row) || in_a_row < 0 ||
-        state.bytes != per_rank[0].bytes) {
+    if (state.version != kNonFiniteGuardVersion || !absl::SimpleAtoi(state.bytes, &in_a_row) ||
+        in_a_row < 0 || state.bytes != per_rank[0].bytes) {
       return absl::InvalidArgumentError(
           "the state of hook non_finite_guard is damaged or of another version");
     }

@@ -14,7 +14,7 @@
 namespace millrace {
 namespace {
 
-constexpr int32_t kVersion = 1;
+constexpr int32_t kSinksVersion = 1;
 
 }  // namespace
 
@@ -104,7 +104,7 @@ absl::Status SinksHook::save_state(HookState& state) const {
   ByteWriter writer;
   writer.write_int64(written_->step);
   for (const std::string& name : written_->names) writer.write_string(name);
-  state = {kVersion, writer.take()};
+  state = {kSinksVersion, writer.take()};
   return absl::OkStatus();
 }
 
@@ -115,7 +115,7 @@ absl::Status SinksHook::load_state(absl::Span<const HookState> per_rank) {
     ByteReader reader(per_rank[0].bytes);
     written = Written{.step = reader.read_int64()};
     while (reader.remaining() > 0) written->names.emplace(reader.read_string());
-    if (per_rank[0].version != kVersion || !reader.ok()) {
+    if (per_rank[0].version != kSinksVersion || !reader.ok()) {
       return absl::InvalidArgumentError("the state of hook sinks is damaged or of another version");
     }
   }

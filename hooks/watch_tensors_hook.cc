@@ -16,11 +16,11 @@
 namespace millrace {
 namespace {
 
-constexpr char kWhere[] = "[millrace.watch_tensors]";
-constexpr Cadence kDefaultCadence = {.every_steps = 100};
+constexpr char kWatchTensorsWhere[] = "[millrace.watch_tensors]";
+constexpr Cadence kWatchTensorsCadence = {.every_steps = 100};
 
 absl::Status check_when(const CadenceConfig& when) {
-  const std::string where = absl::StrCat(kWhere, ".when");
+  const std::string where = absl::StrCat(kWatchTensorsWhere, ".when");
   FieldErrors errors;
   errors.add(at_least(where, "every_steps", when.every_steps(), 0));
   errors.add(not_negative(where, "every_seconds", when.every_seconds()));
@@ -40,7 +40,7 @@ absl::Status check_when(const CadenceConfig& when) {
 
 WatchTensorsHook::WatchTensorsHook(const WatchTensorsConfig& config)
     : config_(config),
-      when_(Cadence::from_config_or(config.has_when(), config.when(), kDefaultCadence)) {
+      when_(Cadence::from_config_or(config.has_when(), config.when(), kWatchTensorsCadence)) {
   const absl::Status status = check(config);
   MILLRACE_CHECK(status.ok()) << status;
 }
@@ -48,17 +48,19 @@ WatchTensorsHook::WatchTensorsHook(const WatchTensorsConfig& config)
 absl::Status WatchTensorsHook::check(const WatchTensorsConfig& config) {
   FieldErrors errors;
   if (config.pattern().empty()) {
-    errors.add(wrong(kWhere, "pattern is missing; \"*\" fits every tensor"));
+    errors.add(wrong(kWatchTensorsWhere, "pattern is missing; \"*\" fits every tensor"));
   }
   for (const std::string& pattern : config.pattern()) {
-    if (pattern.empty()) errors.add(wrong(kWhere, "a pattern is empty; \"*\" fits every tensor"));
+    if (pattern.empty())
+      errors.add(wrong(kWatchTensorsWhere, "a pattern is empty; \"*\" fits every tensor"));
   }
   std::set<int> seen;
   for (const int statistic : config.statistic()) {
     if (seen.insert(statistic).second) continue;
     const auto named = static_cast<WatchTensorsConfig::Statistic>(statistic);
-    errors.add(wrong(kWhere, absl::StrCat("statistic ", WatchTensorsConfig::Statistic_Name(named),
-                                          " is named twice; remove one")));
+    errors.add(wrong(kWatchTensorsWhere,
+                     absl::StrCat("statistic ", WatchTensorsConfig::Statistic_Name(named),
+                                  " is named twice; remove one")));
   }
   if (config.has_when()) errors.add(check_when(config.when()));
   return errors.status();
@@ -93,8 +95,9 @@ absl::Status WatchTensorsHook::find(absl::Span<const NamedParameter> parameters)
     if (fits_any(pattern, names)) continue;
     const std::string known =
         names.empty() ? "; the model has no dense parameters" : did_you_mean(pattern, names);
-    return wrong(kWhere, absl::StrCat("pattern \"", pattern, "\" fits no tensor of kind ",
-                                      WatchTensorsConfig::Kind_Name(config_.kind()), known));
+    return wrong(kWatchTensorsWhere,
+                 absl::StrCat("pattern \"", pattern, "\" fits no tensor of kind ",
+                              WatchTensorsConfig::Kind_Name(config_.kind()), known));
   }
   return absl::OkStatus();
 }

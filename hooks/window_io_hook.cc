@@ -17,7 +17,7 @@
 namespace millrace {
 namespace {
 
-constexpr int32_t kVersion = 1;
+constexpr int32_t kWindowIoVersion = 1;
 constexpr absl::Duration kLookEvery = absl::Seconds(1);
 
 using Json = nlohmann::ordered_json;
@@ -188,7 +188,7 @@ absl::Status WindowIoHook::move_file(const std::string& path, const std::string&
 
 absl::Status WindowIoHook::save_state(HookState& state) const {
   if (state_.window_size() == 0) return absl::OkStatus();
-  state.version = kVersion;
+  state.version = kWindowIoVersion;
   state.bytes = state_.SerializeAsString();
   return absl::OkStatus();
 }
@@ -196,7 +196,8 @@ absl::Status WindowIoHook::save_state(HookState& state) const {
 absl::Status WindowIoHook::load_state(absl::Span<const HookState> per_rank) {
   WindowIoState state;
   for (const HookState& one : per_rank) {
-    if (one.empty() || (one.version == kVersion && state.ParseFromString(one.bytes))) continue;
+    if (one.empty() || (one.version == kWindowIoVersion && state.ParseFromString(one.bytes)))
+      continue;
     return absl::InvalidArgumentError(
         "the state of hook window_io is damaged or of another version");
   }

@@ -35,7 +35,7 @@ std::vector<KnownFormat>& formats() {
 }
 
 // Lists formats also in a program that has none.
-[[maybe_unused]] const PartFamily& kFamily = registry();
+[[maybe_unused]] const PartFamily& kFileReaderFamily = registry();
 
 // Returns the length of the longest extension of the format that `name` ends with; 0: none.
 size_t matched_length(const FileFormat& format, absl::string_view name) {

@@ -10,8 +10,8 @@
 namespace millrace {
 namespace {
 
-using Column = DataIdentity::Column;
-using ColumnsByName = std::map<std::string, Column>;
+using HashedColumn = DataIdentity::Column;
+using ColumnsByName = std::map<std::string, HashedColumn>;
 
 absl::string_view describe(DataIdentity::Cells cells) {
   return cells == DataIdentity::TEXT ? "text" : "numbers";
@@ -24,7 +24,7 @@ bool differ(DataIdentity::Cells one, DataIdentity::Cells other) {
 
 ColumnsByName by_name(const HashedColumns& columns) {
   ColumnsByName map;
-  for (const Column& column : columns) map.emplace(column.name(), column);
+  for (const HashedColumn& column : columns) map.emplace(column.name(), column);
   return map;
 }
 
@@ -45,8 +45,8 @@ void update_hashed_columns(const HashedColumns& newer, HashedColumns* columns) {
 HashedColumns common_hashed_columns(absl::Span<const HashedColumns> sources) {
   ColumnsByName all;
   for (const HashedColumns& source : sources) {
-    for (const Column& column : source) {
-      Column& known = all.emplace(column.name(), column).first->second;
+    for (const HashedColumn& column : source) {
+      HashedColumn& known = all.emplace(column.name(), column).first->second;
       if (known.cells() != column.cells()) known.set_cells(DataIdentity::UNKNOWN_CELLS);
     }
   }
@@ -55,7 +55,7 @@ HashedColumns common_hashed_columns(absl::Span<const HashedColumns> sources) {
 
 absl::Status check_hashed_columns(const HashedColumns& trained, const HashedColumns& now) {
   const ColumnsByName before = by_name(trained);
-  for (const Column& column : now) {
+  for (const HashedColumn& column : now) {
     const auto found = before.find(column.name());
     if (found == before.end() || !differ(found->second.cells(), column.cells())) continue;
     const DataIdentity::Cells was = found->second.cells();

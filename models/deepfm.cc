@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kMaxDim = 4096;  // columns of a row, as TableConfig.dim says
 
-std::vector<int64_t> hidden_widths(const DeepFmConfig& config) {
+std::vector<int64_t> deepfm_widths(const DeepFmConfig& config) {
   if (config.hidden().empty()) return {400, 400, 400};
   return {config.hidden().begin(), config.hidden().end()};
 }
@@ -25,7 +25,7 @@ absl::StatusOr<std::shared_ptr<Model>> DeepFm::create(const ModelConfig& config,
                                                       const ModelResources& resources) {
   RETURN_IF_ERROR(check_only_message(config, "millrace.deepfm"));
   const DeepFmConfig& own = config.GetExtension(deepfm);
-  RETURN_IF_ERROR(check_widths("hidden", hidden_widths(own)));
+  RETURN_IF_ERROR(check_widths("hidden", deepfm_widths(own)));
   if (!(own.dropout() >= 0 && own.dropout() < 1)) {
     return absl::InvalidArgumentError(
         absl::StrCat("dropout is ", own.dropout(), "; it must be in [0, 1)"));
@@ -58,7 +58,7 @@ DeepFm::DeepFm(const ClickInputs& inputs, const DeepFmConfig& config,
     linear_ = register_module("linear", torch::nn::Linear(inputs_.dense, outputs));
   }
   mlp_ = register_module("mlp", make_mlp(inputs_.dense + inputs_.sparse * inputs_.dim,
-                                         hidden_widths(config), outputs, config.dropout()));
+                                         deepfm_widths(config), outputs, config.dropout()));
 }
 
 absl::StatusOr<ModelOutput> DeepFm::forward(const Batch& batch) {

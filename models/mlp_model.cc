@@ -11,7 +11,7 @@
 namespace millrace {
 namespace {
 
-std::vector<int64_t> hidden_widths(const MlpConfig& config) {
+std::vector<int64_t> mlp_widths(const MlpConfig& config) {
   return {config.hidden().begin(), config.hidden().end()};
 }
 
@@ -33,7 +33,7 @@ absl::StatusOr<std::shared_ptr<Model>> MlpModel::create(const ModelConfig& confi
                                                         const ModelResources& resources) {
   RETURN_IF_ERROR(check_only_message(config, "millrace.mlp"));
   const MlpConfig& own = config.GetExtension(mlp);
-  RETURN_IF_ERROR(check_widths("hidden", hidden_widths(own)));
+  RETURN_IF_ERROR(check_widths("hidden", mlp_widths(own)));
   if (!(own.dropout() >= 0 && own.dropout() < 1)) {
     return absl::InvalidArgumentError(
         absl::StrCat("dropout is ", own.dropout(), "; it must be in [0, 1)"));
@@ -47,7 +47,7 @@ absl::StatusOr<std::shared_ptr<Model>> MlpModel::create(const ModelConfig& confi
 MlpModel::MlpModel(int64_t inputs, const MlpConfig& config, TaskLosses tasks)
     : tasks_(std::move(tasks)),
       mlp_(register_module(
-          "mlp", make_mlp(inputs, hidden_widths(config), tasks_.size(), config.dropout()))) {}
+          "mlp", make_mlp(inputs, mlp_widths(config), tasks_.size(), config.dropout()))) {}
 
 absl::StatusOr<ModelOutput> MlpModel::forward(const Batch& batch) {
   return tasks_.output(mlp_->forward(batch.dense), batch);

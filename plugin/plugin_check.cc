@@ -15,25 +15,24 @@ namespace {
 
 constexpr char kEntry[] = MILLRACE_TEXT_OF(MILLRACE_PLUGIN_ENTRY);
 
-absl::Status bad(absl::string_view what) { return absl::InvalidArgumentError(what); }
-
 // The loader would search for a missing library, and run its code.
 absl::Status check_needed(const ElfFile& elf) {
   const std::set<std::string> loaded = loaded_libraries();
   for (const std::string& name : elf.needed()) {
     if (loaded.count(name) > 0) continue;
-    return bad(absl::StrCat("it needs the library \"", name,
-                            "\", which this program has not loaded; link that into the plugin "
-                            "statically, or into the program"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("it needs the library \"", name,
+                     "\", which this program has not loaded; link that into the plugin "
+                     "statically, or into the program"));
   }
   return absl::OkStatus();
 }
 
 absl::Status check_exported(const ElfSymbol& symbol, bool* has_entry) {
   if (symbol.indirect || symbol.unique) {
-    return bad(absl::StrCat("its symbol ", symbol.name, " is of a kind (",
-                            symbol.indirect ? "IFUNC" : "GNU_UNIQUE",
-                            ") that a plugin must not have"));
+    return absl::InvalidArgumentError(absl::StrCat("its symbol ", symbol.name, " is of a kind (",
+                                                   symbol.indirect ? "IFUNC" : "GNU_UNIQUE",
+                                                   ") that a plugin must not have"));
   }
   // Code that the compiler emits into every file that uses it; RTLD_LOCAL hides it from others.
   if (symbol.weak) return absl::OkStatus();
@@ -42,9 +41,9 @@ absl::Status check_exported(const ElfSymbol& symbol, bool* has_entry) {
     return absl::OkStatus();
   }
   if (!proto_file_of_symbol(symbol.name).empty()) return absl::OkStatus();
-  return bad(absl::StrCat("it exports ", symbol.name,
-                          "; a plugin exports its entry alone: build "
-                          "it with millrace_hook_plugin"));
+  return absl::InvalidArgumentError(absl::StrCat("it exports ", symbol.name,
+                                                 "; a plugin exports its entry alone: build "
+                                                 "it with millrace_hook_plugin"));
 }
 
 absl::Status check_symbols(const ElfFile& elf) {
@@ -53,12 +52,15 @@ absl::Status check_symbols(const ElfFile& elf) {
     if (symbol.defined) {
       RETURN_IF_ERROR(check_exported(symbol, &has_entry));
     } else if (!symbol.weak && !process_has_symbol(symbol.name)) {
-      return bad(absl::StrCat("it uses ", symbol.name,
-                              ", which this program does not have: link the library that has it "
-                              "into the program"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("it uses ", symbol.name,
+                       ", which this program does not have: link the library that has it "
+                       "into the program"));
     }
   }
-  return has_entry ? absl::OkStatus() : bad(absl::StrCat("it does not export its entry ", kEntry));
+  return has_entry
+             ? absl::OkStatus()
+             : absl::InvalidArgumentError(absl::StrCat("it does not export its entry ", kEntry));
 }
 
 }  // namespace

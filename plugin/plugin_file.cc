@@ -29,7 +29,7 @@ namespace {
 constexpr size_t kPiece = 1 << 20;
 constexpr int64_t kMostBytes = int64_t{1} << 30;
 
-absl::Status bad(absl::string_view path, absl::string_view what) {
+absl::Status bad_file(absl::string_view path, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", what));
 }
 
@@ -61,18 +61,20 @@ absl::Status check_owner(const std::string& path, const struct stat& info) {
   const bool is_directory = S_ISDIR(info.st_mode);
   const char* kind = is_directory ? "directory" : "file";
   if (info.st_uid != 0 && info.st_uid != ::geteuid()) {
-    return bad(path, absl::StrCat("the ", kind, " belongs to user ", info.st_uid,
-                                  "; a plugin and all directories above it must belong to root or "
-                                  "to the user of this process (",
-                                  ::geteuid(), ")"));
+    return bad_file(path,
+                    absl::StrCat("the ", kind, " belongs to user ", info.st_uid,
+                                 "; a plugin and all directories above it must belong to root or "
+                                 "to the user of this process (",
+                                 ::geteuid(), ")"));
   }
   // Users cannot replace each other's files in a sticky directory of root, such as /tmp.
   const bool sticky = is_directory && info.st_uid == 0 && (info.st_mode & S_ISVTX) != 0;
   if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0 && !sticky) {
-    return bad(path, absl::StrFormat("others than its owner can write to the %s (mode %o); take "
-                                     "that away from a plugin and all directories above it "
-                                     "(chmod go-w)",
-                                     kind, info.st_mode & 07777));
+    return bad_file(path,
+                    absl::StrFormat("others than its owner can write to the %s (mode %o); take "
+                                    "that away from a plugin and all directories above it "
+                                    "(chmod go-w)",
+                                    kind, info.st_mode & 07777));
   }
   return absl::OkStatus();
 }
@@ -86,22 +88,22 @@ absl::StatusOr<Descriptor> open_part(const Descriptor& parent, const std::string
     return failed(path, "looking for it");
   }
   if (S_ISLNK(info.st_mode)) {
-    return bad(path, "it is a symbolic link; give the path without links");
+    return bad_file(path, "it is a symbolic link; give the path without links");
   }
   if (is_file ? !S_ISREG(info.st_mode) : !S_ISDIR(info.st_mode)) {
-    return bad(path, is_file ? "it is no regular file" : "it is no directory");
+    return bad_file(path, is_file ? "it is no regular file" : "it is no directory");
   }
   const int flags =
       O_CLOEXEC | O_NOFOLLOW | (is_file ? O_RDONLY | O_NONBLOCK | O_NOCTTY : O_PATH | O_DIRECTORY);
   Descriptor part(::openat(parent.get(), name.c_str(), flags));
   if (part.get() < 0) {
     // The part was replaced since fstatat().
-    if (errno == ELOOP || errno == ENOTDIR) return bad(path, "it is a symbolic link");
+    if (errno == ELOOP || errno == ENOTDIR) return bad_file(path, "it is a symbolic link");
     return failed(path, "opening it");
   }
   // Owner and mode are read from the opened file, which may differ from the file of fstatat().
   if (::fstat(part.get(), &info) != 0) return failed(path, "looking at it");
-  if (is_file && !S_ISREG(info.st_mode)) return bad(path, "it is no regular file");
+  if (is_file && !S_ISREG(info.st_mode)) return bad_file(path, "it is no regular file");
   RETURN_IF_ERROR(check_owner(path, info));
   return part;
 }
@@ -152,7 +154,7 @@ absl::StatusOr<int64_t> copy_bytes(const std::string& path, int source, int memo
     if (got == 0) return size;
     size += got;
     if (size > kMostBytes) {
-      return bad(path, absl::StrCat("it has more than ", kMostBytes, " bytes"));
+      return bad_file(path, absl::StrCat("it has more than ", kMostBytes, " bytes"));
     }
     RETURN_IF_ERROR(write_all(path, memory, {piece.data(), static_cast<size_t>(got)}));
   }
@@ -181,13 +183,13 @@ absl::StatusOr<PluginFile> PluginFile::open(const std::string& path,
                                             const std::vector<std::string>* directories) {
   RETURN_IF_ERROR(check_plugin_path(path), path);
   if (directories != nullptr && directories->empty()) {
-    return bad(path, "no plugin is loaded: run.plugins.directory is not set");
+    return bad_file(path, "no plugin is loaded: run.plugins.directory is not set");
   }
   const std::string directory = directory_of(path);
   if (directories != nullptr &&
       std::find(directories->begin(), directories->end(), directory) == directories->end()) {
-    return bad(path, absl::StrCat("it lies directly in none of run.plugins.directory (",
-                                  absl::StrJoin(*directories, ", "), ")"));
+    return bad_file(path, absl::StrCat("it lies directly in none of run.plugins.directory (",
+                                       absl::StrJoin(*directories, ", "), ")"));
   }
   ASSIGN_OR_RETURN(const Descriptor source, open_checked(path));
   return copy(path, source.get());
@@ -196,7 +198,7 @@ absl::StatusOr<PluginFile> PluginFile::open(const std::string& path,
 absl::StatusOr<PluginFile> PluginFile::read(const std::string& path) {
   struct stat info = {};
   if (::stat(path.c_str(), &info) != 0) return failed(path, "looking for it");
-  if (!S_ISREG(info.st_mode)) return bad(path, "it is no regular file");
+  if (!S_ISREG(info.st_mode)) return bad_file(path, "it is no regular file");
   const Descriptor source(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (source.get() < 0) return failed(path, "opening it");
   return copy(path, source.get());
@@ -211,7 +213,7 @@ absl::StatusOr<PluginFile> PluginFile::copy(const std::string& path, int source)
 
 absl::Status PluginFile::fill(int source) {
   ASSIGN_OR_RETURN(const int64_t size, copy_bytes(path_, source, descriptor_));
-  if (size == 0) return bad(path_, "it is empty");
+  if (size == 0) return bad_file(path_, "it is empty");
   constexpr int kSeals = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL;
   if (::fcntl(descriptor_, F_ADD_SEALS, kSeals) != 0) return failed(path_, "sealing its copy");
   void* mapped = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor_, 0);

@@ -39,8 +39,6 @@ void keep_error(void* where, int32_t code, const char* text, uint64_t size) {
                         text == nullptr ? absl::string_view() : absl::string_view(text, size));
 }
 
-absl::Status bad(absl::string_view what) { return absl::InvalidArgumentError(what); }
-
 }  // namespace
 
 std::vector<std::string> hook_names(const PluginNotes& notes) {
@@ -87,30 +85,33 @@ absl::StatusOr<const PluginLibrary*> PluginLibrary::load(CheckedPlugin plugin) {
 // Runs code of the plugin: its constructors in dlopen, then its entry.
 absl::Status PluginLibrary::open() {
   void* handle = ::dlopen(file_.loadable_path().c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (handle == nullptr) return bad(absl::StrCat("the dynamic loader refuses it: ", ::dlerror()));
+  if (handle == nullptr)
+    return absl::InvalidArgumentError(absl::StrCat("the dynamic loader refuses it: ", ::dlerror()));
   is_open_ = true;
   const auto entry = reinterpret_cast<MillracePluginEntry>(
       ::dlsym(handle, MILLRACE_TEXT_OF(MILLRACE_PLUGIN_ENTRY)));
-  if (entry == nullptr) return bad("it does not export its entry");
+  if (entry == nullptr) return absl::InvalidArgumentError("it does not export its entry");
   MillracePluginTable table = {kPluginAbiVersion, sizeof(MillracePluginTable), 0, nullptr};
   absl::Status reported;
   const absl::Status status = catch_exceptions("its entry", [&]() -> absl::Status {
     if (entry(&table, &keep_error, &reported) == 0) return absl::OkStatus();
-    return bad(absl::StrCat("its entry failed: ", reported.message()));
+    return absl::InvalidArgumentError(absl::StrCat("its entry failed: ", reported.message()));
   });
-  if (!status.ok()) return bad(status.message());
+  if (!status.ok()) return absl::InvalidArgumentError(status.message());
   return read_table(table);
 }
 
 // Checks that the table agrees with the notes by which the plugin was chosen.
 absl::Status PluginLibrary::read_table(const MillracePluginTable& table) {
   if (table.abi_version != kPluginAbiVersion || table.size != sizeof(table)) {
-    return bad(absl::StrCat("its table has version ", table.abi_version, " and ", table.size,
-                            " bytes; must be ", kPluginAbiVersion, " and ", sizeof(table)));
+    return absl::InvalidArgumentError(absl::StrCat("its table has version ", table.abi_version,
+                                                   " and ", table.size, " bytes; must be ",
+                                                   kPluginAbiVersion, " and ", sizeof(table)));
   }
   if (table.hooks == nullptr || table.hook_count != notes_.hooks.size()) {
-    return bad(absl::StrCat("its table has ", table.hooks == nullptr ? 0 : table.hook_count,
-                            " hooks and its notes have ", notes_.hooks.size()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("its table has ", table.hooks == nullptr ? 0 : table.hook_count,
+                     " hooks and its notes have ", notes_.hooks.size()));
   }
   for (const PluginHookText& note : notes_.hooks) {
     const MillracePluginHook* found = nullptr;
@@ -121,7 +122,8 @@ absl::Status PluginLibrary::read_table(const MillracePluginTable& table) {
       }
     }
     if (found == nullptr || found->create == nullptr || found->destroy == nullptr) {
-      return bad(absl::StrCat("its table lacks the hook \"", note.name, "\" of its notes"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("its table lacks the hook \"", note.name, "\" of its notes"));
     }
     hooks_.push_back(*found);
   }

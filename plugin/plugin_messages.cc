@@ -25,8 +25,6 @@ using google::protobuf::FieldDescriptorProto;
 using google::protobuf::FileDescriptorProto;
 using google::protobuf::internal::DescriptorTable;
 
-absl::Status bad(absl::string_view what) { return absl::InvalidArgumentError(what); }
-
 std::string join(absl::string_view scope, absl::string_view name) {
   return scope.empty() ? std::string(name) : absl::StrCat(scope, ".", name);
 }
@@ -40,10 +38,10 @@ absl::StatusOr<FileDescriptorProto> read_description(const ElfFile& elf, uint64_
   std::memcpy(&size, stored.data(), sizeof(size));
   ASSIGN_OR_RETURN(const uint64_t at,
                    elf.pointer_at(table + offsetof(DescriptorTable, descriptor)));
-  if (size <= 0) return bad(absl::StrCat("it has ", size, " bytes"));
+  if (size <= 0) return absl::InvalidArgumentError(absl::StrCat("it has ", size, " bytes"));
   ASSIGN_OR_RETURN(const absl::string_view bytes, elf.bytes_at(at, size));
   FileDescriptorProto file;
-  if (!file.ParseFromArray(bytes.data(), size)) return bad("it is damaged");
+  if (!file.ParseFromArray(bytes.data(), size)) return absl::InvalidArgumentError("it is damaged");
   return file;
 }
 
@@ -53,9 +51,10 @@ class MessageCheck {
   absl::Status add(const FileDescriptorProto& file) {
     file_ = file.name();
     if (pool_.FindFileByName(file_) != nullptr) {
-      return bad(absl::StrCat("it brings messages of ", file_,
-                              ", which the program or another plugin has already: give the file "
-                              "another path"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("it brings messages of ", file_,
+                       ", which the program or another plugin has already: give the file "
+                       "another path"));
     }
     RETURN_IF_ERROR(check_package(file.package()));
     for (const DescriptorProto& message : file.message_type()) {
@@ -129,15 +128,15 @@ class MessageCheck {
     const bool known =
         message != nullptr && pool_.FindExtensionByNumber(message, extension.number()) != nullptr;
     if (!known && numbers_.emplace(key, file_).second) return absl::OkStatus();
-    return bad(absl::StrCat("its ", file_, " extends ", extended, " by the number ",
-                            extension.number(),
-                            ", which another extension has already: choose another number"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("its ", file_, " extends ", extended, " by the number ", extension.number(),
+                     ", which another extension has already: choose another number"));
   }
 
   absl::Status clash(absl::string_view name, absl::string_view there) const {
-    return bad(absl::StrCat("its ", file_, " has the name ", name,
-                            ", but the program or a plugin already has ", there,
-                            ": give the messages of the plugin a package of their own"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "its ", file_, " has the name ", name, ", but the program or a plugin already has ", there,
+        ": give the messages of the plugin a package of their own"));
   }
 
   const DescriptorPool& pool_ = *DescriptorPool::generated_pool();
@@ -161,7 +160,8 @@ absl::Status check_plugin_messages(const ElfFile& elf) {
     ASSIGN_OR_RETURN(FileDescriptorProto file, read_description(elf, symbol.address),
                      absl::StrCat("its description of ", path, " cannot be read"));
     if (file.name() != path) {
-      return bad(absl::StrCat("its description of ", path, " is one of ", file.name()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("its description of ", path, " is one of ", file.name()));
     }
     files.push_back(std::move(file));
   }

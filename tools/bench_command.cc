@@ -142,7 +142,7 @@ constexpr Entry kBenchmarks[] = {
     {"train", "examples/s of a job, alone and beside a busy process", bench_train, add_train_flags},
 };
 
-absl::Status check(const BenchFlags& flags) {
+absl::Status check_bench_flags(const BenchFlags& flags) {
   RETURN_IF_ERROR(check_at_least("repeats", flags.repeats, 1));
   RETURN_IF_ERROR(check_at_least("threads", flags.threads, 1));
   RETURN_IF_ERROR(check_at_least("steps", flags.steps, 0));
@@ -159,8 +159,8 @@ absl::Status check(const BenchFlags& flags) {
       "--output");
 }
 
-absl::StatusOr<int> run(BenchFlags flags) {
-  RETURN_IF_ERROR(check(flags));
+absl::StatusOr<int> run_bench(BenchFlags flags) {
+  RETURN_IF_ERROR(check_bench_flags(flags));
   ASSIGN_OR_RETURN(const RunConfig::InstructionSet choice,
                    parse_instruction_set(flags.instruction_set), "--instruction_set");
   flags.embedding.overwrite = flags.distributed.overwrite = flags.overwrite;
@@ -195,7 +195,7 @@ Command add_bench_command(CLI::App& program) {
     entry.add_flags(*bench, *flags);
     bench->callback([flags, &entry] { flags->chosen = &entry; });
   }
-  return [flags] { return run(*flags); };
+  return [flags] { return run_bench(*flags); };
 }
 
 }  // namespace millrace

@@ -33,7 +33,7 @@ namespace {
 
 constexpr int64_t kMaxTensorLines = 100;
 
-struct CheckpointFlags {
+struct CheckpointCommandFlags {
   std::string path;
   std::string other_path;
   std::vector<std::string> paths;
@@ -56,7 +56,7 @@ void warn(const NewestCheckpoint& found) {
   }
 }
 
-absl::StatusOr<int> list(const CheckpointFlags& flags) {
+absl::StatusOr<int> list(const CheckpointCommandFlags& flags) {
   FileSystem& files = FileSystem::local();
   ASSIGN_OR_RETURN(const CheckpointPath place, resolve_checkpoint_path(files, flags.path));
   if (place.is_checkpoint) {
@@ -69,7 +69,7 @@ absl::StatusOr<int> list(const CheckpointFlags& flags) {
   return kExitFinished;
 }
 
-absl::StatusOr<int> show(const CheckpointFlags& flags) {
+absl::StatusOr<int> show(const CheckpointCommandFlags& flags) {
   ThreadPool threads(1);
   ASSIGN_OR_RETURN(const NewestCheckpoint found,
                    open_checkpoint(FileSystem::local(), flags.path, Check::kQuick, threads));
@@ -88,7 +88,7 @@ absl::StatusOr<std::unique_ptr<CheckpointContent>> open_content(const std::strin
   return std::make_unique<CheckpointContent>(std::move(found.chain));
 }
 
-absl::StatusOr<int> read(const CheckpointFlags& flags) {
+absl::StatusOr<int> read(const CheckpointCommandFlags& flags) {
   if (flags.tensor.empty() == flags.table.empty()) {
     return absl::InvalidArgumentError("read takes --tensor, or --table with --ids");
   }
@@ -108,7 +108,7 @@ absl::StatusOr<int> read(const CheckpointFlags& flags) {
   return kExitFinished;
 }
 
-absl::StatusOr<int> diff(const CheckpointFlags& flags) {
+absl::StatusOr<int> diff(const CheckpointCommandFlags& flags) {
   ASSIGN_OR_RETURN(const auto a, open_content(flags.path));
   ASSIGN_OR_RETURN(const auto b, open_content(flags.other_path));
   ASSIGN_OR_RETURN(const CheckpointDiff difference, compare_checkpoints(*a, *b));
@@ -117,7 +117,7 @@ absl::StatusOr<int> diff(const CheckpointFlags& flags) {
 }
 
 // Returns the format of --format, or by default of the file's name.
-absl::StatusOr<ExportFormat> export_format(const CheckpointFlags& flags) {
+absl::StatusOr<ExportFormat> export_format(const CheckpointCommandFlags& flags) {
   if (!flags.format.empty()) return parse_export_format(flags.format);
   const bool parquet =
       absl::EndsWith(flags.output, ".parquet") || absl::EndsWith(flags.output, ".pq");
@@ -129,7 +129,7 @@ absl::Status check_export_extension(const std::string& path, ExportFormat format
                                           : check_extension(path, "safetensors", {".safetensors"});
 }
 
-absl::StatusOr<int> run_export(const CheckpointFlags& flags) {
+absl::StatusOr<int> run_export(const CheckpointCommandFlags& flags) {
   ExportOptions options;
   options.output = flags.output;
   options.table = flags.table;
@@ -190,7 +190,7 @@ absl::StatusOr<std::vector<std::string>> checkpoints_of(const std::string& path)
   return absl::NotFoundError(absl::StrCat("there is no checkpoint in ", place.path));
 }
 
-absl::StatusOr<int> verify(const CheckpointFlags& flags) {
+absl::StatusOr<int> verify(const CheckpointCommandFlags& flags) {
   ThreadPool threads(flags.threads);
   std::vector<std::string> checkpoints;
   for (const std::string& path : flags.paths) {
@@ -217,7 +217,7 @@ absl::StatusOr<int> verify(const CheckpointFlags& flags) {
 constexpr char kPlace[] =
     "a checkpoint, or a folder of checkpoints or an output directory: its newest that is whole";
 
-using Action = absl::StatusOr<int> (*)(const CheckpointFlags&);
+using Action = absl::StatusOr<int> (*)(const CheckpointCommandFlags&);
 
 // A subcommand and its action.
 struct Subcommand {
@@ -225,25 +225,25 @@ struct Subcommand {
   Action run;
 };
 
-void add_json(CLI::App& app, CheckpointFlags& flags) {
+void add_json(CLI::App& app, CheckpointCommandFlags& flags) {
   app.add_flag("--json", flags.json, "print JSON");
 }
 
-Subcommand add_list(CLI::App& command, CheckpointFlags& flags) {
+Subcommand add_list(CLI::App& command, CheckpointCommandFlags& flags) {
   CLI::App* app = command.add_subcommand("list", "all checkpoints of a folder, damaged ones too");
   app->add_option("DIR", flags.path, "a folder of checkpoints, or an output directory")->required();
   add_json(*app, flags);
   return {app, list};
 }
 
-Subcommand add_show(CLI::App& command, CheckpointFlags& flags) {
+Subcommand add_show(CLI::App& command, CheckpointCommandFlags& flags) {
   CLI::App* app = command.add_subcommand("show", "what is in a checkpoint");
   app->add_option("PATH", flags.path, kPlace)->required();
   add_json(*app, flags);
   return {app, show};
 }
 
-Subcommand add_verify(CLI::App& command, CheckpointFlags& flags) {
+Subcommand add_verify(CLI::App& command, CheckpointCommandFlags& flags) {
   CLI::App* app =
       command.add_subcommand("verify", "read every byte and compare it with its digest");
   app->add_option("PATH", flags.paths,
@@ -255,7 +255,7 @@ Subcommand add_verify(CLI::App& command, CheckpointFlags& flags) {
   return {app, verify};
 }
 
-Subcommand add_read(CLI::App& command, CheckpointFlags& flags) {
+Subcommand add_read(CLI::App& command, CheckpointCommandFlags& flags) {
   CLI::App* app =
       command.add_subcommand("read", "one tensor, or rows of some ids, without reading the rest");
   app->add_option("PATH", flags.path, kPlace)->required();
@@ -272,7 +272,7 @@ Subcommand add_read(CLI::App& command, CheckpointFlags& flags) {
   return {app, read};
 }
 
-Subcommand add_diff(CLI::App& command, CheckpointFlags& flags) {
+Subcommand add_diff(CLI::App& command, CheckpointCommandFlags& flags) {
   CLI::App* app = command.add_subcommand(
       "diff", "in what two checkpoints differ; exit code 0 if in nothing, else 1");
   app->add_option("A", flags.path, kPlace)->required();
@@ -281,7 +281,7 @@ Subcommand add_diff(CLI::App& command, CheckpointFlags& flags) {
   return {app, diff};
 }
 
-Subcommand add_export(CLI::App& command, CheckpointFlags& flags) {
+Subcommand add_export(CLI::App& command, CheckpointCommandFlags& flags) {
   CLI::App* app = command.add_subcommand(
       "export", "write weights as safetensors or Parquet, for others to read");
   app->add_option("PATH", flags.path, kPlace)->required();
@@ -301,7 +301,7 @@ Subcommand add_export(CLI::App& command, CheckpointFlags& flags) {
 }  // namespace
 
 Command add_checkpoint_command(CLI::App& program) {
-  auto flags = std::make_shared<CheckpointFlags>();  // shared with the parser's callbacks
+  auto flags = std::make_shared<CheckpointCommandFlags>();  // shared with the parser's callbacks
   CLI::App* command =
       program.add_subcommand("checkpoint", "look into checkpoints without their model");
   command->require_subcommand(1);

@@ -16,7 +16,7 @@ struct DataFlags : LookFlags {
   bool json = false;
 };
 
-absl::StatusOr<int> run(const DataFlags& flags) {
+absl::StatusOr<int> run_data(const DataFlags& flags) {
   ASSIGN_OR_RETURN(const LookOptions options, look_options(flags));
   ASSIGN_OR_RETURN(const DataLook look, look_at_data(FileSystem::local(), options));
   std::cout << (flags.json ? look_json(look) : look_text(look)) << std::flush;
@@ -31,7 +31,7 @@ Command add_data_command(CLI::App& program) {
       "data", "print what is in files of data: schema, statistics, label rate, leakage");
   add_look_flags(*command, *flags);
   command->add_flag("--json", flags->json, "print a JSON object");
-  return [flags] { return run(*flags); };
+  return [flags] { return run_data(*flags); };
 }
 
 }  // namespace millrace

@@ -67,7 +67,7 @@ absl::Status export_model(const ExportFlags& flags, FileSystem& files, SummaryFi
   return absl::OkStatus();
 }
 
-absl::StatusOr<int> run(const ExportFlags& flags) {
+absl::StatusOr<int> run_model_export(const ExportFlags& flags) {
   FileSystem& files = UriFileSystem::process();
   Summary summary;
   SummaryFile file(files, flags.summary, flags.overwrite);
@@ -83,7 +83,7 @@ Command add_export_command(CLI::App& program) {
       "export", "write the dense part of a trained model as TorchScript, for serving");
   add_model_flags(*command, *flags);
   command->add_option("--output", flags->output, "file to write, such as model.pt")->required();
-  return [flags] { return run(*flags); };
+  return [flags] { return run_model_export(*flags); };
 }
 
 }  // namespace millrace

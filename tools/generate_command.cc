@@ -17,7 +17,7 @@ struct GenerateFlags {
   std::string format = "parquet";
 };
 
-absl::StatusOr<int> run(const GenerateFlags& flags) {
+absl::StatusOr<int> run_generate(const GenerateFlags& flags) {
   GenerateOptions options = flags.options;
   ASSIGN_OR_RETURN(options.format, parse_columnar_format(flags.format), "--format");
   ASSIGN_OR_RETURN(const GenerateResult result, generate(FileSystem::local(), options));
@@ -52,7 +52,7 @@ Command add_generate_command(CLI::App& program) {
   command->add_option("--seed", options.model.seed, "of the planted model and the examples")
       ->check(check_not_negative)
       ->capture_default_str();
-  return [flags] { return run(*flags); };
+  return [flags] { return run_generate(*flags); };
 }
 
 }  // namespace millrace

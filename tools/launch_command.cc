@@ -26,7 +26,7 @@ struct LaunchFlags {
 // More processes than any machine can use indicate a typing mistake.
 constexpr int kMostRanks = 1024;
 
-absl::Status check(const LaunchFlags& flags) {
+absl::Status check_launch_flags(const LaunchFlags& flags) {
   if (flags.ranks && (*flags.ranks < 1 || *flags.ranks > kMostRanks)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "-n ", *flags.ranks, ": give the number of ranks on this machine, 1 to ", kMostRanks));
@@ -63,7 +63,7 @@ absl::Status check(const LaunchFlags& flags) {
 }
 
 // Checks flags and PET_* together.
-absl::Status check(const LaunchFlags& flags, const NodeRanks& ranks) {
+absl::Status check_node_ranks(const LaunchFlags& flags, const NodeRanks& ranks) {
   if (ranks.world_size > kMostRanks) {
     return absl::InvalidArgumentError(
         absl::StrCat("launch: PET_NNODES and PET_NPROC_PER_NODE or -n make ", ranks.world_size,
@@ -91,12 +91,12 @@ absl::Status check(const LaunchFlags& flags, const NodeRanks& ranks) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<int> run(const LaunchFlags& flags) {
-  RETURN_IF_ERROR(check(flags));
+absl::StatusOr<int> run_launch(const LaunchFlags& flags) {
+  RETURN_IF_ERROR(check_launch_flags(flags));
   NodeFlags node_flags{.ranks_per_node = flags.ranks};
   if (flags.master_port != 0) node_flags.master_port = flags.master_port;
   ASSIGN_OR_RETURN(NodeRanks ranks, read_node_ranks(process_variable, node_flags));
-  RETURN_IF_ERROR(check(flags, ranks));
+  RETURN_IF_ERROR(check_node_ranks(flags, ranks));
   LocalRanksOptions options;
   options.arguments = {"millrace"};
   options.arguments.insert(options.arguments.end(), flags.command.begin(), flags.command.end());
@@ -125,7 +125,7 @@ Command add_launch_command(CLI::App& program) {
                    "how often all ranks are started again after a rank was killed or lost another")
       ->capture_default_str();
   command->add_option("command", flags->command, "behind --: the command of each rank");
-  return [flags] { return run(*flags); };
+  return [flags] { return run_launch(*flags); };
 }
 
 }  // namespace millrace

@@ -12,8 +12,6 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "files are little-endian");
 
-constexpr int64_t kPrefixBytes = 8;
-
 std::string at(const ReadableFile& file, const TensorInfo& info) {
   return absl::StrCat(file.path(), ", tensor \"", info.name, "\"");
 }
@@ -26,11 +24,12 @@ absl::Status read_fully(ReadableFile& file, int64_t offset, absl::Span<char> byt
 }
 
 absl::StatusOr<TensorFileLayout> read_layout(ReadableFile& file) {
-  std::string start(kPrefixBytes, '\0');
+  std::string start(kSafetensorsPrefixBytes, '\0');
   RETURN_IF_ERROR(read_fully(file, 0, absl::MakeSpan(start)));
   ASSIGN_OR_RETURN(const int64_t size, safetensors_start_bytes(start, file.size_bytes()));
   start.resize(size);
-  RETURN_IF_ERROR(read_fully(file, kPrefixBytes, absl::MakeSpan(start).subspan(kPrefixBytes)));
+  RETURN_IF_ERROR(read_fully(file, kSafetensorsPrefixBytes,
+                             absl::MakeSpan(start).subspan(kSafetensorsPrefixBytes)));
   return TensorFileLayout::parse(start, file.size_bytes());
 }
 

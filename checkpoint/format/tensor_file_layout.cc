@@ -11,19 +11,18 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "files are little-endian");
 
-constexpr int64_t kPrefixBytes = 8;
-
 std::string about(const TensorInfo& tensor) { return absl::StrCat("tensor \"", tensor.name, "\""); }
 
 }  // namespace
 
 absl::StatusOr<int64_t> safetensors_start_bytes(absl::string_view first_8, int64_t size_bytes) {
   uint64_t length = 0;
-  if (first_8.size() < kPrefixBytes) return absl::DataLossError("a file of less than 8 bytes");
-  std::memcpy(&length, first_8.data(), kPrefixBytes);
-  const int64_t rest = size_bytes - kPrefixBytes;
+  if (first_8.size() < kSafetensorsPrefixBytes)
+    return absl::DataLossError("a file of less than 8 bytes");
+  std::memcpy(&length, first_8.data(), kSafetensorsPrefixBytes);
+  const int64_t rest = size_bytes - kSafetensorsPrefixBytes;
   if (length <= kMaxSafetensorsHeaderBytes && static_cast<int64_t>(length) <= rest) {
-    return kPrefixBytes + static_cast<int64_t>(length);
+    return kSafetensorsPrefixBytes + static_cast<int64_t>(length);
   }
   return absl::DataLossError(absl::StrCat("header of ", length, " bytes; the file has ", rest,
                                           " and ", kMaxSafetensorsHeaderBytes, " are allowed"));
@@ -35,8 +34,8 @@ absl::StatusOr<TensorFileLayout> TensorFileLayout::create(
   RETURN_IF_ERROR(lay_out_tensors(&header.tensors));
   ASSIGN_OR_RETURN(const std::string text, format_safetensors_header(header));
   const uint64_t length = text.size();
-  std::string start(kPrefixBytes, '\0');
-  std::memcpy(start.data(), &length, kPrefixBytes);
+  std::string start(kSafetensorsPrefixBytes, '\0');
+  std::memcpy(start.data(), &length, kSafetensorsPrefixBytes);
   start += text;
   TensorFileLayout layout(std::move(header), std::move(start));
   int64_t end = layout.data_begin();
@@ -50,9 +49,10 @@ absl::StatusOr<TensorFileLayout> TensorFileLayout::parse(absl::string_view start
                                                          int64_t size_bytes) {
   ASSIGN_OR_RETURN(const int64_t data, safetensors_start_bytes(start.substr(0, 8), size_bytes));
   if (static_cast<int64_t>(start.size()) < data) return absl::DataLossError("the header is cut");
-  ASSIGN_OR_RETURN(
-      SafetensorsHeader header,
-      parse_safetensors_header(start.substr(kPrefixBytes, data - kPrefixBytes), size_bytes - data));
+  ASSIGN_OR_RETURN(SafetensorsHeader header,
+                   parse_safetensors_header(
+                       start.substr(kSafetensorsPrefixBytes, data - kSafetensorsPrefixBytes),
+                       size_bytes - data));
   return TensorFileLayout(std::move(header), std::string(start.substr(0, data)));
 }
 

@@ -16,6 +16,9 @@
 
 namespace millrace {
 
+// Bytes of the length that a safetensors file begins with.
+inline constexpr int64_t kSafetensorsPrefixBytes = 8;
+
 // The header of a safetensors file and the places of its tensors. Allows any region of the file to
 // be produced or parsed separately. Immutable.
 //

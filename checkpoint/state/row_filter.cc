@@ -11,7 +11,7 @@ namespace millrace {
 namespace {
 
 // Lists the built-in kinds also in a program that registers no other.
-[[maybe_unused]] const PartFamily& kFamily = row_filter_registry();
+[[maybe_unused]] const PartFamily& kRowFilterFamily = row_filter_registry();
 
 class FrequencyFilter : public RowFilter {
  public:

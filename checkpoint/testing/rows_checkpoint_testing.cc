@@ -37,8 +37,8 @@ struct Tensors {
   }
 };
 
-absl::Status write_file(CommitDirectory& directory, const File& entry, const Tensors& tensors,
-                        ThreadPool& threads) {
+absl::Status write_tensors(CommitDirectory& directory, const File& entry, const Tensors& tensors,
+                           ThreadPool& threads) {
   ASSIGN_OR_RETURN(const TensorFileLayout layout,
                    TensorFileLayout::create(tensors.infos, {{kFormatKey, kCheckpointFormat}}));
   return directory.write_tensors(
@@ -111,7 +111,7 @@ void add_digest(const std::string& name, absl::uint128 digest, Manifest* manifes
   entry->set_digest(format_digest(digest));
 }
 
-Manifest manifest_of(const RowsCheckpoint& content) {
+Manifest rows_manifest(const RowsCheckpoint& content) {
   Manifest manifest;
   manifest.mutable_progress()->set_step(content.step);
   manifest.add_parts(Manifest::DENSE);
@@ -158,7 +158,7 @@ absl::Status write_dense(CommitDirectory& directory, const RowsCheckpoint& conte
   File entry;
   entry.set_name(dense_file_name(0, 1));
   entry.set_kind(Manifest::DENSE_FILE);
-  return write_file(directory, entry, tensors, threads);
+  return write_tensors(directory, entry, tensors, threads);
 }
 
 }  // namespace
@@ -166,7 +166,7 @@ absl::Status write_dense(CommitDirectory& directory, const RowsCheckpoint& conte
 absl::Status write_rows_checkpoint(FileSystem& files, const std::string& folder,
                                    const RowsCheckpoint& content, const RowsCheckpoint* base) {
   ThreadPool threads(1);
-  Manifest manifest = manifest_of(content);
+  Manifest manifest = rows_manifest(content);
   std::vector<int64_t> ids, tombstones;
   for (const auto& [id, row] : content.rows) {
     const bool same = base != nullptr && base->rows.count(id) > 0 && base->rows.at(id) == row;
@@ -189,7 +189,7 @@ absl::Status write_rows_checkpoint(FileSystem& files, const std::string& folder,
     entry.set_table(content.table);
     entry.set_first_hash(share * i);
     entry.set_last_hash(i + 1 == content.table_files ? UINT64_MAX : share * (i + 1) - 1);
-    RETURN_IF_ERROR(write_file(
+    RETURN_IF_ERROR(write_tensors(
         *directory, entry, table_tensors(content, of_file(ids, entry), of_file(tombstones, entry)),
         threads));
   }

@@ -55,19 +55,19 @@ void count(const std::vector<Counts>& steps, Admission* admission) {
   for (const Counts& step : steps) admission->count(step.ids, step.counts);
 }
 
-std::unique_ptr<Admission> make_one(const AdmissionConformance& c) {
+std::unique_ptr<Admission> make_admission(const AdmissionConformance& c) {
   return c.make({.table = "items", .seed = 1});
 }
 
 std::unique_ptr<Admission> make_counted(const AdmissionConformance& c,
                                         const std::vector<Counts>& steps) {
-  std::unique_ptr<Admission> admission = make_one(c);
+  std::unique_ptr<Admission> admission = make_admission(c);
   count(steps, admission.get());
   return admission;
 }
 
 // The answers for all ids after several numbers of steps.
-std::vector<bool> answers_of(const Admission& admission) {
+std::vector<bool> admission_answers(const Admission& admission) {
   std::vector<bool> answers;
   for (const int64_t steps : {int64_t{0}, int64_t{1}, int64_t{6}, int64_t{1} << 40}) {
     for (const int64_t id : test_ids()) answers.push_back(admission.admits(id, steps));
@@ -79,25 +79,25 @@ std::vector<bool> answers_of(const Admission& admission) {
 void expect_equal(const Admission& admission, const Admission& expected, const char* what) {
   EXPECT_EQ(admission.state(), expected.state()) << what;
   EXPECT_EQ(admission.candidates(), expected.candidates()) << what;
-  EXPECT_EQ(answers_of(admission), answers_of(expected)) << what;
+  EXPECT_EQ(admission_answers(admission), admission_answers(expected)) << what;
 }
 
-void check_every_call(const AdmissionConformance& c) {
+void check_every_admission(const AdmissionConformance& c) {
   const auto admission = make_counted(c, steps_of(1));
-  const std::vector<bool> answers = answers_of(*admission);
-  EXPECT_EQ(answers_of(*admission), answers) << "a second time";
-  EXPECT_EQ(answers_of(*make_counted(c, steps_of(1))), answers) << "a second instance";
+  const std::vector<bool> answers = admission_answers(*admission);
+  EXPECT_EQ(admission_answers(*admission), answers) << "a second time";
+  EXPECT_EQ(admission_answers(*make_counted(c, steps_of(1))), answers) << "a second instance";
   const std::vector<int64_t> ids = test_ids();
   for (size_t i = ids.size(); i-- > 0;) {
     EXPECT_EQ(admission->admits(ids[i], 0), answers[i]) << "in another order, id " << ids[i];
   }
 }
 
-void check_threads(const AdmissionConformance& c) {
+void check_admission_threads(const AdmissionConformance& c) {
   const auto admission = make_counted(c, steps_of(1));
   std::vector<std::vector<bool>> answers(4);
-  call_on_threads(answers, [&](auto& each) { each = answers_of(*admission); });
-  const std::vector<bool> expected = answers_of(*make_counted(c, steps_of(1)));
+  call_on_threads(answers, [&](auto& each) { each = admission_answers(*admission); });
+  const std::vector<bool> expected = admission_answers(*make_counted(c, steps_of(1)));
   for (const std::vector<bool>& each : answers) EXPECT_EQ(each, expected);
 }
 
@@ -121,9 +121,9 @@ void check_calls(const AdmissionConformance& c) {
 }
 
 void check_admits_all(const AdmissionConformance& c) {
-  for (const auto& admission : {make_one(c), make_counted(c, steps_of(1))}) {
+  for (const auto& admission : {make_admission(c), make_counted(c, steps_of(1))}) {
     if (!admission->admits_all()) continue;
-    for (const bool admitted : answers_of(*admission)) EXPECT_TRUE(admitted);
+    for (const bool admitted : admission_answers(*admission)) EXPECT_TRUE(admitted);
   }
 }
 
@@ -141,7 +141,7 @@ void check_forget(const AdmissionConformance& c) {
 void check_clear(const AdmissionConformance& c) {
   const auto admission = make_counted(c, steps_of(1));
   admission->clear();
-  expect_equal(*admission, *make_one(c), "after clear()");
+  expect_equal(*admission, *make_admission(c), "after clear()");
   count(steps_of(2), admission.get());
   expect_equal(*admission, *make_counted(c, steps_of(2)), "counted after clear()");
 }
@@ -176,7 +176,7 @@ void check_form(const AdmissionConformance& c) {
 void check_continues(const AdmissionConformance& c) {
   for (const uint64_t before : {0, 3}) {  // a new instance, and one that has counts
     const auto original = make_counted(c, steps_of(1));
-    const auto admission = before == 0 ? make_one(c) : make_counted(c, steps_of(before));
+    const auto admission = before == 0 ? make_admission(c) : make_counted(c, steps_of(before));
     ASSERT_OK(admission->set_state(original->state()));
     expect_equal(*admission, *original, "after set_state()");
     count(steps_of(2), original.get());
@@ -223,7 +223,7 @@ void check_join(const AdmissionConformance& c) {
   const size_t half = second.sketch.counters.size() / 2;
   std::copy(second.sketch.counters.begin() + half, second.sketch.counters.end(),
             joined.sketch.counters.begin() + half);
-  const auto admission = make_one(c);
+  const auto admission = make_admission(c);
   ASSERT_OK(admission->set_state(joined));
   expect_equal(*admission, *make_counted(c, steps_of(1)), "the joined state of two ranks");
 }
@@ -233,8 +233,8 @@ void check_join(const AdmissionConformance& c) {
 std::vector<Property> admission_properties(const AdmissionConformance& conformance) {
   const auto property = properties_of(conformance);
   std::vector<Property> properties = {
-      property("IsTheSameAtEveryCall", check_every_call),
-      property("IsTheSameOnSeveralThreads", check_threads),
+      property("IsTheSameAtEveryCall", check_every_admission),
+      property("IsTheSameOnSeveralThreads", check_admission_threads),
       property("IgnoresTheOrderOfIds", check_order),
       property("AdmitsAllImpliesAdmits", check_admits_all),
       property("ClearsAllCounts", check_clear),

@@ -68,7 +68,7 @@ std::vector<Question> extreme_questions() {
   return questions;
 }
 
-std::unique_ptr<EvictionRule> make_one(const EvictionConformance& c) {
+std::unique_ptr<EvictionRule> make_eviction(const EvictionConformance& c) {
   return c.make({.table = "items"});
 }
 
@@ -86,7 +86,8 @@ bool ask(const EvictionRule& rule, const Question& question) {
   return ask(rule, question, question.weights);
 }
 
-std::vector<bool> answers_of(const EvictionRule& rule, const std::vector<Question>& questions) {
+std::vector<bool> eviction_answers(const EvictionRule& rule,
+                                   const std::vector<Question>& questions) {
   std::vector<bool> answers;
   for (const Question& question : questions) answers.push_back(ask(rule, question));
   return answers;
@@ -97,32 +98,32 @@ std::string text_of(const Question& question) {
                       question.last_step, ", step ", question.step);
 }
 
-void check_every_call(const EvictionConformance& c) {
-  const auto rule = make_one(c);
+void check_every_eviction(const EvictionConformance& c) {
+  const auto rule = make_eviction(c);
   const std::vector<Question> questions = test_questions();
-  const std::vector<bool> answers = answers_of(*rule, questions);
-  EXPECT_EQ(answers_of(*rule, questions), answers) << "a second time";
-  EXPECT_EQ(answers_of(*make_one(c), questions), answers) << "a second instance";
+  const std::vector<bool> answers = eviction_answers(*rule, questions);
+  EXPECT_EQ(eviction_answers(*rule, questions), answers) << "a second time";
+  EXPECT_EQ(eviction_answers(*make_eviction(c), questions), answers) << "a second instance";
   for (size_t i = questions.size(); i-- > 0;) {
     EXPECT_EQ(ask(*rule, questions[i]), answers[i])
         << "in another order: " << text_of(questions[i]);
   }
 }
 
-void check_threads(const EvictionConformance& c) {
-  const auto rule = make_one(c);
+void check_eviction_threads(const EvictionConformance& c) {
+  const auto rule = make_eviction(c);
   const std::vector<Question> questions = test_questions();
   std::vector<std::vector<bool>> answers(4);
-  call_on_threads(answers, [&](auto& each) { each = answers_of(*rule, questions); });
-  const std::vector<bool> expected = answers_of(*make_one(c), questions);
+  call_on_threads(answers, [&](auto& each) { each = eviction_answers(*rule, questions); });
+  const std::vector<bool> expected = eviction_answers(*make_eviction(c), questions);
   for (const std::vector<bool>& each : answers) EXPECT_EQ(each, expected);
 }
 
 void check_weights(const EvictionConformance& c) {
-  const auto rule = make_one(c);
+  const auto rule = make_eviction(c);
   const bool needs_weights = rule->needs_weights();
   EXPECT_EQ(rule->needs_weights(), needs_weights) << "a second time";
-  EXPECT_EQ(make_one(c)->needs_weights(), needs_weights) << "a second instance";
+  EXPECT_EQ(make_eviction(c)->needs_weights(), needs_weights) << "a second instance";
   const std::vector<float> other(kDim, 7);
   for (const Question& question : test_questions()) {
     const bool answer = ask(*rule, question);
@@ -141,8 +142,8 @@ void check_weights(const EvictionConformance& c) {
 
 void check_extremes(const EvictionConformance& c) {
   const std::vector<Question> questions = extreme_questions();
-  const std::vector<bool> answers = answers_of(*make_one(c), questions);
-  EXPECT_EQ(answers_of(*make_one(c), questions), answers);
+  const std::vector<bool> answers = eviction_answers(*make_eviction(c), questions);
+  EXPECT_EQ(eviction_answers(*make_eviction(c), questions), answers);
 }
 
 }  // namespace
@@ -150,8 +151,8 @@ void check_extremes(const EvictionConformance& c) {
 std::vector<Property> eviction_properties(const EvictionConformance& conformance) {
   const auto property = properties_of(conformance);
   return {
-      property("IsTheSameAtEveryCall", check_every_call),
-      property("IsTheSameOnSeveralThreads", check_threads),
+      property("IsTheSameAtEveryCall", check_every_eviction),
+      property("IsTheSameOnSeveralThreads", check_eviction_threads),
       property("ReadsWeightsOnlyIfItNeedsThem", check_weights),
       property("TakesExtremeValues", check_extremes),
   };

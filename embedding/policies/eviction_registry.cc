@@ -9,7 +9,7 @@ namespace millrace {
 namespace {
 
 // Lists the built-in rules also in a program that registers no other.
-[[maybe_unused]] const PartFamily& kFamily = eviction_registry();
+[[maybe_unused]] const PartFamily& kEvictionFamily = eviction_registry();
 
 CustomRegistry<EvictionRuleFactory>* create_registry() {
   auto* const registry =

@@ -16,7 +16,6 @@
 namespace millrace {
 namespace {
 
-constexpr double kTail = 8;         // beyond as many standard deviations there is nothing
 constexpr double kFarthest = 12;    // no quantile is farther
 constexpr double kLeast = 0x1p-60;  // of the probabilities that the search looks at
 
@@ -45,7 +44,7 @@ Distribution normal(double mean, double stddev) {
 // The probability of what is below x: the least p whose quantile is at least x, by bisection over
 // the numbers there are, so that it is as reproducible as the quantile.
 double probability_below(double x) {
-  if (x <= -kTail) return 0;
+  if (x <= -kNormalTail) return 0;
   if (x > 0) return 1 - probability_below(-x);
   uint64_t low = std::bit_cast<uint64_t>(kLeast), high = std::bit_cast<uint64_t>(0.5);
   while (low < high) {

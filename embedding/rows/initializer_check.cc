@@ -10,7 +10,6 @@ namespace millrace {
 namespace {
 
 // Bounds in standard deviations that leave something of a normal distribution.
-constexpr double kTail = 8;
 
 absl::Status check_uniform(absl::string_view where, const UniformInitializer& uniform) {
   RETURN_IF_ERROR(finite_float(where, "low", uniform.low()));
@@ -25,8 +24,8 @@ absl::Status check_truncated(absl::string_view where, const TruncatedNormalIniti
   RETURN_IF_ERROR(not_negative_float(where, "stddev", config.stddev()));
   RETURN_IF_ERROR(finite_float(where, "low", config.low()));
   RETURN_IF_ERROR(finite_float(where, "high", config.high()));
-  if (config.low() >= kTail) return wrong_number(where, "low", config.low(), "below 8");
-  if (config.high() <= -kTail) return wrong_number(where, "high", config.high(), "above -8");
+  if (config.low() >= kNormalTail) return wrong_number(where, "low", config.low(), "below 8");
+  if (config.high() <= -kNormalTail) return wrong_number(where, "high", config.high(), "above -8");
   if (config.low() < config.high()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(where, ": low ", config.low(), " is not below high ", config.high()));

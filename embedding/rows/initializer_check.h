@@ -8,6 +8,10 @@
 
 namespace millrace {
 
+// Distance from the mean, in standard deviations, beyond which a normal distribution has no mass in
+// float64.
+inline constexpr double kNormalTail = 8;
+
 // Checks the numbers of the kind that is chosen. Errors:
 // InvalidArgument that begins with `where`, the place of the message in the configuration, and
 // names the field that is out of range. Tables compute in float32, so that numbers must be finite

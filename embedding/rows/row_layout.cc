@@ -8,10 +8,6 @@ namespace {
 
 constexpr int64_t kAlignment = 64;
 
-int64_t round_up(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
-
 }  // namespace
 
 RowLayout RowLayout::create(int64_t dim, RowType type, int64_t slot_floats) {

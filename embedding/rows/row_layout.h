@@ -9,6 +9,12 @@
 
 namespace millrace {
 
+// Returns the smallest multiple of `multiple` that is at least `value`. REQUIRES: value >= 0,
+// multiple > 0.
+inline int64_t round_up(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
 // What is kept about a row besides its numbers.
 struct RowMeta {
   uint32_t frequency = 0;  // occurrences in committed steps; stays at the largest number

@@ -22,10 +22,6 @@ constexpr int64_t kGroups = 64;  // of blocks
 constexpr int64_t kSmallPageBytes = 4096;
 constexpr int kSpins = 64;
 
-int64_t round_up(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
-
 }  // namespace
 
 RowSnapshot::RowSnapshot(const RowLayout& layout, std::vector<char*> blocks, RowIndex end,

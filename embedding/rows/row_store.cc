@@ -13,10 +13,6 @@ namespace {
 
 constexpr int64_t kPageBytes = 4096;
 
-int64_t round_up(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
-
 }  // namespace
 
 RowStore::RowStore(int64_t dim, RowType type, std::shared_ptr<BlockPool> pool, InstructionSet set)

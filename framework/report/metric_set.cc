@@ -63,7 +63,7 @@ at::Tensor places_with_label(const at::Tensor& labels) {
   return at::tensor(places, at::kLong);
 }
 
-constexpr uint8_t kVersion = 1;
+constexpr uint8_t kMetricStateVersion = 1;
 constexpr uint8_t kVersionWithTargets = 2;
 // Limit on the examples, or on the targets of a task, of one rank, so that sums stay in range.
 constexpr int64_t kMostCounted = int64_t{1} << 50;
@@ -240,7 +240,7 @@ size_t MetricSet::metric_count() const {
 
 std::string MetricSet::save() const {
   ByteWriter writer;
-  writer.write_uint8(counted_ ? kVersionWithTargets : kVersion);
+  writer.write_uint8(counted_ ? kVersionWithTargets : kMetricStateVersion);
   writer.write_double(loss_sum_);
   writer.write_int64(examples_);
   for (const Task& task : tasks_) {
@@ -285,7 +285,7 @@ absl::Status MetricSet::load_rank(size_t rank, absl::string_view bytes) {
     in_range &= targets >= 0 && targets <= kMostCounted;
   }
   const uint64_t metrics = reader.read_uint64();
-  if (!reader.ok() || (version != kVersion && !counted) || !in_range) {
+  if (!reader.ok() || (version != kMetricStateVersion && !counted) || !in_range) {
     return absl::DataLossError("malformed");
   }
   if (metrics != metric_count()) {

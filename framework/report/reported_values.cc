@@ -11,7 +11,7 @@ namespace millrace {
 namespace {
 
 constexpr uint8_t kVersionWithoutWeights = 1;  // each value has the weight 1
-constexpr uint8_t kVersion = 2;
+constexpr uint8_t kValueStateVersion = 2;
 constexpr int64_t kMostValues = int64_t{1}
                                 << 40;  // of one name and rank: sums of counts stay in range
 
@@ -50,7 +50,7 @@ void ReportedValues::drain(std::map<std::string, double>* values) {
 
 std::string ReportedValues::save() const {
   ByteWriter writer;
-  writer.write_uint8(kVersion);
+  writer.write_uint8(kValueStateVersion);
   for (const auto& [name, entry] : entries_) {
     writer.write_string(name);
     writer.write_uint8(static_cast<uint8_t>(entry.reduction));
@@ -78,13 +78,13 @@ absl::Status ReportedValues::load_rank(int rank, absl::string_view bytes) {
       absl::DataLossError(absl::StrCat("the reported values of rank ", rank, " are malformed"));
   ByteReader reader(bytes);
   const int version = reader.read_uint8();
-  if (version != kVersion && version != kVersionWithoutWeights) return bad;
+  if (version != kValueStateVersion && version != kVersionWithoutWeights) return bad;
   while (reader.remaining() > 0) {
     const std::string name(reader.read_string());
     const uint8_t reduction = reader.read_uint8();
     Entry entry{.reduction = static_cast<Reduction>(reduction), .rank = rank};
     entry.value = reader.read_double();
-    if (version == kVersion) entry.weight = reader.read_double();
+    if (version == kValueStateVersion) entry.weight = reader.read_double();
     entry.count = reader.read_int64();
     if (version == kVersionWithoutWeights) entry.weight = static_cast<double>(entry.count);
     if (!reader.ok() || reduction > static_cast<uint8_t>(Reduction::kLast) || entry.count < 1 ||

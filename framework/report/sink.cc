@@ -8,7 +8,7 @@ namespace millrace {
 namespace {
 
 // Registers the built-in kinds also in a program without custom sinks.
-[[maybe_unused]] const PartFamily& kFamily = sink_registry();
+[[maybe_unused]] const PartFamily& kSinkFamily = sink_registry();
 
 }  // namespace
 

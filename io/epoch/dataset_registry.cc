@@ -4,7 +4,7 @@ namespace millrace {
 namespace {
 
 // Lists the family also in a program that registers none.
-[[maybe_unused]] const PartFamily& kFamily = dataset_registry();
+[[maybe_unused]] const PartFamily& kDatasetFamily = dataset_registry();
 
 }  // namespace
 

@@ -8,7 +8,7 @@ namespace millrace {
 namespace {
 
 // Lists the schemes that are built in also in a program that registers no other.
-[[maybe_unused]] const PartFamily& kFamily = file_system_registry();
+[[maybe_unused]] const PartFamily& kFileSystemFamily = file_system_registry();
 
 PartRegistry<FileSystemFactory>* create_registry() {
   auto* const registry = new PartRegistry<FileSystemFactory>("file system", "NAME://PATH");

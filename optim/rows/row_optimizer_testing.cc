@@ -14,7 +14,7 @@
 namespace millrace {
 namespace {
 
-constexpr double kRate = 0.05;
+constexpr double kReferenceRate = 0.05;
 
 std::vector<float> initial_slots(const RowOptimizer& optimizer, int64_t dim) {
   std::vector<float> slots;
@@ -63,7 +63,7 @@ class Comparison {
     ASSERT_OK(plan_->look_up(lists, {output.data(), dim_}));
     plan_->set_gradient(0, gradient.data(), dim_);
     UpdateContext context;
-    context.learning_rate = kRate;
+    context.learning_rate = kReferenceRate;
     context.step = ++t_;
     plan_->apply(optimizer_, context, t_);
     step_reference(ids, gradient);
@@ -96,7 +96,7 @@ class Comparison {
         row->second.weights.assign(initial.begin(), initial.end());
         row->second.slots.assign(slots.begin(), slots.end());
       }
-      reference_(row->second.weights, row->second.slots, sum, kRate, t_);
+      reference_(row->second.weights, row->second.slots, sum, kReferenceRate, t_);
     }
   }
 

@@ -23,7 +23,7 @@ std::string checksum_of(absl::string_view record) {
   return absl::StrCat(absl::Hex(masked_crc32c(record), absl::kZeroPad8));
 }
 
-std::string line_of(absl::string_view record) {
+std::string record_line(absl::string_view record) {
   return absl::StrCat(checksum_of(record), " ", record, "\n");
 }
 
@@ -117,7 +117,7 @@ absl::Status RecordQueue::append(absl::string_view record) {
     if (file_ != nullptr) RETURN_IF_ERROR(std::exchange(file_, nullptr)->sync());
     RETURN_IF_ERROR(open_segment());
   }
-  const std::string line = line_of(record);
+  const std::string line = record_line(record);
   if (const absl::Status status = file_->append(line); !status.ok()) {
     // The file may end with a part of the line, so the next record begins another file.
     file_.reset();
@@ -286,7 +286,7 @@ absl::Status RecordQueue::remove_if(const std::function<bool(absl::string_view)>
   RETURN_IF_ERROR(write_file_atomically(files_, path, [&](WritableFile& kept) {
     return for_each(segments, offset, [&](const std::string& record) {
       if (unwanted(record)) return absl::OkStatus();
-      const std::string line = line_of(record);
+      const std::string line = record_line(record);
       kept_bytes += static_cast<int64_t>(line.size());
       return kept.append(line);
     });

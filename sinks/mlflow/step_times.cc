@@ -21,7 +21,7 @@ bool parse(absl::string_view line, std::pair<int64_t, int64_t>* time) {
          absl::SimpleAtoi(numbers.second, &time->second);
 }
 
-std::string line_of(int64_t step, int64_t time_ms) {
+std::string time_line(int64_t step, int64_t time_ms) {
   return absl::StrCat(step, " ", time_ms, "\n");
 }
 
@@ -47,7 +47,7 @@ absl::Status StepTimes::start(int64_t first_step) {
   earlier_.insert(times.lower_bound(first_step), times.end());
   return write_file_atomically(files_, path_, [&](WritableFile& file) -> absl::Status {
     std::string lines;
-    for (const auto& [step, time_ms] : times) lines += line_of(step, time_ms);
+    for (const auto& [step, time_ms] : times) lines += time_line(step, time_ms);
     return file.append(lines);
   });
 }
@@ -62,7 +62,7 @@ absl::StatusOr<int64_t> StepTimes::time_of(int64_t step, int64_t now_ms) {
     RETURN_IF_ERROR(files_.create_directories(directory_of(path_)));
     ASSIGN_OR_RETURN(file_, files_.open_for_append(path_));
   }
-  if (const absl::Status status = file_->append(line_of(step, now_ms)); !status.ok()) {
+  if (const absl::Status status = file_->append(time_line(step, now_ms)); !status.ok()) {
     file_.reset();
     return status;
   }

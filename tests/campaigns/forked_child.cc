@@ -14,7 +14,7 @@
 namespace millrace {
 namespace {
 
-constexpr unsigned kLongestLifeSeconds = 300;
+constexpr unsigned kForkedLifeSeconds = 300;
 
 void write_line(int fd, absl::string_view line) {
   const std::string text = absl::StrCat(line, "\n");
@@ -35,7 +35,7 @@ ForkedChild::ForkedChild(const std::function<void(const Say&)>& body) {
   MILLRACE_CHECK(process_ >= 0) << "no process: errno " << errno;
   if (process_ == 0) {
     ::close(ends[0]);
-    ::alarm(kLongestLifeSeconds);
+    ::alarm(kForkedLifeSeconds);
     body([fd = ends[1]](absl::string_view line) { write_line(fd, line); });
     ::_exit(0);
   }

@@ -32,7 +32,7 @@ namespace millrace {
 namespace {
 
 constexpr int kRanks = 3;
-constexpr int64_t kSteps = 12;
+constexpr int64_t kRankSteps = 12;
 constexpr char kCompleted[] = "completed at step 12";
 constexpr char kStopped[] = "to run again: stopped (signal SIGTERM) at step ";
 
@@ -73,7 +73,7 @@ class Random {
 };
 
 // Names in a folder of checkpoints that no finished save leaves.
-std::vector<std::string> leftovers(const std::string& folder) {
+std::vector<std::string> files_left(const std::string& folder) {
   std::vector<std::string> names;
   const auto entries = FileSystem::local().list(folder);
   if (!entries.ok()) return names;
@@ -245,12 +245,12 @@ class Case {
     std::set<std::string> ends;
     for (int rank = 0; rank < kRanks; ++rank) ends.insert(end_of(*ranks_, rank));
     if (!happened()) return violate("did not happen");
-    const bool too_late =
-        failures_[0].phase == FailurePhase::kSave && record_.of(failures_[0].rank).step == kSteps;
+    const bool too_late = failures_[0].phase == FailurePhase::kSave &&
+                          record_.of(failures_[0].rank).step == kRankSteps;
     absl::string_view end = *ends.begin();
     int64_t step = 0;
     if (too_late && end == kCompleted) {
-      step = kSteps;
+      step = kRankSteps;
     } else if (!absl::ConsumePrefix(&end, kStopped) || !absl::SimpleAtoi(end, &step)) {
       step = -1;
     }
@@ -258,7 +258,7 @@ class Case {
       for (const std::string& end : ends) violate(absl::StrCat("a rank came to: ", end));
       return;
     }
-    for (const std::string& name : leftovers(folder_)) violate(absl::StrCat(name, " is left"));
+    for (const std::string& name : files_left(folder_)) violate(absl::StrCat(name, " is left"));
     check_saved(step);
   }
 
@@ -295,7 +295,7 @@ class Case {
       if (end != kCompleted) violate(absl::StrCat("resumed, a rank came to: ", end));
     }
     ranks_.reset();
-    for (const std::string& name : leftovers(folder_)) violate(absl::StrCat(name, " is left"));
+    for (const std::string& name : files_left(folder_)) violate(absl::StrCat(name, " is left"));
     const auto content = content_of_newest(FileSystem::local(), folder_);
     if (!content.ok() || *content != undisturbed_) {
       violate(

@@ -22,7 +22,7 @@
 namespace millrace {
 namespace {
 
-constexpr unsigned kLongestLifeSeconds = 60;
+constexpr unsigned kTracedLifeSeconds = 60;
 constexpr int kNotTraced = 77;
 constexpr int kSystemCallStop = SIGTRAP | 0x80;
 
@@ -200,7 +200,7 @@ class Tracer {
 };
 
 [[noreturn]] void be_traced(const std::function<void()>& body) {
-  ::alarm(kLongestLifeSeconds);
+  ::alarm(kTracedLifeSeconds);
   if (::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) ::_exit(kNotTraced);
   ::raise(SIGSTOP);
   body();

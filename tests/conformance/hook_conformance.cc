@@ -42,9 +42,9 @@ void check_state_round(const Hook& hook, const MakeHook& make) {
 }
 
 // Passes every event on to the hook under test and watches what it does with them.
-class Watching : public Hook {
+class WatchingHook : public Hook {
  public:
-  explicit Watching(const MakeHook& make) : make_(make), hook_(make()) {}
+  explicit WatchingHook(const MakeHook& make) : make_(make), hook_(make()) {}
 
   absl::string_view name() const override { return hook_->name(); }
   absl::Status start(HookContext& c) override { return hook_->start(c); }
@@ -138,7 +138,7 @@ void check_name(const HookConformance& conformance) {
 // the first run.
 std::string train(const MakeHook* make, bool changes_result = false) {
   std::unique_ptr<Trainer> trainer = tiny_trainer(two_epochs());
-  if (make != nullptr) add(*trainer, std::make_unique<Watching>(*make));
+  if (make != nullptr) add(*trainer, std::make_unique<WatchingHook>(*make));
   add(*trainer, std::make_unique<Asking>(2, -1, Scope::kCommon));
   EXPECT_OK(trainer->evaluate("eval")) << "evaluate() before training";
   EXPECT_OK(trainer->train_and_evaluate());
@@ -153,7 +153,7 @@ std::string train(const MakeHook* make, bool changes_result = false) {
 
 std::string train_to_a_stop(const MakeHook* make, Scope scope) {
   std::unique_ptr<Trainer> trainer = tiny_trainer(two_epochs());
-  if (make != nullptr) add(*trainer, std::make_unique<Watching>(*make));
+  if (make != nullptr) add(*trainer, std::make_unique<WatchingHook>(*make));
   add(*trainer, std::make_unique<Asking>(1, 2, scope));
   EXPECT_OK(trainer->train());
   EXPECT_OK(trainer->train()) << "going on after the stop";
@@ -183,7 +183,7 @@ void check_stop_of_this_rank(const HookConformance& conformance) {
 }
 
 // How training on two ranks ended, one with more data, for each: "after step n: status".
-std::vector<std::string> train_two_ranks(const MakeHook* make) {
+std::vector<std::string> train_hook_on_two_ranks(const MakeHook* make) {
   std::unique_ptr<Hook> hooks[2];
   for (std::unique_ptr<Hook>& hook : hooks) hook = make != nullptr ? (*make)() : nullptr;
   std::vector<std::string> ends(2);
@@ -207,18 +207,18 @@ std::vector<std::string> train_two_ranks(const MakeHook* make) {
 }
 
 void check_two_ranks(const HookConformance& conformance) {
-  const std::vector<std::string> ends = train_two_ranks(&conformance.make);
+  const std::vector<std::string> ends = train_hook_on_two_ranks(&conformance.make);
   EXPECT_THAT(ends, testing::Each(HasSubstr(": OK"))) << "two ranks";
   EXPECT_EQ(ends[0], ends[1]) << "the two ranks ended differently";
   if (!conformance.changes_result) {
-    EXPECT_EQ(ends, train_two_ranks(nullptr)) << "two ranks";
+    EXPECT_EQ(ends, train_hook_on_two_ranks(nullptr)) << "two ranks";
   }
 }
 
 // The error of a run of which `options` make a failure.
 absl::Status run_error(const MakeHook* make, TinyTrainerOptions options) {
   std::unique_ptr<Trainer> trainer = tiny_trainer(std::move(options));
-  if (make != nullptr) add(*trainer, std::make_unique<Watching>(*make));
+  if (make != nullptr) add(*trainer, std::make_unique<WatchingHook>(*make));
   return trainer->train().status();
 }
 
@@ -233,19 +233,19 @@ TinyTrainerOptions failing_model() {
   return options;
 }
 
-void check_error(const HookConformance& conformance,
-                 const std::function<TinyTrainerOptions()>& failing) {
+void check_hook_at_error(const HookConformance& conformance,
+                         const std::function<TinyTrainerOptions()>& failing) {
   const absl::Status with = run_error(&conformance.make, failing());
   if (conformance.changes_result) return;
   EXPECT_EQ(with, run_error(nullptr, failing())) << "the error changed";
 }
 
 void check_model_error(const HookConformance& conformance) {
-  check_error(conformance, failing_model);
+  check_hook_at_error(conformance, failing_model);
 }
 
 void check_empty_data(const HookConformance& conformance) {
-  check_error(conformance, [] {
+  check_hook_at_error(conformance, [] {
     TinyTrainerOptions options = two_epochs();
     options.train.batches = 0;
     return options;
@@ -256,7 +256,7 @@ void check_refused_step(const HookConformance& conformance) {
   TinyTrainerOptions options = two_epochs();
   options.train.nan_at = 2;
   std::unique_ptr<Trainer> trainer = tiny_trainer(options);
-  auto hook = std::make_unique<Watching>(conformance.make);
+  auto hook = std::make_unique<WatchingHook>(conformance.make);
   const std::string name(hook->name());
   add(*trainer, std::move(hook));
   const absl::Status status = trainer->train().status();

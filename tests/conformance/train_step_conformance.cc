@@ -305,8 +305,8 @@ void check_refusal(const MakeStep& make) {
   }
 }
 
-void check_error(const MakeStep& make, const char* what,
-                 const std::function<void(Bench&)>& prepare) {
+void check_step_at_error(const MakeStep& make, const char* what,
+                         const std::function<void(Bench&)>& prepare) {
   SCOPED_TRACE(what);
   check_undone(make, [&](Bench& bench) {
     prepare(bench);
@@ -316,23 +316,23 @@ void check_error(const MakeStep& make, const char* what,
 
 void check_errors(const MakeStep& make) {
   for (const char* event : {"after_data(0)", "after_data(1)"}) {
-    check_error(make, event, [&](Bench& bench) { bench.observer.fail_at = event; });
+    check_step_at_error(make, event, [&](Bench& bench) { bench.observer.fail_at = event; });
   }
   // In the first forward pass, and in the second, when there are gradients and rows already.
   for (const int failing : {1, 2}) {
-    check_error(make, "an error of the model", [&](Bench& bench) {
+    check_step_at_error(make, "an error of the model", [&](Bench& bench) {
       bench.model().on_forward = [=, calls = 0](const Batch&) mutable {
         return ++calls == failing ? absl::DataLossError("planted") : absl::OkStatus();
       };
     });
-    check_error(make, "an exception of the model", [&](Bench& bench) {
+    check_step_at_error(make, "an exception of the model", [&](Bench& bench) {
       bench.model().on_forward = [=, calls = 0](const Batch&) mutable {
         if (++calls == failing) throw std::runtime_error("planted");
         return absl::OkStatus();
       };
     });
     const auto spoil = [&](const char* what, const std::function<void(ModelOutput&)>& spoil) {
-      check_error(make, what, [&](Bench& bench) {
+      check_step_at_error(make, what, [&](Bench& bench) {
         bench.model().on_output = [=, calls = 0](ModelOutput& output) mutable {
           if (++calls == failing) spoil(output);
         };
@@ -354,10 +354,10 @@ void check_errors(const MakeStep& make) {
       output.metrics = {{"x", at::ones({4})}};
     });
   }
-  check_error(make, "targets that add up to nothing", [](Bench& bench) {
+  check_step_at_error(make, "targets that add up to nothing", [](Bench& bench) {
     bench.model().on_output = [](ModelOutput& output) { output.targets = at::zeros({}); };
   });
-  check_error(make, "an exception in the backward pass", [](Bench& bench) {
+  check_step_at_error(make, "an exception in the backward pass", [](Bench& bench) {
     bench.model().on_output = [](ModelOutput& output) {
       output.loss.register_hook(
           [](at::Tensor) -> at::Tensor { throw std::runtime_error("planted"); });

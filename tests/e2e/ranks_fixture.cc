@@ -19,7 +19,7 @@
 namespace millrace {
 namespace {
 
-constexpr char kJob[] = R"(
+constexpr char kRanksJob[] = R"(
 train {
   train_data { path: "$DATA/part-*.parquet" batch_size: 50 shuffle_rows: 1000 }
   eval_data { data { path: "$DATA/eval.parquet" batch_size: 200 } }
@@ -97,7 +97,9 @@ void RanksTest::SetUpTestSuite() {
   ASSERT_EQ(result.exit_code, 0) << result.err;
 }
 
-RanksTest::RanksTest() { write("job.textproto", absl::StrReplaceAll(kJob, {{"$DATA", data_}})); }
+RanksTest::RanksTest() {
+  write("job.textproto", absl::StrReplaceAll(kRanksJob, {{"$DATA", data_}}));
+}
 
 RunningProgram RanksTest::rank(int rank, int world_size, int port,
                                std::vector<std::string> arguments, const std::string& command,

@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr char kJob[] = R"(
+constexpr char kStreamingJob[] = R"(
 train {
   train_data { batch_size: 50 %s }
   feature { name: "label" kind: LABEL }
@@ -70,12 +70,12 @@ StreamingCase::StreamingCase() {
 }
 
 void StreamingCase::write_job(const std::string& windows, bool with_table) {
-  write("job.textproto", absl::StrFormat(kJob, absl::StrFormat(kOneStream, windows),
+  write("job.textproto", absl::StrFormat(kStreamingJob, absl::StrFormat(kOneStream, windows),
                                          with_table ? kWithTable : kDense));
 }
 
 void StreamingCase::write_mixed_job() {
-  write("job.textproto", absl::StrFormat(kJob, kTwoStreams, kWithTable));
+  write("job.textproto", absl::StrFormat(kStreamingJob, kTwoStreams, kWithTable));
   std::filesystem::create_directory(path("beside"));
   mixed_ = true;
 }

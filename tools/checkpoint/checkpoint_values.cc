@@ -24,7 +24,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string dump(const Json& json) { return json.dump() + "\n"; }
+std::string line_of(const Json& json) { return json.dump() + "\n"; }
 
 // Returns a number, integers as integers, since not all 64-bit integers are doubles.
 Json number_json(TensorType type, absl::string_view bytes) {
@@ -128,10 +128,10 @@ absl::StatusOr<std::string> tensor_text(const CheckpointContent& content, const 
 absl::StatusOr<std::string> tensor_json(const CheckpointContent& content, const std::string& name) {
   ASSIGN_OR_RETURN(const TensorInfo info, content.find(name));
   ASSIGN_OR_RETURN(const std::string bytes, content.read(name));
-  return dump({{"name", name},
-               {"dtype", std::string(tensor_type_name(info.type))},
-               {"shape", info.shape},
-               {"values", list_json(info.type, bytes)}});
+  return line_of({{"name", name},
+                  {"dtype", std::string(tensor_type_name(info.type))},
+                  {"shape", info.shape},
+                  {"values", list_json(info.type, bytes)}});
 }
 
 absl::StatusOr<AskedRows> asked_rows(const CheckpointManifest& manifest, const std::string& table,
@@ -202,7 +202,7 @@ absl::StatusOr<std::string> rows_json(const CheckpointContent& content, const st
   Json all = {
       {"table", table}, {"rows", std::move(rows)}, {"missing", missing_ids(found.rows, asked.ids)}};
   if (!asked.texts.empty()) all["ids"] = asked.texts;
-  return dump(all);
+  return line_of(all);
 }
 
 }  // namespace millrace

@@ -5,7 +5,7 @@
 namespace millrace {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr int64_t kNamedBadFiles = 100;
 
@@ -17,11 +17,11 @@ const char* word(Outcome outcome) {
   }
 }
 
-Json hooks_json(const std::map<std::string, HookStatistics>& hooks) {
-  Json json = Json::object();
+OrderedJson hooks_json(const std::map<std::string, HookStatistics>& hooks) {
+  OrderedJson json = OrderedJson::object();
   for (const auto& [name, hook] : hooks) {
     absl::Duration total = absl::ZeroDuration();
-    Json events = Json::object();
+    OrderedJson events = OrderedJson::object();
     for (const auto& [event, figures] : hook.events) {
       total += figures.time;
       events[event] = {{"calls", figures.calls}, {"seconds", absl::ToDoubleSeconds(figures.time)}};
@@ -36,7 +36,7 @@ Json hooks_json(const std::map<std::string, HookStatistics>& hooks) {
 }
 
 // Returns the seconds of each part of the run.
-Json times_json(const RunTimes& times) {
+OrderedJson times_json(const RunTimes& times) {
   return {{"data_wait", absl::ToDoubleSeconds(times.data_wait)},
           {"forward", absl::ToDoubleSeconds(times.forward)},
           {"backward", absl::ToDoubleSeconds(times.backward)},
@@ -50,10 +50,10 @@ Json times_json(const RunTimes& times) {
 }
 
 // Returns per set the files and rows, if known, and the omitted files.
-Json data_json(const DataReport& report) {
-  Json json = Json::object();
+OrderedJson data_json(const DataReport& report) {
+  OrderedJson json = OrderedJson::object();
   for (const DataSetReport& set : report.sets()) {
-    Json& own = json[set.name];
+    OrderedJson& own = json[set.name];
     const bool is_counted = !set.in_windows && !set.is_registered;
     if (is_counted) own = {{"files", set.files}, {"rows", set.rows}};
     own["bad_files"] = set.bad_files.count();
@@ -65,7 +65,7 @@ Json data_json(const DataReport& report) {
 }  // namespace
 
 std::string summary_json(const Summary& summary, const DataReport* data) {
-  Json json;
+  OrderedJson json;
   json["outcome"] = word(summary.outcome);
   json["stop_reason"] = summary.stop_reason;
   json["error"] = summary.error;
@@ -83,24 +83,24 @@ std::string summary_json(const Summary& summary, const DataReport* data) {
   json["bad_examples"] = summary.bad_examples;
   json["damaged_windows"] = summary.damaged_windows;
   json["world_size"] = summary.world_size;
-  json["train"] = Json(summary.train);
-  Json& eval = json["eval"] = Json::object();
+  json["train"] = OrderedJson(summary.train);
+  OrderedJson& eval = json["eval"] = OrderedJson::object();
   for (const auto& [set, metrics] : summary.eval) {
     for (const auto& [name, value] : metrics) eval[set == "eval" ? name : set + "/" + name] = value;
   }
-  json["eval_step"] = Json(summary.eval_step);
-  Json& best = json["best"] = nullptr;
+  json["eval_step"] = OrderedJson(summary.eval_step);
+  OrderedJson& best = json["best"] = nullptr;
   if (summary.best.has_value()) {
     best = {{"score", summary.best->value},
             {"step", summary.best->step},
             {"checkpoint", summary.best->checkpoint}};
   }
-  json["rows"] = Json(summary.rows);
+  json["rows"] = OrderedJson(summary.rows);
   if (data != nullptr) json["data"] = data_json(*data);
   json["checkpoint"] = summary.checkpoint;
   json["hooks"] = hooks_json(summary.hooks);
   json["time"] = times_json(summary.times);
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 }  // namespace millrace
