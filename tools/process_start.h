@@ -4,12 +4,18 @@
 
 namespace millrace {
 
+// Variables that say how long libgomp's threads spin.
+inline constexpr const char* kSpinVariables[] = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"};
+// Some microseconds: measured (docs/benchmarks.md) as fast as longer spinning on an idle machine,
+// and ten times faster next to a busy process.
+inline constexpr char kSpinSetting[] = "GOMP_SPINCOUNT=1000";
+
 // Sets variables that the user's environment does not set. Call this function first in main.
 //
 // GOMP_SPINCOUNT, unless OMP_WAIT_POLICY is set: libgomp's threads spin at the end of every
 // parallel loop, for up to milliseconds. With one busy process on the machine, steps take ten times
 // longer. libgomp reads the variable once, before main, so the program is restarted in the same
-// process.
+// process. Programs that link early_restart.cc were restarted before main already.
 //
 // THP_MEM_ALLOC_ENABLE: LibTorch's large tensors use huge pages if the system has them.
 //
