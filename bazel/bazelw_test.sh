@@ -347,6 +347,10 @@ check "nothing of the first 30 s" test "$text" = "INFO: done"
 text=$(printf '[1,534 / 2,545] Compiling a.cc; 1s local\n' | SHOW_PROGRESS_SECONDS=0 "$source/bazel/show_progress" 2>&1)
 output=$text
 check "a line" test "$text" = "bazelw: 1,534 of 2,545 actions done in 0:00; Compiling a.cc"
+text=$(printf '[%s] Compiling a.cc; 1s local\n' '1,000 / 2,000' '1,500 / 2,500' |
+  SHOW_PROGRESS_SECONDS=0 SHOW_PROGRESS_SINCE=100 "$source/bazel/show_progress" 2>&1)
+output=$text
+check "the time left" grep -Eq '^bazelw: 1,500 of 2,500 actions done in 1:4., about 3:2. left; Compiling a.cc$' <<< "$text"
 
 echo "$skipped cases skipped: file systems cannot be mounted here"
 ((failures == 0)) && echo "all pass"
