@@ -27,7 +27,7 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr int kGraceSeconds = 5;
+constexpr int kGraceSeconds = 3;
 constexpr double kKilled = 10;  // seconds until the others have left
 constexpr double kTimeout = 2;
 constexpr double kSlack = 2;  // for the end of a process on a busy machine

@@ -1,4 +1,5 @@
-// Every case of rank_cases.h with ranks as processes, over Gloo.
+// Cases of rank_cases.h with ranks as processes, over Gloo: each with two ranks, the first of each
+// group with three. thread_ranks_test has each with three, too.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,10 +34,13 @@ struct World {
 
 class ProcessRanksTest : public testing::TestWithParam<World> {};
 
-TEST_P(ProcessRanksTest, EveryCaseEndsAsDecided) {
+TEST_P(ProcessRanksTest, CasesEndAsDecided) {
   const auto [world_size, guilty_rank] = GetParam();
   const int guilty = guilty_rank;
+  std::string last_group;
   for (const RankCase& rank_case : rank_cases()) {
+    if (world_size > 2 && rank_case.group == last_group) continue;
+    last_group = rank_case.group;
     SCOPED_TRACE(absl::StrCat(rank_case.group, ": ", rank_case.name));
     ProcessRanks ranks(world_size, [&](const RankEnvironment& environment, const ChildLink&) {
       return run_rank(rank_case, guilty, environment);
