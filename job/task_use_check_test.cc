@@ -15,6 +15,7 @@ namespace millrace {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 absl::StatusOr<std::shared_ptr<Model>> make_none(const ModelConfig&, const ModelResources&) {
@@ -42,7 +43,7 @@ TEST(TaskUseCheckTest, AModelThatReadsNoTasks) {
   EXPECT_THAT(check(R"(model { name: "other" } task { label: "click" focal {} })"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("train.task[0] \"click\""), HasSubstr("\"other\""),
-                             HasSubstr("models that do: reader"))));
+                             ContainsRegex("models that do: (.*, )?reader"))));
 }
 
 TEST(TaskUseCheckTest, AMaskForAModelThatLeavesNoLabelOut) {
@@ -52,7 +53,7 @@ TEST(TaskUseCheckTest, AMaskForAModelThatLeavesNoLabelOut) {
   EXPECT_THAT(check(masked + "model { name: 'click' }"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("train.feature[0] \"a\": missing is MASK"),
-                             HasSubstr("models that do: reader"))));
+                             ContainsRegex("models that do: (.*, )?reader"))));
 }
 
 TEST(TaskUseCheckTest, MetricsOfProbabilities) {

@@ -1,10 +1,9 @@
-#include "losses/binary_cross_entropy_loss.h"
-
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "losses/example_losses.h"
 #include "losses/loss_conformance.h"
 #include "losses/loss_testing.h"
 

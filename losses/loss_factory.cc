@@ -2,15 +2,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "losses/binary_cross_entropy_loss.h"
-#include "losses/focal_loss.h"
-#include "losses/huber_loss.h"
+#include "losses/example_losses.h"
+#include "losses/group_losses.h"
 #include "losses/loss_check.h"
 #include "losses/loss_registry.h"
-#include "losses/mean_absolute_error_loss.h"
-#include "losses/mean_squared_error_loss.h"
-#include "losses/pairwise_loss.h"
-#include "losses/softmax_loss.h"
 
 namespace millrace {
 

@@ -6,7 +6,7 @@ namespace millrace {
 namespace {
 
 // Lists the built-in kinds also in a program that registers no other.
-[[maybe_unused]] const PartFamily& kFamily = loss_registry();
+[[maybe_unused]] const PartFamily& kLossFamily = loss_registry();
 
 }  // namespace
 

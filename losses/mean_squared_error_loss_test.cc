@@ -1,8 +1,7 @@
-#include "losses/mean_squared_error_loss.h"
-
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "losses/example_losses.h"
 #include "losses/loss_conformance.h"
 #include "losses/loss_testing.h"
 

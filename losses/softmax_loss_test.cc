@@ -1,5 +1,3 @@
-#include "losses/softmax_loss.h"
-
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +5,7 @@
 #include <set>
 #include <vector>
 
+#include "losses/group_losses.h"
 #include "losses/loss_conformance.h"
 #include "losses/loss_testing.h"
 

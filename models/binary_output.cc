@@ -1,6 +1,6 @@
 #include "models/binary_output.h"
 
-#include "losses/binary_cross_entropy_loss.h"
+#include "losses/example_losses.h"
 
 namespace millrace {
 

@@ -74,14 +74,13 @@ def _is_own(file):
 
 def _border_digest_impl(ctx):
     contexts = [dep[CcInfo].compilation_context for dep in ctx.attr.deps]
-    roots = [header for context in contexts for header in context.direct_public_headers]
     all_headers = depset(transitive = [context.headers for context in contexts]).to_list()
     headers = [header for header in all_headers if _is_own(header)]
     digest = ctx.actions.declare_file(ctx.label.name + ".h")
     listed = ctx.actions.declare_file(ctx.label.name + ".txt")
     arguments = ctx.actions.args()
     arguments.add_all([digest, listed])
-    arguments.add_all([_in_repository(root) for root in roots])
+    arguments.add_all(ctx.attr.headers)
     arguments.add("--")
     arguments.add_all(["%s=%s" % (_in_repository(header), header.path) for header in headers])
     ctx.actions.run(
@@ -98,13 +97,16 @@ def _border_digest_impl(ctx):
     ]
 
 border_digest = rule(
-    doc = """Makes NAME.h with the digest of all headers of this repository that those of `deps` include.
+    doc = """Makes NAME.h with the digest of `headers` and of all headers of this repository that they include.
 
     Bazel knows which headers these are, the generated ones among them. Comments, white space, the configuration
     and the workspace in which Millrace is built change nothing. Output group `headers`: NAME.txt, their paths, and the headers among which they are.""",
     implementation = _border_digest_impl,
     attrs = {
+        "headers": attr.string_list(doc = "Headers of `deps`, as `#include` names them.", mandatory = True),
         "deps": attr.label_list(providers = [CcInfo], mandatory = True),
-        "_write": attr.label(default = "//plugin:write_border_digest", executable = True, cfg = "exec"),
+
+        # Not for the machine that builds: the libraries of the program would be compiled once more for it.
+        "_write": attr.label(default = "//plugin:write_border_digest", executable = True, cfg = "target"),
     },
 )

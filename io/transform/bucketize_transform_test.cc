@@ -1,8 +1,7 @@
-#include "io/transform/bucketize_transform.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "io/transform/number_transforms.h"
 #include "io/transform/transform_testing.h"
 
 namespace millrace {

@@ -1,5 +1,3 @@
-#include "io/transform/cast_transform.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +5,7 @@
 
 #include "base/status_matchers.h"
 #include "io/bad_rows.h"
+#include "io/transform/number_transforms.h"
 #include "io/transform/transform_testing.h"
 
 namespace millrace {

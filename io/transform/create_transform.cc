@@ -1,20 +1,10 @@
 #include "io/transform/create_transform.h"
 
 #include "base/status_macros.h"
-#include "io/transform/bucketize_transform.h"
-#include "io/transform/cast_transform.h"
-#include "io/transform/clip_transform.h"
-#include "io/transform/cross_transform.h"
-#include "io/transform/hash_transform.h"
-#include "io/transform/log1p_transform.h"
+#include "io/transform/id_transforms.h"
 #include "io/transform/missing/is_missing_transform.h"
-#include "io/transform/modulo_transform.h"
-#include "io/transform/multi_hash_transform.h"
-#include "io/transform/standardize_transform.h"
-#include "io/transform/threshold_transform.h"
+#include "io/transform/number_transforms.h"
 #include "io/transform/transform_registry.h"
-#include "io/transform/truncate_transform.h"
-#include "io/transform/unique_transform.h"
 #include "io/transform/vocabulary/vocabulary_transform.h"
 
 namespace millrace {

@@ -1,9 +1,8 @@
-#include "io/transform/hash_transform.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "io/transform/hash_functions.h"
+#include "io/transform/id_transforms.h"
 #include "io/transform/transform_testing.h"
 
 namespace millrace {

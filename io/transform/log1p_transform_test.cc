@@ -1,10 +1,9 @@
-#include "io/transform/log1p_transform.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "io/transform/number_transforms.h"
 #include "io/transform/transform_testing.h"
 
 namespace millrace {

@@ -1,8 +1,7 @@
-#include "io/transform/modulo_transform.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "io/transform/id_transforms.h"
 #include "io/transform/transform_testing.h"
 
 namespace millrace {

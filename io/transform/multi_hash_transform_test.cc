@@ -1,5 +1,3 @@
-#include "io/transform/multi_hash_transform.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 
 #include "base/hash.h"
 #include "io/transform/hash_functions.h"
+#include "io/transform/id_transforms.h"
 #include "io/transform/transform_testing.h"
 
 namespace millrace {

@@ -1,10 +1,9 @@
-#include "io/transform/threshold_transform.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
 
+#include "io/transform/number_transforms.h"
 #include "io/transform/transform_testing.h"
 
 namespace millrace {

@@ -1,10 +1,9 @@
-#include "io/transform/truncate_transform.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
 
+#include "io/transform/id_transforms.h"
 #include "io/transform/transform_testing.h"
 
 namespace millrace {

@@ -1,11 +1,10 @@
-#include "io/transform/unique_transform.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <vector>
 
+#include "io/transform/id_transforms.h"
 #include "io/transform/transform_testing.h"
 
 namespace millrace {

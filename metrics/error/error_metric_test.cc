@@ -1,10 +1,9 @@
-#include "metrics/error/error_metric.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
+#include "metrics/error/error_metrics.h"
 #include "metrics/metric_conformance.h"
 
 namespace millrace {

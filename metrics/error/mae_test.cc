@@ -1,9 +1,8 @@
-#include "metrics/error/mae.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "metrics/error/error_metrics.h"
 #include "metrics/metric_conformance.h"
 
 namespace millrace {

@@ -1,10 +1,9 @@
-#include "metrics/grouped/hit_rate_at.h"
-
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
 
+#include "metrics/grouped/ranking_metrics.h"
 #include "metrics/metric_conformance.h"
 
 namespace millrace {

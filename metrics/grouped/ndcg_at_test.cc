@@ -1,10 +1,9 @@
-#include "metrics/grouped/ndcg_at.h"
-
 #include <cmath>
 #include <memory>
 #include <string>
 
 #include "base/status_matchers.h"
+#include "metrics/grouped/ranking_metrics.h"
 #include "metrics/metric_conformance.h"
 #include "proto/metric_options.pb.h"
 

@@ -1,6 +1,4 @@
 // Checks the metrics of rankings: ndcg@K, recall@K, hit_rate@K, map@K, mrr.
-#include "metrics/grouped/ranking_metric.h"
-
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -8,6 +6,7 @@
 
 #include "base/random/philox.h"
 #include "base/status_matchers.h"
+#include "metrics/grouped/ranking_metrics.h"
 #include "metrics/metric_conformance.h"
 
 namespace millrace {

@@ -1,10 +1,9 @@
-#include "metrics/threshold/f1.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "metrics/metric_conformance.h"
+#include "metrics/threshold/threshold_metrics.h"
 
 namespace millrace {
 namespace {

@@ -1,5 +1,3 @@
-#include "metrics/threshold/threshold_metric.h"
-
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -7,6 +5,7 @@
 
 #include "base/status_matchers.h"
 #include "metrics/metric_conformance.h"
+#include "metrics/threshold/threshold_metrics.h"
 #include "proto/metric_options.pb.h"
 
 namespace millrace {

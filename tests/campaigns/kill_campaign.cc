@@ -140,7 +140,8 @@ class Kills {
       hear(*line);
     }
     absl::SleepFor(random() * 1.1 * interval_);
-    const bool try_writer = random() < 0.25 && !saved_.empty() && child.stop();
+    const bool wants_writer = random() < 0.25 || options_.fault == PlantedFault::kLockForEverybody;
+    const bool try_writer = wants_writer && !saved_.empty() && child.stop();
     if (try_writer) try_second_writer();
     child.send(SIGKILL);
     return try_writer;

@@ -40,7 +40,7 @@ FAULTS = [
          "  summands_.begin_adding(/*weighted=*/false);\n"
          "  for (size_t rank : arrival_) {\n"),
         (OWNER + ".cc", "  added_up_ = false;\n", "  added_up_ = false;\n  arrival_.clear();\n"),
-    ], "//embedding/shard:owner_plan_test", "OwnerPlanTest.*"),
+    ], "//embedding/shard:shard_test", "OwnerPlanTest.*"),
     ("norm per rank", [
         (EXCHANGE, "    totals.squared_norm = *next++;\n",
          "    ++next;\n"
@@ -82,7 +82,7 @@ FAULTS = [
          "  for (size_t t = 1; t + 1 < totals.size(); ++t) {\n"
          "    if (own.empty() && totals[t] > 0) own = \"a table\";\n  }\n"
          "  CommitInput checked = input;\n"),
-    ], "//framework:train_step_test", "*Conformance"),
+    ], "//framework:framework_test", "StandardTrainStep*"),
     ("reports of rank 0's tables", [
         ("framework/report/table_figures.cc",
          "    for (int64_t& rows : sum.statistics.evicted) rows += reader.read_int64();\n",
@@ -108,12 +108,12 @@ FAULTS = [
         ("checkpoint/format/joined_manifest.cc",
          "        std::max(table->evicted_log_begins(), other.evicted_log_begins()));\n",
          "        table->evicted_log_begins());\n"),
-    ], "//checkpoint/format:joined_manifest_test", "*"),
+    ], "//checkpoint/format:format_test", "JoinedManifestTest.*"),
     ("tombstones of rank 0 only", [
         ("checkpoint/state/table_writer.cc", "    writer.leave_out(options);\n",
          "    writer.leave_out(options);\n"
          "    if (snapshot.placement().rank > 0) writer.tombstones_.clear();\n"),
-    ], "//checkpoint/state:table_reshard_test", "*"),
+    ], "//checkpoint/state:state_test", "TableReshardTest.*"),
     ("sketch added per rank", [
         ("checkpoint/state/table_reader.cc",
          "std::max(begin, own.begin)", "begin"),
@@ -124,7 +124,7 @@ FAULTS = [
          "static_cast<int>(sketch.counters.size() / range_bytes)"),
         ("checkpoint/state/table_tensors.cc",
          "int r = Placement::first_part(placement.rank, placement.world_size)", "int r = 0"),
-    ], "//checkpoint/state:table_reshard_test", "*"),
+    ], "//checkpoint/state:state_test", "TableReshardTest.*"),
     ("file ranges that are no boundaries of parts", [
         ("checkpoint/state/table_writer.cc",
          "  return placement.first_hash() + "
@@ -133,7 +133,7 @@ FAULTS = [
          "  const absl::uint128 total = placement.world_size * count;\n"
          "  return absl::Uint128Low64(\n"
          "      ((absl::uint128(1) << 64) * (placement.rank * count + index) + (total - 1)) / total);\n"),
-    ], "//checkpoint/state:table_reshard_test", "*"),
+    ], "//checkpoint/state:state_test", "TableReshardTest.*"),
 ]
 
 

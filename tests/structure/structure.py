@@ -9,13 +9,12 @@ helpers  A library for tests alone (testonly) has a name that ends in _testing o
          target of such a name, or with such a file, is testonly; no other library or program
          depends on it. tests/, examples/ and third_party/ are exempt.
 classes  bazel/precompiled/classes.bzl has the class of each target that its includes ask for.
-folders  A folder holds at most 60 files that git tracks, not counting those in its sub-folders.
+private  A header among the `srcs` of a library is private: only sources of its folder include it.
 columns  Lines of .h and .cc files have at most 100 characters, but for raw strings.
 format   .h and .cc files are as clang-format writes them. MILLRACE_CLANG_FORMAT names the program.
 
 Exits with 1 if something was printed. A check that finds no file to check prints so.
 """
-import collections
 import concurrent.futures
 import fnmatch
 import os
@@ -24,10 +23,8 @@ import subprocess
 import sys
 
 COLUMNS = 100
-FILES_IN_FOLDER = 60
 RAW_STRING = re.compile(r'R"([^(\s]*)\(.*?\)\1"', re.DOTALL)
 HELPER = re.compile(r"_(test|testing|conformance)\.(h|cc)$")
-NAMED_OTHERWISE = ("//base:status_matchers",)  # helpers with the name that the field gives them
 HELPER_TARGET = re.compile(r"_(testing|conformance)$")
 HELPER_FILE = re.compile(r"_(testing|conformance)\.(h|cc)$")
 PUBLIC = "//visibility:public"
@@ -245,7 +242,7 @@ def check_helpers(root):
       where = "//%s:%s" % (name, target.name)
       is_helper = HELPER_TARGET.search(target.name) is not None
       if package.is_testonly(target):
-        if target.rule == "cc_library" and not is_helper and where not in NAMED_OTHERWISE:
+        if target.rule == "cc_library" and not is_helper:
           yield "%s is testonly, but its name ends neither in _testing nor in _conformance" % where
         continue
       if is_helper:
@@ -258,19 +255,18 @@ def check_helpers(root):
           yield "%s is not testonly and depends on %s, a helper of tests" % (where, label)
 
 
-def check_folders(root):
-  result = subprocess.run(["git", "-C", root, "ls-files", "-z"], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, check=False)
-  if result.returncode != 0:
-    yield "%s: git lists no files: %s" % (root, result.stderr.strip())
-    return
-  files = [path for path in result.stdout.split("\0") if path]
-  if not files:
-    raise NothingToCheck("%s: git tracks no file" % root)
-  counts = collections.Counter(os.path.dirname(path) or "." for path in files)
-  for folder, count in sorted(counts.items()):
-    if count > FILES_IN_FOLDER:
-      yield "%s: %d files; at most %d belong in a folder" % (folder, count, FILES_IN_FOLDER)
+def check_private(root):
+  private = {}  # header -> its target
+  for name, package in packages_of(root).items():
+    for target in package.targets:
+      if target.rule == "cc_library":
+        for file in strings_in(target.words.get("srcs", [])):
+          if file.endswith(".h"):
+            private[os.path.join(name, file)] = "//%s:%s" % (name, target.name)
+  for path in files_with(root, (".h", ".cc")):
+    for header in re.findall(r'^#include "([^"]+)"', read(root, path), re.MULTILINE):
+      if header in private and os.path.dirname(header) != os.path.dirname(path):
+        yield "%s: includes %s, which is private to %s" % (path, header, private[header])
 
 
 def check_classes(root):
@@ -308,7 +304,7 @@ CHECKS = {
     "jobs": check_jobs,
     "helpers": check_helpers,
     "classes": check_classes,
-    "folders": check_folders,
+    "private": check_private,
     "columns": check_columns,
     "format": check_format,
 }

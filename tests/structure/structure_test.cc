@@ -55,8 +55,8 @@ TEST(RepositoryTest, TargetsHaveTheClassThatTheirIncludesAskFor) {
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
 }
 
-TEST(RepositoryTest, NoFolderHasTooManyFiles) {
-  const ProgramResult result = check("folders", this_repository());
+TEST(RepositoryTest, PrivateHeadersAreIncludedInTheirFolderAlone) {
+  const ProgramResult result = check("private", this_repository());
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
 }
 
@@ -264,31 +264,24 @@ TEST_F(StructureTest, NarrowerAndWiderClassesAreFound) {
   EXPECT_EQ(broken("classes"), "");
 }
 
-TEST_F(StructureTest, FoldersHaveALimitOfTrackedFiles) {
-  const auto git = [this](std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {"/usr/bin/git", "-C", path("")});
-    EXPECT_EQ(run_program(arguments).exit_code, 0);
-  };
-  for (int i = 0; i < 60; ++i) put(absl::StrCat("full/", i), "");
-  for (int i = 0; i < 60; ++i) put(absl::StrCat("full/below/", i), "");
-  git({"init", "-q"});
-  git({"add", "."});
-  put("full/not_tracked", "");
-  EXPECT_EQ(broken("folders"), "");
-  git({"add", "full"});
-  EXPECT_EQ(broken("folders"), "full: 61 files; at most 60 belong in a folder\n");
+TEST_F(StructureTest, PrivateHeadersAreFoundInOtherFolders) {
+  put("low/BUILD.bazel",
+      "cc_library(name = \"low\", srcs = [\"own.cc\", \"own.h\"], hdrs = [\"part.h\"])\n");
+  put("low/own.cc", "#include \"low/own.h\"\n");
+  put("high/a.cc", "#include \"low/part.h\"\n");
+  EXPECT_EQ(broken("private"), "");
+  put("high/a.cc", "#include \"low/own.h\"\n");
+  EXPECT_EQ(broken("private"), "high/a.cc: includes low/own.h, which is private to //low:low\n");
 }
 
 TEST_F(StructureTest, AnEmptyTreeFails) {
   std::filesystem::create_directory(path("empty"));
-  for (const char* rule : {"layers", "jobs", "helpers", "columns", "format"}) {
+  for (const char* rule : {"layers", "jobs", "helpers", "private", "columns", "format"}) {
     const ProgramResult result = check(rule, path("empty"));
     EXPECT_EQ(result.exit_code, 1) << rule;
     EXPECT_THAT(result.out, HasSubstr("/empty: there is no ")) << rule;
     EXPECT_EQ(result.err, "") << rule;
   }
-  ASSERT_EQ(run_program({"/usr/bin/git", "init", "-q", path("empty")}).exit_code, 0);
-  EXPECT_THAT(check("folders", path("empty")).out, HasSubstr("git tracks no file"));
 }
 
 TEST_F(StructureTest, LongLinesAreFoundOutsideRawStrings) {

@@ -78,8 +78,8 @@ TEST_F(CheckWorkspaceTest, ACopyIsSound) {
 
 TEST_F(CheckWorkspaceTest, NamesATargetThatIsPrivateOrMissing) {
   EXPECT_EQ(broken("BUILD.bazel", "\"@millrace//:run_job\"",
-                   "\"@millrace//:run_job\", \"@millrace//tools:cli\""),
-            "//:visits depends on @millrace//tools:cli, which is private\n");
+                   "\"@millrace//:run_job\", \"@millrace//tools\""),
+            "//:visits depends on @millrace//tools, which is private\n");
   EXPECT_EQ(broken("BUILD.bazel", "\"@millrace//:run_job\"",
                    "\"@millrace//:run_job\", \"@millrace//:run_jobs\""),
             "//:visits depends on @millrace//:run_jobs, which does not exist\n");
@@ -93,8 +93,8 @@ TEST_F(CheckWorkspaceTest, NamesAHeaderThatIsPrivateOrMissing) {
             "//:parts: linear_model.cc includes models/multilayer.h, which does not exist\n"
             "linear_model.cc uses millrace::make_mlp, which no header has that it includes\n");
   EXPECT_EQ(broken("linear_model.cc", "#include \"models/mlp.h\"",
-                   "#include \"models/click_inputs.h\"\n#include \"models/mlp.h\""),
-            "//:parts: linear_model.cc includes models/click_inputs.h of //models:click_inputs, "
+                   "#include \"models/mlp.h\"\n#include \"tools/cli.h\""),
+            "//:parts: linear_model.cc includes tools/cli.h of //tools:tools, "
             "which no public target in its deps has\n");
 }
 
