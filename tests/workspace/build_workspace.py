@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Builds examples/workspace as a user would: elsewhere, with this checkout as the repository @millrace.
 
-    ./bazelw run //tests/workspace:build_workspace -- [--directory DIR] [--jobs N] [--analyse] [--keep]
+    ./bazelw run //tests/workspace:build_workspace -- [--package FILE] [--directory DIR] [--jobs N] [--analyse] [--keep]
 
 Copies the workspace to DIR/visits, where DIR is a new folder under $TMPDIR unless it is given, and makes
-DIR/millrace a link to this checkout. There it does, by the workspace's own ./bazelw:
+DIR/millrace a link to this checkout, or with --package the folder of that package for developers. There it does,
+by the workspace's own ./bazelw:
 
     analyse   loads and analyses all targets; with --analyse, nothing else
-    build     compiles Millrace and the workspace, from nothing but the disk cache
+    build     compiles the workspace, and Millrace unless it is a package, from nothing but the disk cache
     train     //:visits -- train, which must end at the loss that the hook stops at and leave a checkpoint
+    edit      a new line in the model, and //:visits -- train again
     list      //:visits -- list, which must have every part of the workspace
     test      the conformance test
     macros    adds a millrace_job and a millrace_hook_plugin to the copy; runs the job's list and
@@ -26,6 +28,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 
@@ -63,7 +66,7 @@ class Build:
         self.folder = os.path.join(directory, "visits")
         self.log = os.path.join(directory, "bazel.log")
 
-    def prepare(self, jobs):
+    def prepare(self, jobs, package):
         os.makedirs(self.directory, exist_ok=True)
         if os.path.isdir(self.folder):
             shutil.rmtree(self.folder)
@@ -72,7 +75,14 @@ class Build:
         link = os.path.join(self.directory, "millrace")
         if os.path.islink(link):
             os.remove(link)
-        os.symlink(ROOT, link)
+        elif os.path.isdir(link):
+            shutil.rmtree(link)
+        if package:
+            with tarfile.open(package) as archive:
+                archive.extractall(self.directory)
+                os.rename(os.path.join(self.directory, archive.getnames()[0]), link)
+        else:
+            os.symlink(ROOT, link)
         options = ["build --jobs=%d" % jobs] if jobs else []
         own = os.path.join(ROOT, "user.bazelrc")
         if os.path.exists(own):
@@ -122,6 +132,12 @@ class Build:
         if not os.path.isdir(checkpoints) or not any(name.startswith("step-") for name in os.listdir(checkpoints)):
             raise Failure("training left no checkpoint in %s" % checkpoints)
         return require(output, r"stopped \(the loss is small enough\)[^\n]*", "the stop of stop_at_loss")
+
+    def edit(self):
+        with open(os.path.join(self.folder, "linear_model.cc"), "a", encoding="utf-8") as file:
+            file.write("\nstatic_assert(true);\n")
+        shutil.rmtree(os.path.join(self.folder, "out"))  # or the finished run would be resumed
+        return self.train()
 
     def list(self):
         return self.parts_of("//:visits")
@@ -179,14 +195,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--directory")
     parser.add_argument("--jobs", type=int)
+    parser.add_argument("--package", type=os.path.abspath)
     parser.add_argument("--analyse", action="store_true")
     parser.add_argument("--keep", action="store_true")
     options = parser.parse_args()
     directory = os.path.abspath(options.directory or tempfile.mkdtemp(prefix="workspace."))
     build = Build(directory)
-    build.prepare(options.jobs)
-    print("%s, with %s as @millrace; output of Bazel: %s" % (build.folder, ROOT, build.log), flush=True)
-    steps = ["analyse"] if options.analyse else ["analyse", "build", "train", "list", "test", "macros"]
+    build.prepare(options.jobs, options.package)
+    print("%s, with %s as @millrace; output of Bazel: %s" %
+          (build.folder, options.package or ROOT, build.log), flush=True)
+    steps = ["analyse"] if options.analyse else ["analyse", "build", "train", "edit", "list", "test", "macros"]
     step, begin = "", 0
     try:
         for step in steps:

@@ -20,11 +20,13 @@ import zipfile
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(FOLDER, "..", "..")
-sys.path.insert(0, FOLDER)
+sys.path[:0] = [FOLDER, os.path.join(ROOT, "tests", "structure")]
 # pylint: disable=wrong-import-position
 import carried_libraries
+import developer
 import licences
 import package_parts
+import structure
 import tarball
 import wheel
 from elf_file import ElfError, ElfFile
@@ -407,6 +409,57 @@ class LauncherTest(FolderTest):
       self.assertEqual(self.launcher.main(), 71)
     self.assertEqual(said.getvalue().count("\n"), 1)
     self.assertTrue(said.getvalue().startswith("millrace: %s has no torch" % self.folder))
+
+
+class DeveloperPackageTest(unittest.TestCase):
+
+  def part(self, **words):
+    return {"label": "//low:part", "kind": "cc_library", "testonly": False, "public": False,
+            "headers": {"low/part.h": "out/low/part.h"}, "archives": {"low/libpart.a": "out/low/libpart.a"},
+            "always": False, "sources": {}, "deps": ["//bazel/precompiled:base", "//base:base"], **words}
+
+  def entries(self, *parts):
+    return {entry.name: entry.data for entry in developer.entries_of(list(parts), {})}
+
+  def test_a_library_has_headers_and_archive(self):
+    entries = self.entries(self.part(public=True, always=True))
+    self.assertEqual(entries["low/libpart.a"], "out/low/libpart.a")
+    target = structure.Package(entries["low/BUILD.bazel"].decode()).targets[0]
+    self.assertEqual(target.words, {"name": "part", "srcs": ["libpart.a"], "hdrs": ["part.h"], "alwayslink": True,
+                                    "visibility": ["//visibility:public"], "deps": ["//base:base"]})
+
+  def test_what_it_cannot_hold_is_named(self):
+    with self.assertRaisesRegex(PackageError, "//low:part is of a rule .*: cc_import"):
+      self.entries(self.part(kind="cc_import"))
+    with self.assertRaisesRegex(PackageError, "//low has the file high/part.h of another package"):
+      self.entries(self.part(headers={"high/part.h": "out/high/part.h"}))
+
+  def test_the_package_has_every_label_that_it_names(self):
+    folder = os.path.join(FOLDER, "developer")
+    with tarfile.open(os.path.join(folder, os.listdir(folder)[0])) as archive:
+      names, builds = set(), {}
+      for member in archive:  # in their order, since it is packed
+        name = member.name.partition("/")[2]
+        names.add(name)
+        if os.path.basename(name) == "BUILD.bazel":
+          builds[os.path.dirname(name)] = archive.extractfile(member).read().decode()
+    packages = {name: structure.Package(text) for name, text in builds.items()}
+    known = names | {os.path.join(name, text) for name, package in packages.items()
+                for target in package.targets for text in target.provides}
+    labels = 0
+    for name, package in packages.items():
+      for target in package.targets:
+        for label in target.labels:
+          other = structure.absolute(label, name)
+          if other is None or other[1].startswith("__") or "..." in label:
+            continue
+          labels += 1
+          self.assertIn(os.path.join(*other), known, "%s of //%s" % (label, name))
+        for file in target.files():
+          self.assertTrue(file.startswith((":", "//")) or os.path.join(name, file) in names, file)
+    self.assertGreater(labels, 1000)
+    for name in ("millrace_job.bzl", "bazelw", "proto/config.proto", "framework/hook.h", "proto/config.pb.h"):
+      self.assertIn(name, names)
 
 
 if __name__ == "__main__":
