@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-WITHOUT_TIME = ("elapsed", "seconds", "per_second", "share", "time")
+WITHOUT_TIME = ("elapsed", "seconds", "per_second", "process", "share", "time", "waiting")
 
 
 class Program:
