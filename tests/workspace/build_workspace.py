@@ -75,14 +75,14 @@ class Build:
         link = os.path.join(self.directory, "millrace")
         if os.path.islink(link):
             os.remove(link)
-        elif os.path.isdir(link):
-            shutil.rmtree(link)
+        elif os.path.exists(link):
+            raise Failure("%s is no link of an earlier call: name another directory" % link)
+        target = ROOT
         if package:
             with tarfile.open(package) as archive:
                 archive.extractall(self.directory)
-                os.rename(os.path.join(self.directory, archive.getnames()[0]), link)
-        else:
-            os.symlink(ROOT, link)
+                target = os.path.join(self.directory, archive.getnames()[0].split("/")[0])
+        os.symlink(target, link)
         options = ["build --jobs=%d" % jobs] if jobs else []
         own = os.path.join(ROOT, "user.bazelrc")
         if os.path.exists(own):
@@ -201,7 +201,11 @@ def main():
     options = parser.parse_args()
     directory = os.path.abspath(options.directory or tempfile.mkdtemp(prefix="workspace."))
     build = Build(directory)
-    build.prepare(options.jobs, options.package)
+    try:
+        build.prepare(options.jobs, options.package)
+    except Failure as failure:
+        print(failure)
+        return 1
     print("%s, with %s as @millrace; output of Bazel: %s" %
           (build.folder, options.package or ROOT, build.log), flush=True)
     steps = ["analyse"] if options.analyse else ["analyse", "build", "train", "edit", "list", "test", "macros"]
