@@ -8,9 +8,9 @@
 #include <map>
 #include <set>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "plugin/bad_plugin.h"
 
 namespace millrace {
 namespace {
@@ -112,35 +112,32 @@ class ElfParser {
   absl::StatusOr<absl::string_view> range(uint64_t offset, uint64_t size,
                                           absl::string_view what) const {
     if (offset > bytes_.size() || size > bytes_.size() - offset) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("its ", what, " lies beyond the end of the file"));
+      return bad_plugin("its ", what, " lies beyond the end of the file");
     }
     return bytes_.substr(offset, size);
   }
 
   absl::Status read_header() {
     if (bytes_.size() < sizeof(Elf64_Ehdr))
-      return absl::InvalidArgumentError("it is too short for a shared library");
+      return bad_plugin("it is too short for a shared library");
     header_ = copy<Elf64_Ehdr>(bytes_, 0);
     const unsigned char* id = header_.e_ident;
-    if (std::memcmp(id, ELFMAG, SELFMAG) != 0)
-      return absl::InvalidArgumentError("it is no ELF file");
+    if (std::memcmp(id, ELFMAG, SELFMAG) != 0) return bad_plugin("it is no ELF file");
     if (id[EI_CLASS] != ELFCLASS64 || id[EI_DATA] != ELFDATA2LSB || id[EI_VERSION] != EV_CURRENT ||
         (id[EI_OSABI] != ELFOSABI_NONE && id[EI_OSABI] != ELFOSABI_GNU)) {
-      return absl::InvalidArgumentError(
+      return bad_plugin(
           "it is not of the 64-bit little-endian kind of ELF that this program loads");
     }
     if (header_.e_machine != kMachine) {
-      return absl::InvalidArgumentError(absl::StrCat("it is for another processor (machine ",
-                                                     header_.e_machine, "; this program's is ",
-                                                     kMachine, ")"));
+      return bad_plugin("it is for another processor (machine ", header_.e_machine,
+                        "; this program's is ", kMachine, ")");
     }
-    if (header_.e_type != ET_DYN) return absl::InvalidArgumentError("it is no shared library");
+    if (header_.e_type != ET_DYN) return bad_plugin("it is no shared library");
     if (header_.e_phentsize != sizeof(Elf64_Phdr) || header_.e_phnum == 0 ||
         header_.e_phnum > kMostSegments) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "it has ", header_.e_phnum, " segments of ", header_.e_phentsize,
-          " bytes of header; 1 to ", kMostSegments, " of ", sizeof(Elf64_Phdr), " are expected"));
+      return bad_plugin("it has ", header_.e_phnum, " segments of ", header_.e_phentsize,
+                        " bytes of header; 1 to ", kMostSegments, " of ", sizeof(Elf64_Phdr),
+                        " are expected");
     }
     return absl::OkStatus();
   }
@@ -156,26 +153,22 @@ class ElfParser {
       switch (segment.p_type) {
         case PT_LOAD: RETURN_IF_ERROR(add_loaded(segment)); break;
         case PT_DYNAMIC:
-          if (dynamic_.p_type == PT_DYNAMIC)
-            return absl::InvalidArgumentError("it has two dynamic segments");
+          if (dynamic_.p_type == PT_DYNAMIC) return bad_plugin("it has two dynamic segments");
           dynamic_ = segment;
           break;
         case PT_NOTE: notes.push_back(segment); break;
         case PT_TLS:
         case PT_GNU_RELRO: inner.push_back(segment); break;
-        case PT_INTERP: return absl::InvalidArgumentError("it is a program: it names a loader");
+        case PT_INTERP: return bad_plugin("it is a program: it names a loader");
         case PT_GNU_STACK:
           stack = true;
-          if ((segment.p_flags & PF_X) != 0)
-            return absl::InvalidArgumentError("it asks for executable stacks");
+          if ((segment.p_flags & PF_X) != 0) return bad_plugin("it asks for executable stacks");
           break;
         default: break;  // the loader ignores them
       }
     }
-    if (!stack)
-      return absl::InvalidArgumentError(
-          "it asks for executable stacks: it has no segment GNU_STACK");
-    if (loaded_.empty()) return absl::InvalidArgumentError("it has no segment to load");
+    if (!stack) return bad_plugin("it asks for executable stacks: it has no segment GNU_STACK");
+    if (loaded_.empty()) return bad_plugin("it has no segment to load");
     for (const Elf64_Phdr& segment : notes) RETURN_IF_ERROR(read_notes(segment));
     for (const Elf64_Phdr& segment : inner) RETURN_IF_ERROR(check_inner(segment));
     return absl::OkStatus();
@@ -185,21 +178,19 @@ class ElfParser {
   // thread, and makes PT_GNU_RELRO read-only after relocations.
   absl::Status check_inner(const Elf64_Phdr& segment) const {
     if (segment.p_type == PT_TLS) {
-      if (segment.p_filesz > segment.p_memsz)
-        return absl::InvalidArgumentError("its thread-local data is damaged");
+      if (segment.p_filesz > segment.p_memsz) return bad_plugin("its thread-local data is damaged");
       return mapped(segment.p_vaddr, segment.p_filesz, "thread-local data", segment.p_filesz > 0);
     }
     constexpr char kOutside[] =
         "what becomes read-only after relocations (GNU_RELRO) is in no writable segment";
     if (segment.p_memsz > kMostMemory || !is_writable(segment.p_vaddr, 0))
-      return absl::InvalidArgumentError(kOutside);
+      return bad_plugin(kOutside);
     // Whole pages become read-only; the last page may have bytes after the end of the segment.
     const uint64_t end = page_of(segment.p_vaddr + segment.p_memsz) * kPage;
     if (end <= segment.p_vaddr) return absl::OkStatus();
     const uint64_t last = std::max(segment.p_vaddr, end - kPage);
-    return is_writable(segment.p_vaddr, last + 1 - segment.p_vaddr)
-               ? absl::OkStatus()
-               : absl::InvalidArgumentError(kOutside);
+    return is_writable(segment.p_vaddr, last + 1 - segment.p_vaddr) ? absl::OkStatus()
+                                                                    : bad_plugin(kOutside);
   }
 
   // Segments on a common page would overwrite each other in memory, but not in the file.
@@ -207,22 +198,21 @@ class ElfParser {
     RETURN_IF_ERROR(range(segment.p_offset, segment.p_filesz, "segment").status());
     const uint64_t end = segment.p_vaddr + segment.p_memsz;
     if (segment.p_filesz > segment.p_memsz || end < segment.p_vaddr || end > kMostMemory) {
-      return absl::InvalidArgumentError("a segment is larger than memory or than its place there");
+      return bad_plugin("a segment is larger than memory or than its place there");
     }
     if (segment.p_offset % kPage != segment.p_vaddr % kPage) {
-      return absl::InvalidArgumentError(
-          "a segment does not begin at the same place of a page in file and memory");
+      return bad_plugin("a segment does not begin at the same place of a page in file and memory");
     }
     if (!loaded_.empty() && segment.p_memsz > 0) {
       const Elf64_Phdr& last = loaded_.back();
       const uint64_t last_end = last.p_vaddr + last.p_memsz;
       if (segment.p_vaddr < last_end ||
           (last_end > 0 && page_of(segment.p_vaddr) <= page_of(last_end - 1))) {
-        return absl::InvalidArgumentError("two of its segments share a page of memory");
+        return bad_plugin("two of its segments share a page of memory");
       }
     }
     if ((segment.p_flags & PF_W) != 0 && (segment.p_flags & PF_X) != 0) {
-      return absl::InvalidArgumentError("a segment is both writable and executable");
+      return bad_plugin("a segment is both writable and executable");
     }
     if (segment.p_memsz > 0) loaded_.push_back(segment);
     return absl::OkStatus();
@@ -233,18 +223,17 @@ class ElfParser {
     const uint64_t align = segment.p_align == 8 ? 8 : 4;
     const auto padded = [&](uint64_t size) { return (size + align - 1) / align * align; };
     while (!rest.empty()) {
-      if (rest.size() < sizeof(Elf64_Nhdr)) return absl::InvalidArgumentError("a note is cut off");
+      if (rest.size() < sizeof(Elf64_Nhdr)) return bad_plugin("a note is cut off");
       const auto header = copy<Elf64_Nhdr>(rest, 0);
       const uint64_t content = sizeof(header) + padded(header.n_namesz);
       const uint64_t end = content + header.n_descsz;
       if (header.n_namesz > kMostNoteBytes || header.n_descsz > kMostNoteBytes) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("a note has ", header.n_namesz, " bytes of name and ", header.n_descsz,
-                         " of content; each may have ", kMostNoteBytes));
+        return bad_plugin("a note has ", header.n_namesz, " bytes of name and ", header.n_descsz,
+                          " of content; each may have ", kMostNoteBytes);
       }
-      if (end > rest.size()) return absl::InvalidArgumentError("a note is cut off");
+      if (end > rest.size()) return bad_plugin("a note is cut off");
       if (file_.notes_.size() == kMostNotes) {
-        return absl::InvalidArgumentError(absl::StrCat("it has more than ", kMostNotes, " notes"));
+        return bad_plugin("it has more than ", kMostNotes, " notes");
       }
       absl::string_view name = rest.substr(sizeof(header), header.n_namesz);
       if (!name.empty() && name.back() == '\0') name.remove_suffix(1);
@@ -265,36 +254,32 @@ class ElfParser {
       if (offset > segment.p_filesz || size > segment.p_filesz - offset) continue;
       return bytes_.substr(segment.p_offset + offset, size);
     }
-    return absl::InvalidArgumentError(
-        absl::StrCat("its ", what, " is in no segment that is loaded"));
+    return bad_plugin("its ", what, " is in no segment that is loaded");
   }
 
   absl::Status read_dynamic() {
-    if (dynamic_.p_type != PT_DYNAMIC)
-      return absl::InvalidArgumentError("it has no dynamic segment");
+    if (dynamic_.p_type != PT_DYNAMIC) return bad_plugin("it has no dynamic segment");
     ASSIGN_OR_RETURN(const absl::string_view entries,
                      mapped(dynamic_.p_vaddr, dynamic_.p_filesz, "dynamic segment"));
     ASSIGN_OR_RETURN(const absl::string_view in_file,
                      range(dynamic_.p_offset, dynamic_.p_filesz, "dynamic segment"));
     if (in_file.data() != entries.data()) {
-      return absl::InvalidArgumentError("its dynamic segment has two places in the file");
+      return bad_plugin("its dynamic segment has two places in the file");
     }
     for (uint64_t at = 0; at + sizeof(Elf64_Dyn) <= entries.size(); at += sizeof(Elf64_Dyn)) {
       const auto entry = copy<Elf64_Dyn>(entries, at);
       if (entry.d_tag == DT_NULL) return check_flags();
       if (!is_plain(entry.d_tag)) {
-        return absl::InvalidArgumentError(absl::StrCat("its dynamic section has an entry ",
-                                                       tag_name(entry.d_tag),
-                                                       ", which a plugin must not have"));
+        return bad_plugin("its dynamic section has an entry ", tag_name(entry.d_tag),
+                          ", which a plugin must not have");
       }
       if (entry.d_tag == DT_NEEDED) {
         needed_.push_back(entry.d_un.d_val);
       } else if (!entries_.emplace(entry.d_tag, entry.d_un.d_val).second) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("its dynamic section has two entries ", tag_name(entry.d_tag)));
+        return bad_plugin("its dynamic section has two entries ", tag_name(entry.d_tag));
       }
     }
-    return absl::InvalidArgumentError("its dynamic section has no end");
+    return bad_plugin("its dynamic section has no end");
   }
 
   uint64_t value(int64_t tag) const {
@@ -307,7 +292,7 @@ class ElfParser {
     constexpr uint64_t kFlags = DF_SYMBOLIC | DF_BIND_NOW | DF_STATIC_TLS;
     constexpr uint64_t kFlags1 = DF_1_NOW | DF_1_NODELETE;
     if ((value(DT_FLAGS) & ~kFlags) != 0 || (value(DT_FLAGS_1) & ~kFlags1) != 0) {
-      return absl::InvalidArgumentError(
+      return bad_plugin(
           absl::StrFormat("its flags 0x%x and 0x%x ask for what a plugin must not have",
                           value(DT_FLAGS), value(DT_FLAGS_1)));
     }
@@ -316,13 +301,13 @@ class ElfParser {
                        (!has(DT_RELAENT) || value(DT_RELAENT) == sizeof(Elf64_Rela)) &&
                        (!has(DT_PLTREL) || value(DT_PLTREL) == DT_RELA);
     return plain ? absl::OkStatus()
-                 : absl::InvalidArgumentError("its dynamic section has entries of an unknown size");
+                 : bad_plugin("its dynamic section has entries of an unknown size");
   }
 
   absl::Status read_strings() {
     ASSIGN_OR_RETURN(strings_, mapped(value(DT_STRTAB), value(DT_STRSZ), "table of names"));
     if (strings_.empty() || strings_.back() != '\0')
-      return absl::InvalidArgumentError("its table of names has no end");
+      return bad_plugin("its table of names has no end");
     for (const uint64_t offset : needed_) {
       ASSIGN_OR_RETURN(std::string name, string_at(offset));
       file_.needed_.push_back(std::move(name));
@@ -331,8 +316,7 @@ class ElfParser {
   }
 
   absl::StatusOr<std::string> string_at(uint64_t offset) const {
-    if (offset >= strings_.size())
-      return absl::InvalidArgumentError("a name lies beyond the table of names");
+    if (offset >= strings_.size()) return bad_plugin("a name lies beyond the table of names");
     return std::string(strings_.data() + offset);  // the table ends with a zero
   }
 
@@ -349,7 +333,7 @@ class ElfParser {
       return std::max(count, hashed);
     }
     return has(DT_HASH) ? absl::StatusOr<uint64_t>(count)
-                        : absl::InvalidArgumentError("it has no hash table of symbols");
+                        : bad_plugin("it has no hash table of symbols");
   }
 
   // Returns the index after the last symbol of the last chain. Chains are in the order of symbols.
@@ -361,7 +345,7 @@ class ElfParser {
     const uint64_t filter = copy<uint32_t>(head, 8);
     // The loader divides by the number of buckets and relies on the size of the filter.
     if (buckets == 0 || !std::has_single_bit(filter))
-      return absl::InvalidArgumentError("its hash table is damaged");
+      return bad_plugin("its hash table is damaged");
     const uint64_t heads = at + 4 * sizeof(uint32_t) + filter * sizeof(uint64_t);
     ASSIGN_OR_RETURN(const absl::string_view bucket,
                      mapped(heads, buckets * sizeof(uint32_t), "hash table"));
@@ -409,14 +393,13 @@ class ElfParser {
     for (uint64_t at = 0; at + sizeof(Elf64_Rela) <= table.size(); at += sizeof(Elf64_Rela)) {
       const auto relocation = copy<Elf64_Rela>(table, at);
       const uint64_t symbol = ELF64_R_SYM(relocation.r_info);
-      if (symbol != 0 && symbol >= symbol_count_)
-        return absl::InvalidArgumentError("a relocation names no symbol");
+      if (symbol != 0 && symbol >= symbol_count_) return bad_plugin("a relocation names no symbol");
       const bool indirect =
           symbol != 0 &&
           ELF64_ST_TYPE(copy<Elf64_Sym>(symbols_, symbol * sizeof(Elf64_Sym)).st_info) ==
               STT_GNU_IFUNC;
       if (indirect || ELF64_R_TYPE(relocation.r_info) == kIndirectRelocation) {
-        return absl::InvalidArgumentError(
+        return bad_plugin(
             "it has an indirect function (IFUNC), which would run while it is loaded");
       }
       RETURN_IF_ERROR(check_target(relocation));
@@ -428,8 +411,7 @@ class ElfParser {
     const uint64_t type = ELF64_R_TYPE(relocation.r_info);
     if (type == kNoRelocation) return absl::OkStatus();
     // Only programs have copy relocations, which copy the size of a symbol of another library.
-    if (type == kCopyRelocation)
-      return absl::InvalidArgumentError("a relocation copies data of the program");
+    if (type == kCopyRelocation) return bad_plugin("a relocation copies data of the program");
     const uint64_t size = type == kWideRelocation ? 2 * kWord : kWord;
     if (!is_writable(relocation.r_offset, size)) return bad_target(relocation.r_offset);
     if (type == kRelativeRelocation) {
@@ -439,7 +421,7 @@ class ElfParser {
   }
 
   static absl::Status bad_target(uint64_t address) {
-    return absl::InvalidArgumentError(absl::StrFormat(
+    return bad_plugin(absl::StrFormat(
         "a relocation writes to address 0x%x, which is in no writable segment", address));
   }
 
@@ -459,8 +441,7 @@ class ElfParser {
         begun = true;
         continue;
       }
-      if (!begun)
-        return absl::InvalidArgumentError("its table of relocations begins without an address");
+      if (!begun) return bad_plugin("its table of relocations begins without an address");
       uint64_t address = next;
       for (entry >>= 1; entry != 0; entry >>= 1, address += kWord) {
         if ((entry & 1) != 0) RETURN_IF_ERROR(add_packed(address));
@@ -498,8 +479,7 @@ class ElfParser {
     RETURN_IF_ERROR(mapped(value(DT_VERSYM), symbol_count_ * sizeof(Elf64_Versym),
                            "table of versions", has(DT_VERSYM)));
     for (const int64_t function : {DT_INIT, DT_FINI}) {
-      if (has(function) && !is_code(value(function)))
-        return absl::InvalidArgumentError("a constructor is no code");
+      if (has(function) && !is_code(value(function))) return bad_plugin("a constructor is no code");
     }
     return absl::OkStatus();
   }
@@ -521,16 +501,14 @@ class ElfParser {
     RETURN_IF_ERROR(check_needed_versions());
     RETURN_IF_ERROR(check_defined_versions());
     if (!has(DT_VERSYM)) return absl::OkStatus();
-    if (last_version_ == 0)
-      return absl::InvalidArgumentError("it has a table of versions, but no list of them");
+    if (last_version_ == 0) return bad_plugin("it has a table of versions, but no list of them");
     ASSIGN_OR_RETURN(
         const absl::string_view table,
         mapped(value(DT_VERSYM), symbol_count_ * sizeof(Elf64_Versym), "table of versions"));
     for (uint64_t i = 0; i < symbol_count_; ++i) {
       const uint16_t version = copy<Elf64_Versym>(table, i * sizeof(Elf64_Versym)) & kVersionBits;
       if (version <= last_version_) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("a symbol has version ", version, " of ", last_version_));
+      return bad_plugin("a symbol has version ", version, " of ", last_version_);
     }
     return absl::OkStatus();
   }
@@ -597,14 +575,13 @@ absl::StatusOr<absl::string_view> ElfFile::bytes_at(uint64_t address, uint64_t s
     const uint64_t offset = address - segment.address;
     if (size <= segment.size - offset) return bytes_.substr(segment.offset + offset, size);
   }
-  return absl::InvalidArgumentError(absl::StrFormat("it has no bytes for address 0x%x", address));
+  return bad_plugin(absl::StrFormat("it has no bytes for address 0x%x", address));
 }
 
 absl::StatusOr<uint64_t> ElfFile::pointer_at(uint64_t address) const {
   const auto found = pointers_.find(address);
   if (found != pointers_.end()) return found->second;
-  return absl::InvalidArgumentError(
-      absl::StrFormat("it has no pointer to its own bytes at address 0x%x", address));
+  return bad_plugin(absl::StrFormat("it has no pointer to its own bytes at address 0x%x", address));
 }
 
 absl::StatusOr<ElfFile> ElfFile::parse(absl::string_view bytes) { return ElfParser(bytes).parse(); }

@@ -16,6 +16,7 @@
 #include "absl/strings/str_split.h"
 #include "base/file_system.h"
 #include "base/status_macros.h"
+#include "plugin/bad_plugin.h"
 #include "plugin/sha256.h"
 
 // Linux 6.3 added this flag; headers of older systems lack it.
@@ -30,7 +31,7 @@ constexpr size_t kPiece = 1 << 20;
 constexpr int64_t kMostBytes = int64_t{1} << 30;
 
 absl::Status bad_file(absl::string_view path, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(path, ": ", what));
+  return bad_plugin(path, ": ", what);
 }
 
 absl::Status failed(absl::string_view path, absl::string_view doing) {
@@ -164,16 +165,15 @@ absl::StatusOr<int64_t> copy_bytes(const std::string& path, int source, int memo
 
 absl::Status check_plugin_path(absl::string_view path) {
   if (path.empty() || path.front() != '/') {
-    return absl::InvalidArgumentError("the path is relative; give an absolute one");
+    return bad_plugin("the path is relative; give an absolute one");
   }
   if (path.find('\0') != absl::string_view::npos) {
-    return absl::InvalidArgumentError("the path holds a zero byte");
+    return bad_plugin("the path holds a zero byte");
   }
   for (const absl::string_view part : absl::StrSplit(path.substr(1), '/')) {
     if (part.empty() || part == "." || part == "..") {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the path has a part \"", part,
-                       "\"; give it without \".\", \"..\", double slashes and a slash at its end"));
+      return bad_plugin("the path has a part \"", part,
+                        "\"; give it without \".\", \"..\", double slashes and a slash at its end");
     }
   }
   return absl::OkStatus();

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
+#include "plugin/bad_plugin.h"
 
 namespace millrace {
 namespace {
@@ -38,10 +39,10 @@ absl::StatusOr<FileDescriptorProto> read_description(const ElfFile& elf, uint64_
   std::memcpy(&size, stored.data(), sizeof(size));
   ASSIGN_OR_RETURN(const uint64_t at,
                    elf.pointer_at(table + offsetof(DescriptorTable, descriptor)));
-  if (size <= 0) return absl::InvalidArgumentError(absl::StrCat("it has ", size, " bytes"));
+  if (size <= 0) return bad_plugin("it has ", size, " bytes");
   ASSIGN_OR_RETURN(const absl::string_view bytes, elf.bytes_at(at, size));
   FileDescriptorProto file;
-  if (!file.ParseFromArray(bytes.data(), size)) return absl::InvalidArgumentError("it is damaged");
+  if (!file.ParseFromArray(bytes.data(), size)) return bad_plugin("it is damaged");
   return file;
 }
 
@@ -51,10 +52,9 @@ class MessageCheck {
   absl::Status add(const FileDescriptorProto& file) {
     file_ = file.name();
     if (pool_.FindFileByName(file_) != nullptr) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("it brings messages of ", file_,
-                       ", which the program or another plugin has already: give the file "
-                       "another path"));
+      return bad_plugin("it brings messages of ", file_,
+                        ", which the program or another plugin has already: give the file "
+                        "another path");
     }
     RETURN_IF_ERROR(check_package(file.package()));
     for (const DescriptorProto& message : file.message_type()) {
@@ -128,15 +128,14 @@ class MessageCheck {
     const bool known =
         message != nullptr && pool_.FindExtensionByNumber(message, extension.number()) != nullptr;
     if (!known && numbers_.emplace(key, file_).second) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat("its ", file_, " extends ", extended, " by the number ", extension.number(),
-                     ", which another extension has already: choose another number"));
+    return bad_plugin("its ", file_, " extends ", extended, " by the number ", extension.number(),
+                      ", which another extension has already: choose another number");
   }
 
   absl::Status clash(absl::string_view name, absl::string_view there) const {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "its ", file_, " has the name ", name, ", but the program or a plugin already has ", there,
-        ": give the messages of the plugin a package of their own"));
+    return bad_plugin("its ", file_, " has the name ", name,
+                      ", but the program or a plugin already has ", there,
+                      ": give the messages of the plugin a package of their own");
   }
 
   const DescriptorPool& pool_ = *DescriptorPool::generated_pool();
@@ -160,8 +159,7 @@ absl::Status check_plugin_messages(const ElfFile& elf) {
     ASSIGN_OR_RETURN(FileDescriptorProto file, read_description(elf, symbol.address),
                      absl::StrCat("its description of ", path, " cannot be read"));
     if (file.name() != path) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("its description of ", path, " is one of ", file.name()));
+      return bad_plugin("its description of ", path, " is one of ", file.name());
     }
     files.push_back(std::move(file));
   }

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "plugin/bad_plugin.h"
 
 namespace millrace {
 namespace {
@@ -15,28 +15,26 @@ template <size_t kField>
 absl::Status check_text(const char (&field)[kField], absl::string_view what) {
   const void* end = std::memchr(field, '\0', kField);
   if (end != nullptr && end != field) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("its note has a ", what, " without ", end == nullptr ? "end" : "text"));
+  return bad_plugin("its note has a ", what, " without ", end == nullptr ? "end" : "text");
 }
 
 absl::StatusOr<PluginBuild> read_build(absl::string_view content) {
   constexpr size_t kHead = offsetof(PluginBuild, sizes);
   PluginBuild build = {};
-  if (content.size() < kHead) return absl::InvalidArgumentError("its note is too short");
+  if (content.size() < kHead) return bad_plugin("its note is too short");
   std::memcpy(&build, content.data(), kHead);
   if (std::memcmp(build.magic, kPluginMagic, sizeof(kPluginMagic)) != 0) {
-    return absl::InvalidArgumentError("its note does not begin with the magic of a plugin");
+    return bad_plugin("its note does not begin with the magic of a plugin");
   }
   // The layout of the rest depends on the version.
   if (build.abi_version != kPluginAbiVersion) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "it has version ", build.abi_version, " of the plugin interface; this program has version ",
-        kPluginAbiVersion, ": build it again with this Millrace"));
+    return bad_plugin("it has version ", build.abi_version,
+                      " of the plugin interface; this program has version ", kPluginAbiVersion,
+                      ": build it again with this Millrace");
   }
   if (build.bytes != sizeof(build) || content.size() != sizeof(build)) {
-    return absl::InvalidArgumentError(absl::StrCat("its note has ", content.size(),
-                                                   " bytes and says ", build.bytes, "; must be ",
-                                                   sizeof(build)));
+    return bad_plugin("its note has ", content.size(), " bytes and says ", build.bytes,
+                      "; must be ", sizeof(build));
   }
   std::memcpy(&build, content.data(), sizeof(build));
   RETURN_IF_ERROR(check_text(build.millrace_version, "version of Millrace"));
@@ -49,14 +47,13 @@ absl::StatusOr<PluginBuild> read_build(absl::string_view content) {
 absl::StatusOr<PluginHookText> read_hook(absl::string_view content) {
   PluginHookText hook = {};
   if (content.size() != sizeof(hook)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the note of a hook has ", content.size(), " bytes; must be ", sizeof(hook)));
+    return bad_plugin("the note of a hook has ", content.size(), " bytes; must be ", sizeof(hook));
   }
   std::memcpy(&hook, content.data(), sizeof(hook));
   RETURN_IF_ERROR(check_text(hook.name, "name of a hook"));
   RETURN_IF_ERROR(check_text(hook.description, "description of a hook"));
   if (hook.on_error > 2)
-    return absl::InvalidArgumentError("the note of a hook has an unknown preference for errors");
+    return bad_plugin("the note of a hook has an unknown preference for errors");
   return hook;
 }
 
@@ -68,22 +65,18 @@ absl::StatusOr<PluginNotes> read_plugin_notes(const ElfFile& elf) {
   for (const ElfNote& note : elf.notes()) {
     if (note.name != kPluginNoteName) continue;
     if (note.type == kBuildNote) {
-      if (++builds > 1)
-        return absl::InvalidArgumentError("it has two notes of a plugin; one is expected");
+      if (++builds > 1) return bad_plugin("it has two notes of a plugin; one is expected");
       ASSIGN_OR_RETURN(notes.build, read_build(note.content));
     } else if (note.type == kHookNote) {
       ASSIGN_OR_RETURN(const PluginHookText hook, read_hook(note.content));
       notes.hooks.push_back(hook);
     } else {
-      return absl::InvalidArgumentError(
-          absl::StrCat("it has a note of Millrace of unknown type ", note.type));
+      return bad_plugin("it has a note of Millrace of unknown type ", note.type);
     }
   }
-  if (builds == 0)
-    return absl::InvalidArgumentError(
-        absl::StrCat("it has no note of a Millrace plugin", kBuildIt));
+  if (builds == 0) return bad_plugin("it has no note of a Millrace plugin", kBuildIt);
   if (notes.hooks.empty()) {
-    return absl::InvalidArgumentError(
+    return bad_plugin(
         "it has no hook: register one with MILLRACE_PLUGIN_HOOK (plugin/hook_plugin.h)");
   }
   const auto by_name = [](const PluginHookText& a, const PluginHookText& b) {
@@ -92,8 +85,7 @@ absl::StatusOr<PluginNotes> read_plugin_notes(const ElfFile& elf) {
   std::sort(notes.hooks.begin(), notes.hooks.end(), by_name);
   for (size_t i = 1; i < notes.hooks.size(); ++i) {
     if (std::strcmp(notes.hooks[i - 1].name, notes.hooks[i].name) != 0) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("two of its hooks are named \"", notes.hooks[i].name, "\""));
+    return bad_plugin("two of its hooks are named \"", notes.hooks[i].name, "\"");
   }
   return notes;
 }
