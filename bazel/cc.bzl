@@ -46,7 +46,8 @@ def _compiled(name, srcs, deps, kwargs, testonly):
     """Returns the arguments of a target that compiles `srcs`."""
     kwargs = dict(kwargs)
     per_unit = kwargs.pop("sources_per_unit", None)
-    is_test = testonly and not kwargs.pop("optimized", False)
+    optimized = kwargs.pop("optimized", False)
+    is_test = testonly and not optimized
     compiles = [src for src in srcs if src.endswith(".cc")]
 
     # A precompiled header that was made with other switches is ignored.

@@ -1,9 +1,11 @@
 """Joined units: the text of several sources of one library as one source (docs/building.md)."""
 
 # Prints each source behind a line that names it, so that messages, assertions and debuggers name the
-# source, and undefines the macros that it defines. The unnamed namespace of a test becomes one named
-# after its file: tests of one folder may use equal names for equal things.
+# source. Undefines the macros that it defines, but for fallbacks inside of #ifndef: the header that may have
+# defined them is not read again. The unnamed namespace of a test becomes one named after its file: tests of
+# one folder may use equal names for equal things.
 _JOIN = """
+set -eu
 unit=$1; shift
 for source; do
   echo "#line 1 \\"$source\\""
@@ -14,7 +16,8 @@ for source; do
     *) cat "$source" ;;
   esac
   echo
-  sed -n 's/^#define \\([A-Za-z0-9_]*\\).*/#undef \\1/p' "$source"
+  awk '/^ *# *ifndef / { guarded[$NF] = 1 }
+       /^ *# *define / { sub(/^ *# *define +/, ""); sub(/[^A-Za-z0-9_].*/, ""); if (!($0 in guarded)) print "#undef " $0 }' "$source"
 done > "$unit"
 """
 

@@ -257,15 +257,17 @@ def check_helpers(root):
 
 def check_private(root):
   private = {}  # header -> its target
+  public = set()
   for name, package in packages_of(root).items():
     for target in package.targets:
       if target.rule == "cc_library":
         for file in strings_in(target.words.get("srcs", [])):
           if file.endswith(".h"):
             private[os.path.join(name, file)] = "//%s:%s" % (name, target.name)
-  for path in files_with(root, (".h", ".cc")):
-    for header in re.findall(r'^#include "([^"]+)"', read(root, path), re.MULTILINE):
-      if header in private and os.path.dirname(header) != os.path.dirname(path):
+        public.update(os.path.join(name, file) for file in strings_in(target.words.get("hdrs", [])))
+  for path in files_with(root, (".h", ".cc", ".cu")):
+    for header in re.findall(r'^\s*#\s*include "([^"]+)"', read(root, path), re.MULTILINE):
+      if header in private and header not in public and os.path.dirname(header) != os.path.dirname(path):
         yield "%s: includes %s, which is private to %s" % (path, header, private[header])
 
 

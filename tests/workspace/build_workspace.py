@@ -10,7 +10,7 @@ by the workspace's own ./bazelw:
     analyse   loads and analyses all targets; with --analyse, nothing else
     build     compiles the workspace, and Millrace unless it is a package, from nothing but the disk cache
     train     //:visits -- train, which must end at the loss that the hook stops at and leave a checkpoint
-    edit      a new line in the model, and //:visits -- train again
+    edit      a new function in the model, and //:visits -- train again
     list      //:visits -- list, which must have every part of the workspace
     test      the conformance test
     macros    adds a millrace_job and a millrace_hook_plugin to the copy; runs the job's list and
@@ -135,7 +135,7 @@ class Build:
 
     def edit(self):
         with open(os.path.join(self.folder, "linear_model.cc"), "a", encoding="utf-8") as file:
-            file.write("\nstatic_assert(true);\n")
+            file.write("\nint edited_at_%d() { return %d; }\n" % (os.getpid(), os.getpid()))
         shutil.rmtree(os.path.join(self.folder, "out"))  # or the finished run would be resumed
         return self.train()
 

@@ -5,10 +5,23 @@ _Parts = provider(fields = {"parts": "depset of one struct for each compiled tar
 # Their BUILD files are part of the package as they are.
 _AS_SOURCES = ["third_party", "bazel"]
 
+# Attributes whose effect on dependents the package would lose.
+_REFUSED = ["defines", "includes", "include_prefix", "strip_include_prefix"]
+
+def _is_own(label):
+    return label.workspace_name == Label("//:millrace").workspace_name
+
+def _text(label):
+    """Returns the label as BUILD files of the package write it."""
+    return "//%s:%s" % (label.package, label.name) if _is_own(label) else str(label)
+
 def _labels(targets):
-    return [str(target.label) for target in targets if CcInfo in target]
+    return [_text(target.label) for target in targets if CcInfo in target]
 
 def _part(target, ctx):
+    for attribute in _REFUSED:
+        if getattr(ctx.rule.attr, attribute, None):
+            fail("%s has `%s`, which the package for developers does not carry" % (ctx.label, attribute))
     context = target[CcInfo].compilation_context
     inputs = target[CcInfo].linking_context.linker_inputs.to_list()
     own = [entry for entry in inputs if entry.owner == ctx.label]
@@ -23,15 +36,15 @@ def _part(target, ctx):
         always = any([library.alwayslink for library in libraries]),
         sources = tuple(ctx.rule.files.srcs if ctx.rule.kind == "cc_binary" else getattr(ctx.rule.files, "list", [])),
         deps = tuple(_labels(getattr(ctx.rule.attr, "deps", []))),
+        linkopts = tuple(getattr(ctx.rule.attr, "linkopts", [])),
     )
 
 def _parts_impl(target, ctx):
     if ctx.rule.kind == "alias":
         return [ctx.rule.attr.actual[_Parts]]
     transitive = [dep[_Parts].parts for dep in getattr(ctx.rule.attr, "deps", []) if _Parts in dep]
-    is_own = ctx.label.workspace_name == Label("//:millrace").workspace_name
     folder = ctx.label.package.split("/")[0]
-    has_part = is_own and folder not in _AS_SOURCES and (CcInfo in target or ctx.rule.kind == "cc_binary")
+    has_part = _is_own(ctx.label) and folder not in _AS_SOURCES and (CcInfo in target or ctx.rule.kind == "cc_binary")
     return [_Parts(parts = depset([_part(target, ctx)] if has_part else [], transitive = transitive))]
 
 _parts_aspect = aspect(
@@ -46,7 +59,7 @@ def _files(files):
 
 def _json(part):
     return struct(
-        label = str(part.label),
+        label = _text(part.label),
         kind = part.kind,
         testonly = part.testonly,
         public = part.is_public,
@@ -55,6 +68,7 @@ def _json(part):
         always = part.always,
         sources = _files(part.sources),
         deps = list(part.deps),
+        linkopts = list(part.linkopts),
     )
 
 def _package_impl(ctx):

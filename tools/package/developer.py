@@ -59,6 +59,7 @@ def rule_of(part, package, name):
     words["srcs"] = in_package(part["archives"], package)
     words["hdrs"] = in_package(part["headers"], package)
     words["alwayslink"] = part["always"]
+    words["linkopts"] = part["linkopts"]
   words["visibility"] = PUBLIC if part["public"] else INSIDE
   if part["kind"] != "exported_symbols":
     words["deps"] = sorted(dep for dep in part["deps"] if not dep.startswith(NOT_COMPILED))
@@ -87,7 +88,7 @@ def entries_of(parts, files):
   for part in parts:
     if part["kind"] not in LOADS:
       raise PackageError("%s is of a rule that the package cannot hold: %s" % (part["label"], part["kind"]))
-    packages[part["label"].lstrip("/@").partition(":")[0]].append(part)
+    packages[part["label"][len("//"):].partition(":")[0]].append(part)
     for kind in ("headers", "archives", "sources"):
       entries.update(part[kind])
   for package, own in packages.items():
