@@ -87,7 +87,7 @@ absl::Status unknown_format(FileSystem& files, const std::string& path, DataConf
   if (format != DataConfig::AUTO) {
     return absl::InvalidArgumentError(
         absl::StrCat("cannot read ", path, ": no reader for ", DataConfig::Format_Name(format),
-                     " is linked in; add //io:file_formats to the dependencies of this program"));
+                     " is linked in; add //:dataset to the dependencies of this program"));
   }
   if (const absl::string_view compression = compression_of_file(files, path);
       !compression.empty()) {

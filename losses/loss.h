@@ -31,8 +31,9 @@ enum class LossLabels {
 //   ASSIGN_OR_RETURN(std::unique_ptr<Loss> loss, create_loss(task_config));
 //   at::Tensor mean = loss->sum(outputs, examples) / loss->count_targets(examples);
 //
-// A new loss: one file pair, a field of TaskConfig, a line in loss_factory.cc and in loss_check.cc,
-// a row of docs/losses.md, and a test that calls register_loss_conformance (loss_conformance.h).
+// A new loss: a class in the file of its theme, a field of TaskConfig, a line in loss_factory.cc
+// and in loss_check.cc, a row of docs/losses.md, and a test that calls register_loss_conformance
+// (loss_conformance.h).
 class Loss {
  public:
   virtual ~Loss() = default;

@@ -38,8 +38,8 @@ struct MetricInput {
 //   auc->update({predictions, labels, weights});   // once per batch
 //   double value = auc->compute();
 //
-// A new metric: one file pair with MILLRACE_REGISTER_METRIC (metric_registry.h), and a test that
-// calls register_metric_conformance (metric_conformance.h).
+// A new metric: a file pair, or a class in that of its theme, with MILLRACE_REGISTER_METRIC
+// (metric_registry.h), and a test that calls register_metric_conformance (metric_conformance.h).
 class Metric {
  public:
   virtual ~Metric() = default;

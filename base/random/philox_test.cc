@@ -64,7 +64,7 @@ TEST(UniformTest, MeanAndVarianceAreThoseOfTheUniformDistribution) {
 
 uint32_t bits_of(double p) { return static_cast<uint32_t>(p * 0x1p32); }
 
-TEST(NormalQuantileTest, KnownQuantiles) {
+TEST(PhiloxNormalTest, KnownQuantiles) {
   EXPECT_NEAR(normal_quantile(bits_of(0.5)), 0.0, 1e-9);
   EXPECT_NEAR(normal_quantile(bits_of(0.8413447460685429)), 1.0, 1e-8);
   EXPECT_NEAR(normal_quantile(bits_of(0.975)), 1.959963984540054, 1e-8);
@@ -72,12 +72,12 @@ TEST(NormalQuantileTest, KnownQuantiles) {
   EXPECT_NEAR(normal_quantile(bits_of(0.001)), -3.090232306167813, 1e-6);
 }
 
-TEST(NormalQuantileTest, EndsAreFinite) {
+TEST(PhiloxNormalTest, EndsAreFinite) {
   EXPECT_NEAR(normal_quantile(0), -6.3379, 1e-3);
   EXPECT_NEAR(normal_quantile(kOnes), 6.3379, 1e-3);
 }
 
-TEST(NormalQuantileTest, IsTheInverseOfTheDistributionFunctionOddAndIncreasing) {
+TEST(PhiloxNormalTest, IsTheInverseOfTheDistributionFunctionOddAndIncreasing) {
   double last = -std::numeric_limits<double>::infinity();
   for (uint64_t i = 0; i < 0x100000000ULL; i += 1'000'003) {
     const uint32_t bits = static_cast<uint32_t>(i);

@@ -43,7 +43,7 @@ struct HookConformance {
 std::vector<Property> hook_properties(const HookConformance& conformance);
 
 // Registers them as tests of `suite`, see register_properties(). A hook's test depends on
-// //tests/conformance:hook_conformance. The purpose of a hook needs tests of its own.
+// //:hook_conformance. The purpose of a hook needs tests of its own.
 //
 //   [[maybe_unused]] const bool kMyHook = register_hook_conformance(
 //       "MyHook", {.make = [] { return std::make_unique<MyHook>(MyOptions()); }});
