@@ -55,7 +55,7 @@ FailureKind kind_of(const absl::Status& status) {
   const auto payload = status.GetPayload(kUrl);
   if (!payload.has_value()) return FailureKind::kOther;
   for (const FailureKind kind : {FailureKind::kDiverged, FailureKind::kEvaluation,
-                                 FailureKind::kMachine, FailureKind::kLimit}) {
+                                 FailureKind::kMachine, FailureKind::kLimit, FailureKind::kBusy}) {
     if (*payload == absl::StrCat(static_cast<int>(kind))) return kind;
   }
   return FailureKind::kOther;

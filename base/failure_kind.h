@@ -15,6 +15,7 @@ enum class FailureKind {
   kEvaluation = 2,  // an evaluation within training failed
   kMachine = 3,     // the machine gives no more memory or threads
   kLimit = 4,       // a limit that the configuration sets was reached
+  kBusy = 5,        // another process has what this one needs, and may soon give it up
 };
 
 // Marks a failure; annotate() keeps the mark. A mark that is there already stays. OK stays OK.

@@ -140,6 +140,11 @@ std::string base_name(const std::string& path);
 // Whether a path begins with a scheme: SCHEME://...
 bool is_uri(const std::string& path);
 
+// Checks that a URI of a bucket (s3, gs, gcs) has no user or password, as in
+// s3://KEY:SECRET@BUCKET/NAME: logs, checkpoints and sinks would show both. OK for all other paths.
+// Errors: InvalidArgument, which does not repeat the URI.
+absl::Status check_bucket(absl::string_view path);
+
 // `path` from the root, by where this process stands; a URI as it is.
 std::string absolute_path(const std::string& path);
 

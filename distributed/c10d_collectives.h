@@ -47,9 +47,9 @@ struct C10dOptions {
 //
 // Errors, on every rank within rendezvous_timeout, each naming the responsible rank if known:
 // Unavailable (the port is taken, the master cannot be reached, ranks are missing),
-// FailedPrecondition naming the difference (a rank came twice, or differs in world size, job name,
-// version or configuration) and Aborted (a rank died or froze after it had come). With
-// `cuda_device` also any error of connect_device_channel().
+// FailedPrecondition naming the difference (a rank came twice, then of kind kBusy, or differs in
+// world size, job name, version or configuration) and Aborted (a rank died or froze after it had
+// come). With `cuda_device` also any error of connect_device_channel().
 absl::StatusOr<std::unique_ptr<Collectives>> connect_c10d(const C10dOptions& options);
 
 }  // namespace millrace

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/failure_kind.h"
 #include "base/status_macros.h"
 #include "distributed/collectives.h"
 #include "distributed/heartbeat.h"
@@ -150,8 +151,11 @@ class Meeting {
     absl::StatusOr<int64_t> times = store_.add(came_key(options_.rank), 1);
     if (!times.ok()) return store_failed(times.status());
     if (*times > 1) {
-      return refuse(absl::StrCat("it came twice: ", *times, " processes have rank ", options_.rank,
-                                 " of this job; each needs a RANK of its own"));
+      return with_kind(
+          refuse(absl::StrCat("it came twice: ", *times, " processes have rank ", options_.rank,
+                              " of this job; each needs a RANK of its own. If the other one is "
+                              "dying, start this one again")),
+          FailureKind::kBusy);
     }
     if (absl::Status status = beat(); !status.ok()) return store_failed(status);
     absl::StatusOr<int64_t> arrived = store_.add("arrived", 1);

@@ -78,7 +78,9 @@ struct StepValue {
 struct StepResult {
   bool applied = false;  // false: refused as non-finite; nothing changed
   std::string refused;   // then: what was not finite
-  int64_t examples = 0;  // of the whole step: all micro-batches, all ranks
+  // In training, of the whole step: all micro-batches, all ranks. In evaluation, of a batch of this
+  // rank.
+  int64_t examples = 0;
   // Number of times that the step was recomputed because gradients overflowed in float16.
   int64_t repeats = 0;
   at::Tensor loss;  // float32 []: mean over targets, or the sum of task_losses

@@ -111,8 +111,10 @@ class Hook {
   virtual absl::Status after_report(HookContext& context, const Report& report);
   virtual absl::Status after_evaluate(HookContext& context, const EvaluationResult& result);
   virtual absl::Status after_checkpoint(HookContext& context, const CheckpointInfo& checkpoint);
-  // Called at the end of the run. `outcome` is the status that train() or evaluate() will return:
-  // OK after a completed or stopped run. Requests made in this event are ignored.
+  // Called at the end of the run. `outcome` is the status that train() or evaluate() will return,
+  // as far as it is known: OK after a completed or stopped run, unless the `end` of a hook before
+  // this one failed. The `end` of a hook after this one may still fail. Requests made in this event
+  // are ignored.
   virtual absl::Status end(HookContext& context, const absl::Status& outcome);
 
   // Writes the state on which the hook's later behaviour depends. The default writes nothing.

@@ -213,8 +213,9 @@ absl::Status HookList::end(HookContext& context, const absl::Status& outcome) {
   for (size_t i = hooks_.size(); i-- > 0;) {
     Entry& entry = hooks_[i];
     if (std::exchange(entry.started, false)) {
-      first.Update(call(context, entry, kEnd, &since,
-                        [&](Hook& hook) { return hook.end(context, outcome); }));
+      const absl::Status told = outcome.ok() ? first : outcome;
+      first.Update(
+          call(context, entry, kEnd, &since, [&](Hook& hook) { return hook.end(context, told); }));
     }
     context.request_queue().forget_looks(entry.hook->name());
     if (entry.on_error != OnError::kFail && entry.errors > 1) {

@@ -234,6 +234,33 @@ TEST(HookListTest, EndReachesEveryHookWhateverTheyReturn) {
   EXPECT_THAT(hooks.events, Contains("a.end"));
 }
 
+// Keeps the outcome that it is told, and fails if it is to.
+class OutcomeHook : public Hook {
+ public:
+  OutcomeHook(absl::Status* told, absl::Status result) : told_(told), result_(std::move(result)) {}
+  absl::string_view name() const override { return result_.ok() ? "told" : "fails"; }
+  absl::Status end(HookContext&, const absl::Status& outcome) override {
+    *told_ = outcome;
+    return result_;
+  }
+
+ private:
+  absl::Status* const told_;
+  const absl::Status result_;
+};
+
+TEST(HookListTest, HooksAreToldOfAnEndThatFailedBeforeTheirs) {
+  absl::Status first, last;
+  HookList list;
+  FakeHookContext context;
+  ASSERT_OK(list.add(std::make_unique<OutcomeHook>(&last, absl::OkStatus())));
+  ASSERT_OK(list.add(std::make_unique<OutcomeHook>(&first, absl::AbortedError("planted"))));
+  ASSERT_OK(list.start(context));
+  EXPECT_EQ(list.end(context, absl::OkStatus()).code(), absl::StatusCode::kAborted);
+  EXPECT_OK(first);
+  EXPECT_THAT(last, StatusIs(absl::StatusCode::kAborted, HasSubstr("planted")));
+}
+
 TEST(HookListTest, ExceptionsBecomeErrors) {
   for (const Event& event : all_events()) {
     ThreeHooks hooks([&](absl::string_view recorded) -> absl::Status {

@@ -11,6 +11,7 @@
 #include "base/status_matchers.h"
 #include "framework/trainer.h"
 #include "tests/fakes/event_lists.h"
+#include "tests/fakes/fake_saver.h"
 #include "tests/fakes/fake_windowed_dataset.h"
 #include "tests/fakes/recording_hook.h"
 #include "tests/fakes/tiny_trainer.h"
@@ -59,6 +60,23 @@ TEST_F(TrainerWindowsTest, WindowsAreEvaluatedBeforeTheyAreTrainedOn) {
                                  {"out_of_data(window)", "after_window"},
                                  {"out_of_data(stream)", "after_epoch", "after_report", "end"}})));
   EXPECT_EQ(summary.eval.count("next_window"), 1u);
+}
+
+TEST_F(TrainerWindowsTest, HooksWriteNothingBeforeTheOutputDirectoryIsLocked) {
+  TinyTrainerOptions tiny;
+  tiny.trainer.progressive_evaluation = true;
+  TrainerParts parts = tiny_parts(tiny);
+  parts.train_data =
+      std::make_unique<FakeWindowedDataset>(tiny.train, std::vector<FakeWindow>{{1, 0}});
+  auto saver =
+      std::make_unique<FakeSaver>([](const TrainState&, const auto&) { return CheckpointInfo(); });
+  saver->open_status = absl::FailedPreconditionError("locked by another run");
+  parts.saver = std::move(saver);
+  ASSERT_OK_AND_ASSIGN(auto trainer, Trainer::create(tiny.trainer, std::move(parts)));
+  ASSERT_OK(trainer->add_hook(std::make_unique<RecordingHook>(&events_, nullptr)));
+  EXPECT_THAT(trainer->train(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                         testing::HasSubstr("locked by another run")));
+  EXPECT_THAT(events_, ElementsAre("start", "before_epoch", "before_window", "end"));
 }
 
 TEST_F(TrainerWindowsTest, PairedSetsEndTrainingWithTheirStream) {

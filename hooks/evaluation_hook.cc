@@ -64,8 +64,11 @@ absl::Status EvaluationHook::load_state(absl::Span<const HookState> per_rank) {
 
 void EvaluationHook::look(HookContext& context) {
   const int64_t step = context.progress().step;
+  const bool begins = step == 0 && context.progress().window == 0;
   for (const SetCadence& entry : sets_) {
-    if (!context.due(entry.when)) continue;
+    Cadence when = entry.when;
+    when.at_start &= begins;  // a resumed run evaluates where an undisturbed one does
+    if (!context.due(when)) continue;
     auto asked = asked_at_.find(entry.set);
     if (asked == asked_at_.end()) asked = asked_at_.find("");
     if (asked != asked_at_.end() && asked->second == step) continue;

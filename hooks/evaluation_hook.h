@@ -20,6 +20,7 @@ struct SetCadence {
 
 // Requests the evaluation of each set when the set's cadence triggers. A set is requested once per
 // step, even if the step, its epoch and the end of training coincide, and when a run resumes.
+// `at_start` triggers when training begins, not when it resumes.
 class EvaluationHook : public CadenceHook {
  public:
   // Evaluates all sets at one cadence.

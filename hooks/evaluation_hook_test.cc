@@ -181,6 +181,17 @@ TEST(EvaluationHookTest, AtStartIsBeforeTheFirstEpoch) {
   EXPECT_EQ(*(done + 1), "before_epoch");
 }
 
+TEST(EvaluationHookTest, AResumedRunHasNoStart) {
+  for (const int64_t step : {0, 4}) {
+    EvaluationHook hook(Cadence{.every_steps = 3, .at_start = true});
+    FakeHookContext context;
+    context.starting = true;
+    context.at.step = context.served.step = step;
+    ASSERT_OK(hook.start(context));
+    EXPECT_EQ(context.asked.take_common().evaluates_all(), step == 0) << step;
+  }
+}
+
 TEST(EvaluationHookTest, AtEndIsBeforeEnd) {
   SixSteps run({.at_end = true});
   ASSERT_OK(run.trainer->train());

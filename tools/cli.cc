@@ -64,6 +64,7 @@ int run_command(CLI::App& program, int argc, char** argv, const RankListener& li
   }
   for (const auto& [app, command] : commands) {
     if (!app->parsed()) continue;
+    const ExitGuard guard;
     return report_outcome(command());
   }
   return kExitUsage;

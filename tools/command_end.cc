@@ -1,7 +1,9 @@
 #include "tools/command_end.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <iostream>
 #include <string>
 
@@ -9,6 +11,26 @@
 #include "tools/exit_code.h"
 
 namespace millrace {
+namespace {
+
+std::atomic<pid_t> command_process = 0;  // that a command runs in; 0: none
+
+void refuse_exit(int code, void*) {
+  if (command_process != ::getpid()) return;  // children may end as they like
+  std::cerr << "millrace: exit(" << code << ") was called before the command had ended, by a hook, "
+            << "a model or a library that is linked in; what it was doing is unfinished"
+            << std::endl;
+  ::_exit(kExitBug);
+}
+
+}  // namespace
+
+ExitGuard::ExitGuard() {
+  static const int registered = ::on_exit(refuse_exit, nullptr);
+  if (registered == 0) command_process = ::getpid();
+}
+
+ExitGuard::~ExitGuard() { command_process = 0; }
 
 int report_outcome(const absl::StatusOr<int>& outcome) {
   if (outcome.ok()) return *outcome;

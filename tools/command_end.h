@@ -7,6 +7,17 @@
 
 namespace millrace {
 
+// During its lifetime, a call of exit() by a hook, a model or a library ends the process with
+// kExitBug and a line on stderr, whatever the code of the call: the command is unfinished. Calls of
+// _exit() cannot be noticed. One object at a time.
+class ExitGuard {
+ public:
+  ExitGuard();
+  ~ExitGuard();
+  ExitGuard(const ExitGuard&) = delete;
+  ExitGuard& operator=(const ExitGuard&) = delete;
+};
+
 // Prints the error of a command, if any, on stderr: one line, and an indented line per further line
 // of the message. Returns: the exit code, which is the value of `outcome` or follows from its error
 // (tools/exit_code.h).

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 
@@ -64,6 +65,21 @@ TEST(CommandEndTest, GoesOnWhereNoDataHangs) {
       trainer_of(std::make_unique<FakeDataset>(FakeDatasetOptions{.batches = 1}), absl::Hours(1));
   EXPECT_OK(trainer->evaluate("eval"));
   end_if_data_hangs(trainer.get(), 0);
+}
+
+TEST(CommandEndDeathTest, ExitIsNoEndOfACommand) {
+  EXPECT_EXIT(
+      {
+        const ExitGuard guard;
+        std::exit(0);
+      },
+      ExitedWithCode(kExitBug), "millrace: exit\\(0\\) was called before the command had ended");
+  EXPECT_EXIT(
+      {
+        { const ExitGuard guard; }
+        std::exit(0);
+      },
+      ExitedWithCode(0), "");
 }
 
 TEST(CommandEndDeathTest, ReportsBeforeTheProcessEnds) {

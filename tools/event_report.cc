@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -52,18 +53,27 @@ bool is_torn(absl::string_view line, bool without_newline) {
          (absl::StartsWith(line, kBeginning.substr(0, line.size())) && !absl::EndsWith(line, "}"));
 }
 
-absl::Status malformed(const std::string& path, int64_t number, absl::string_view line) {
-  return absl::DataLossError(absl::StrCat(
-      path, ":", number, ": this line is no event: ", line.substr(0, 60),
-      line.size() > 60 ? "…" : "",
-      "; it was not written by a run, or was damaged since: remove it to read the rest"));
-}
-
-// Returns a text on one line, since texts of users and libraries may span lines.
+// Returns a text on one line, since texts of users and libraries may span lines, with control
+// characters escaped, since terminals obey them.
 std::string one_line(absl::string_view text) {
   std::string line;
-  for (char c : text) line += c == '\n' ? ' ' : c;
+  for (const char c : text) {
+    if (c == '\n') {
+      line += ' ';
+    } else if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) {
+      absl::StrAppend(&line, "\\x", absl::Hex(static_cast<unsigned char>(c), absl::kZeroPad2));
+    } else {
+      line += c;
+    }
+  }
   return line;
+}
+
+absl::Status malformed(const std::string& path, int64_t number, absl::string_view line) {
+  return absl::DataLossError(absl::StrCat(
+      path, ":", number, ": this line is no event: ", one_line(line.substr(0, 60)),
+      line.size() > 60 ? "…" : "",
+      "; it was not written by a run, or was damaged since: remove it to read the rest"));
 }
 
 // Returns "06:59:01" for "2026-11-21T06:59:01.123Z"; other texts unchanged.

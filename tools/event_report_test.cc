@@ -248,6 +248,13 @@ TEST_F(EventReportTest, AMalformedLineIsNamedByItsNumber) {
   }
 }
 
+TEST_F(EventReportTest, TerminalsAreNotObeyed) {
+  started(1);
+  append("\x1b]0;title\x07\n");
+  EXPECT_THAT(read_events(FileSystem::local(), path_).status().message(),
+              AllOf(HasSubstr("\\x1b]0;title\\x07"), testing::Not(HasSubstr("\x1b"))));
+}
+
 TEST_F(EventReportTest, AMissingFileSaysWhatToDo) {
   EXPECT_THAT(read_events(FileSystem::local(), testing::TempDir() + "/none/events.jsonl"),
               StatusIs(absl::StatusCode::kNotFound, AllOf(HasSubstr("none/events.jsonl"),

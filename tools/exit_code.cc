@@ -10,6 +10,7 @@ int exit_code(const absl::Status& status) {
     case FailureKind::kEvaluation: return kExitEvaluation;
     case FailureKind::kDiverged: return kExitDiverged;
     case FailureKind::kLimit: return kExitUsage;
+    case FailureKind::kBusy: return kExitPeer;
     case FailureKind::kOther: break;
   }
   switch (status.code()) {

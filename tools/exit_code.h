@@ -16,13 +16,13 @@ inline constexpr int kExitMachine = 71;       // no more memory, threads or proc
 inline constexpr int kExitCannotCreate = 73;  // output cannot be written
 inline constexpr int kExitIo = 74;
 inline constexpr int kExitRunAgain = 75;  // stopped by a signal; run again
-inline constexpr int kExitPeer = 76;      // another rank failed
+inline constexpr int kExitPeer = 76;      // another rank failed, or another process is in the way
 // In addition to sysexits.h.
 inline constexpr int kExitEvaluation = 79;  // an evaluation within training failed
 inline constexpr int kExitDiverged = 80;    // a loss or gradient was not finite
 
 // Returns the exit code for a failure. Its kind (base/failure_kind.h) has precedence: kMachine is
-// 71, kEvaluation 79, kDiverged 80, kLimit 64. For other failures, InvalidArgument,
+// 71, kEvaluation 79, kDiverged 80, kLimit 64, kBusy 76. For other failures, InvalidArgument,
 // FailedPrecondition, AlreadyExists, Unimplemented and OutOfRange are 64; DataLoss 65; NotFound 66;
 // PermissionDenied and ResourceExhausted 73; Unavailable 74; Aborted, the code of another rank's
 // failure, 76; everything else 70. OK is 0.

@@ -26,6 +26,7 @@ TEST(ExitCode, TheKindOfAFailureGoesFirst) {
   const absl::Status full = absl::ResourceExhaustedError("x");
   EXPECT_EQ(exit_code(with_kind(full, FailureKind::kMachine)), 71);
   EXPECT_EQ(exit_code(with_kind(full, FailureKind::kLimit)), 64);
+  EXPECT_EQ(exit_code(with_kind(absl::FailedPreconditionError("x"), FailureKind::kBusy)), 76);
   EXPECT_EQ(exit_code(with_kind(absl::DataLossError("x"), FailureKind::kEvaluation)), 79);
   EXPECT_EQ(exit_code(with_kind(absl::FailedPreconditionError("x"), FailureKind::kDiverged)), 80);
 }

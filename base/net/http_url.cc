@@ -48,7 +48,8 @@ absl::StatusOr<HttpUrl> parse_http_url(absl::string_view url) {
   }
   absl::string_view host = rest.substr(0, slash);
   if (host.find('@') != host.npos) {
-    return refused(url, "user names and passwords are not supported; give the address alone");
+    return absl::InvalidArgumentError(
+        "has a user name or a password, which are not supported; give the address alone");
   }
   HttpUrl parsed;
   if (const size_t colon = host.find(':'); colon != host.npos) {

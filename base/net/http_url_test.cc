@@ -34,7 +34,7 @@ TEST(HttpUrlTest, Mistakes) {
   expect("http://:80", "HOST is a name or an IPv4 address");
   expect("http://[::1]:80", "the port must be a number");
   expect("http://a b", "HOST is a name");
-  expect("http://user:secret@host", "user names and passwords are not supported");
+  expect("http://user:secret@host", "has a user name or a password");
   expect("http://host:", "the port must be a number from 1 to 65535");
   expect("http://host:0", "the port must be a number");
   expect("http://host:65536", "the port must be a number");

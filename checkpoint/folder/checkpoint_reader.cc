@@ -3,6 +3,7 @@
 #include <set>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
@@ -69,7 +70,10 @@ absl::StatusOr<CheckpointManifest> CheckpointReader::read_manifest(FileSystem& f
 absl::Status CheckpointReader::check_entries() const {
   ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, files_.list(directory_));
   std::set<std::string> there;
-  for (const DirectoryEntry& entry : entries) there.insert(entry.name);
+  for (const DirectoryEntry& entry : entries) {
+    // Hidden files of the system, such as .nfs0001 and .DS_Store, are in any folder.
+    if (!absl::StartsWith(entry.name, ".")) there.insert(entry.name);
+  }
   there.erase(kManifestName);
   for (const File& file : manifest_.files()) {
     if (there.erase(file.name()) == 0) {

@@ -126,6 +126,12 @@ TEST_F(CheckpointReaderTest, MissingFilesAreNamed) {
   }
 }
 
+TEST_F(CheckpointReaderTest, HiddenFilesOfTheSystemAreNoDamage) {
+  put(".nfs00000001", "x");
+  put(".DS_Store", "x");
+  EXPECT_OK(check());
+}
+
 TEST_F(CheckpointReaderTest, AddedFilesAreNamed) {
   put("more", "");
   EXPECT_THAT(check(), StatusIs(kDataLoss, HasSubstr("more does not belong to the checkpoint")));

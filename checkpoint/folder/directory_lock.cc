@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
+#include "base/failure_kind.h"
 #include "base/status_macros.h"
 #include "checkpoint/format/chunked_file.h"
 
@@ -60,9 +61,10 @@ absl::StatusOr<std::unique_ptr<DirectoryLock>> DirectoryLock::acquire(FileSystem
   RETURN_IF_ERROR(files.create_directories(folder));
   ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock, files.lock(path));
   if (lock == nullptr) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("another run writes in ", folder, ": ", holder(files, path),
-                     "; wait for it, stop it, or choose another output_dir"));
+    return with_kind(absl::FailedPreconditionError(
+                         absl::StrCat("another run writes in ", folder, ": ", holder(files, path),
+                                      "; wait for it, stop it, or choose another output_dir")),
+                     FailureKind::kBusy);
   }
   RETURN_IF_ERROR(lock->write(this_process(clock) + "\n"));
   RETURN_IF_ERROR(sync_way_to(files, folder));

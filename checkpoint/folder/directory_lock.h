@@ -20,8 +20,9 @@ namespace millrace {
 class DirectoryLock {
  public:
   // Acquires the lock without waiting. Makes the folder if it is missing, and its place durable.
-  // Errors: FailedPrecondition naming the folder and the holder, by host, process and time of
-  // acquisition; write errors, such as PermissionDenied for a read-only folder.
+  // Errors: FailedPrecondition of kind kBusy (base/failure_kind.h) naming the folder and the
+  // holder, by host, process and time of acquisition; write errors, such as PermissionDenied for a
+  // read-only folder.
   static absl::StatusOr<std::unique_ptr<DirectoryLock>> acquire(FileSystem& files,
                                                                 const std::string& folder,
                                                                 const Clock& clock);

@@ -155,6 +155,8 @@ void RequestServer::stop(const RequestSet& requests, Scope scope) {
 absl::StatusOr<std::optional<EvaluationResult>> RequestServer::evaluate(Dataset& data,
                                                                         EvaluationOptions options,
                                                                         Scope scope) {
+  // Hooks write files in the first evaluation, so the output directory must be the run's.
+  if (parts_.context.phase() == Phase::kTrain) RETURN_IF_ERROR(parts_.checkpoints.open());
   ASSIGN_OR_RETURN(Evaluated evaluated,
                    parts_.evaluations.run(data, std::move(options),
                                           /*state_is_whole=*/!parts_.checkpoints.save_failed()));

@@ -195,9 +195,9 @@ TEST_F(OutputsTest, TheLogOfALaunchMayLieInTheOutputDirectory) {
 
 TEST_F(OutputsTest, WhatAKilledPredictLeftGoes) {
   millrace_ok({"train", "job.textproto"});
-  write("p.csv.tmp-1", "half of it");
+  write("p.csv.millrace.tmp-1", "half of it");
   millrace_ok({"predict", "job.textproto", "--checkpoint", "out", "--output", "p.csv"});
-  EXPECT_FALSE(exists("p.csv.tmp-1"));
+  EXPECT_FALSE(exists("p.csv.millrace.tmp-1"));
 }
 
 TEST_F(OutputsTest, ConfigurationsFromPipes) {

@@ -220,7 +220,7 @@ TEST_F(CheckpointExportTest, WhatAKilledExportLeftGoes) {
   if (process == 0) ::_exit(0);
   ASSERT_EQ(::waitpid(process, nullptr, 0), process);
   for (const std::string table : {"", "items"}) {
-    const std::string left = absl::StrCat("out.tmp-", process);
+    const std::string left = absl::StrCat("out.millrace.tmp-", process);
     if (table.empty()) {
       ASSERT_OK(files_.create_directories(path(left)));
       ASSERT_OK(write_file_atomically(files_, path(left + "/dense.safetensors"), "half"));

@@ -3,6 +3,7 @@
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -27,7 +28,8 @@ using Json = nlohmann::ordered_json;
 std::string line_of(const Json& json) { return json.dump() + "\n"; }
 
 // Returns a number, integers as integers, since not all 64-bit integers are doubles.
-Json number_json(TensorType type, absl::string_view bytes) {
+// `named`: numbers that JSON lacks become "NaN", "Infinity" and "-Infinity".
+Json number_json(TensorType type, absl::string_view bytes, bool named = true) {
   int64_t integer = 0;
   switch (type) {
     case TensorType::kBool: return bytes[0] != 0;
@@ -37,16 +39,21 @@ Json number_json(TensorType type, absl::string_view bytes) {
       return type == TensorType::kI64 ? Json(integer) : Json(static_cast<uint64_t>(integer));
     case TensorType::kF16:
     case TensorType::kBf16:
-    case TensorType::kF32: return static_cast<float>(tensor_value(type, bytes));
-    case TensorType::kF64: return tensor_value(type, bytes);
+    case TensorType::kF32:
+    case TensorType::kF64: {
+      const double value = tensor_value(type, bytes);
+      if (named && std::isnan(value)) return "NaN";
+      if (named && std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+      return type == TensorType::kF64 ? Json(value) : Json(static_cast<float>(value));
+    }
     default: return static_cast<int64_t>(tensor_value(type, bytes));
   }
 }
 
-Json list_json(TensorType type, absl::string_view bytes) {
+Json list_json(TensorType type, absl::string_view bytes, bool named = true) {
   Json list = Json::array();
   for (const int64_t size = tensor_type_bytes(type); !bytes.empty(); bytes.remove_prefix(size)) {
-    list.push_back(number_json(type, bytes.substr(0, size)));
+    list.push_back(number_json(type, bytes.substr(0, size), named));
   }
   return list;
 }
@@ -54,7 +61,8 @@ Json list_json(TensorType type, absl::string_view bytes) {
 // Returns numbers separated by spaces, with enough digits to distinguish them.
 std::string list_text(TensorType type, absl::string_view bytes) {
   const int digits = type == TensorType::kF64 ? 17 : 9;
-  return absl::StrJoin(list_json(type, bytes), " ", [&](std::string* text, const Json& number) {
+  const Json list = list_json(type, bytes, /*named=*/false);
+  return absl::StrJoin(list, " ", [&](std::string* text, const Json& number) {
     if (number.is_number_float()) {
       absl::StrAppendFormat(text, "%.*g", digits, number.get<double>());
     } else {

@@ -51,6 +51,8 @@ TEST_F(CheckpointValuesTest, WholeTables) {
   EXPECT_TRUE(Json::parse(ids)["values"][0].is_number_integer());
   ASSERT_OK_AND_ASSIGN(const std::string text, tensor_text(*content_, "table/items/weights", 9));
   EXPECT_THAT(text, HasSubstr("\n1 2\n"));
+  ASSERT_OK_AND_ASSIGN(const std::string weights, tensor_json(*content_, "table/items/weights"));
+  EXPECT_THAT(weights, HasSubstr("\"NaN\"")) << "JSON has no such number";
 }
 
 TEST_F(CheckpointValuesTest, BooleansAndSixteenBits) {

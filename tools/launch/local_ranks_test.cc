@@ -361,6 +361,16 @@ TEST_F(LocalRanksTest, ASignalBeforeARestartPreventsIt) {
                                      "since signal 15 (Terminated) came\n"));
 }
 
+// As a rank does that gets a signal while it loads a checkpoint.
+TEST_F(LocalRanksTest, ARankThatWasStoppedIsNotStartedAgain) {
+  options_.max_restarts = 3;
+  const Outcome outcome =
+      run("echo run; touch ready.$RANK; wait_for ready.0 ready.1;"
+          "if [ $RANK = 1 ]; then exit 75; fi; exit 76");
+  EXPECT_THAT(outcome.code, IsOkAndHolds(75));
+  EXPECT_THAT(sorted_lines(outcome.out), ElementsAre("[0] run", "[1] run"));
+}
+
 TEST_F(LocalRanksTest, ASignalToNewRanksEndsTheJob) {
   options_.max_restarts = 1;
   const Outcome outcome =

@@ -45,10 +45,9 @@ const RankEnd& deciding_end(absl::Span<const RankEnd> ends) {
   const RankEnd* end = first([](const RankEnd& end) {
     return is_failure(end.code) && end.code != kExitPeer && !end.forced;
   });
-  if (end == nullptr) {
-    end = first([](const RankEnd& end) { return end.code == kExitPeer; });
+  for (const int code : {kExitRunAgain, kExitPeer}) {
+    if (end == nullptr) end = first([code](const RankEnd& end) { return end.code == code; });
   }
-  if (end == nullptr) end = first([](const RankEnd& end) { return end.code == kExitRunAgain; });
   return end == nullptr ? ends.front() : *end;
 }
 

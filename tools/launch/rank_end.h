@@ -32,9 +32,9 @@ std::string describe_end(int code);
 bool is_progress_line(absl::string_view line);
 
 // Returns the end that decides the job's end. `ends` are in the order in which ranks ended. The
-// first rank that failed by itself decides; else the first that left because another failed (76);
-// else the first that was stopped (75); else the first. A rank is forced only after another failed,
-// so a forced rank never decides. REQUIRES: at least one end.
+// first rank that failed by itself decides; else the first that was stopped (75), which others may
+// have left because of; else the first that left because of another (76); else the first. A rank is
+// forced only after another failed, so a forced rank never decides. REQUIRES: at least one end.
 const RankEnd& deciding_end(absl::Span<const RankEnd> ends);
 
 }  // namespace millrace

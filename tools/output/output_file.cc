@@ -33,7 +33,7 @@ constexpr int kLockAttempts = 10;
 // Returns true if `name` is a temporary file or directory for `output`, or the lock of such a
 // directory.
 bool is_aside(absl::string_view name, absl::string_view output) {
-  const std::string prefix = absl::StrCat(output, ".tmp-");
+  const std::string prefix = absl::StrCat(output, ".millrace.tmp-");
   int64_t process = 0;
   if (!absl::ConsumePrefix(&name, prefix)) return false;
   absl::ConsumeSuffix(&name, kLock);

@@ -117,22 +117,24 @@ TEST_F(OutputFileTest, AFileThatPeopleEditIsNotReplaced) {
 
 TEST_F(OutputFileTest, WhatKilledWritersLeftGoes) {
   // Numbers in use: the first process has the same number in every container.
-  const std::vector<std::string> left = {"p.csv.tmp-1", absl::StrCat("p.csv.tmp-", ::getppid())};
+  const std::vector<std::string> left = {"p.csv.millrace.tmp-1",
+                                         absl::StrCat("p.csv.millrace.tmp-", ::getppid())};
   for (const std::string& name : left) write(name, "half");
-  const std::vector<std::string> others = {"q.csv.tmp-1", "p.csv.tmp-x", "p.csv.tmp-",
-                                           "p.csv.tmp-1.txt"};
+  const std::vector<std::string> others = {"q.csv.millrace.tmp-1", "p.csv.millrace.tmp-x",
+                                           "p.csv.millrace.tmp-", "p.csv.millrace.tmp-1.txt",
+                                           "p.csv.tmp-20240101"};
   for (const std::string& name : others) write(name, "not ours");
   ASSERT_OK(write_output_file(files_, path("p.csv"), [&](WritableFile& file) {
     for (const std::string& name : left) EXPECT_FALSE(exists(name)) << "before the work";
     return file.append("whole");
   }));
   EXPECT_THAT(read_file(files_, path("p.csv")), IsOkAndHolds("whole"));
-  EXPECT_FALSE(exists(absl::StrCat("p.csv.tmp-", ::getpid())));
+  EXPECT_FALSE(exists(absl::StrCat("p.csv.millrace.tmp-", ::getpid())));
   for (const std::string& name : others) EXPECT_TRUE(exists(name)) << name;
 }
 
 TEST_F(OutputFileTest, AFileThatIsLockedIsLeftAlone) {
-  const std::string left = "p.csv.tmp-1";
+  const std::string left = "p.csv.millrace.tmp-1";
   ASSERT_OK_AND_ASSIGN(const auto lock, files_.lock(path(left)));
   remove_leftovers(files_, path("p.csv"));
   EXPECT_TRUE(exists(left));
@@ -156,9 +158,9 @@ TEST_F(OutputFileTest, ADirectoryAppearsWhole) {
 }
 
 TEST_F(OutputFileTest, DirectoriesOfKilledWritersGo) {
-  const std::string left = "model.tmp-1";
-  const std::string mine = "model.tmp-2";
-  const std::string locked = "model.tmp-3";
+  const std::string left = "model.millrace.tmp-1";
+  const std::string mine = "model.millrace.tmp-2";
+  const std::string locked = "model.millrace.tmp-3";
   for (const std::string& name : {left, mine, locked}) {
     fs::create_directories(path(name));
     write(name + "/dense", "half");
@@ -176,7 +178,7 @@ TEST_F(OutputFileTest, DirectoriesOfKilledWritersGo) {
 }
 
 TEST_F(OutputFileTest, TheWriterHoldsTheLock) {
-  const std::string aside = absl::StrCat("p.csv.tmp-", ::getpid());
+  const std::string aside = absl::StrCat("p.csv.millrace.tmp-", ::getpid());
   ASSERT_OK(write_output_file(files_, path("p.csv"), [&](WritableFile& file) {
     remove_leftovers(files_, path("p.csv"));
     EXPECT_TRUE(exists(aside));
@@ -212,7 +214,7 @@ TEST_F(OutputFileTest, AFailureLeavesTheOldFile) {
                                 }),
               StatusIs(absl::StatusCode::kDataLoss));
   EXPECT_THAT(read_file(files_, path("p.csv")), IsOkAndHolds("old"));
-  EXPECT_FALSE(exists(absl::StrCat("p.csv.tmp-", ::getpid())));
+  EXPECT_FALSE(exists(absl::StrCat("p.csv.millrace.tmp-", ::getpid())));
 }
 
 }  // namespace

@@ -38,8 +38,17 @@ bool is_own_output(const std::string& path) {
          is_launcher_output(path);
 }
 
+// Returns true for a link to an empty directory, such as one on a larger disk.
+bool is_link_to_empty(FileSystem& files, const std::string& path) {
+  const absl::StatusOr<FileInfo> info = files.info(path);
+  if (!info.ok() || info->kind != FileKind::kDirectory) return false;
+  const auto entries = files.list(path);
+  return entries.ok() && entries->empty();
+}
+
 bool is_foreign(FileSystem& files, const std::string& directory, const DirectoryEntry& entry) {
   const std::string path = join_path(directory, entry.name);
+  if (entry.name == "checkpoints" && is_link_to_empty(files, path)) return false;
   // The root of a disk has a directory of the system.
   if (entry.name == "lost+found" || is_empty(files, path) || is_own_output(path)) return false;
   return entry.kind != FileKind::kRegular || !summary_kind().matches(files, path);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "base/clock.h"
 #include "base/status_matchers.h"
@@ -42,6 +43,17 @@ TEST_F(RunDirectoryTest, OneThatIsMissingOrHoldsNothing) {
   write("checkpoints/lock", "");
   EXPECT_OK(check()) << "as a run leaves it that is killed as it begins";
   EXPECT_FALSE(is_run_directory(files_, folder_));
+}
+
+TEST_F(RunDirectoryTest, CheckpointsMayBeALinkToAnEmptyFolder) {
+  const std::string disk = folder_ + "_disk";
+  fs::remove_all(disk);
+  fs::create_directories(disk);
+  fs::create_directories(folder_);
+  fs::create_directory_symlink(disk, folder_ + "/checkpoints");
+  EXPECT_OK(check());
+  std::ofstream(disk + "/file") << "x";
+  EXPECT_EQ(check().code(), absl::StatusCode::kPermissionDenied);
 }
 
 TEST_F(RunDirectoryTest, FilesOfOthersAreNamed) {
