@@ -54,8 +54,9 @@ using google::protobuf::Reflection;
 constexpr int64_t kMostBatchesAhead = 1024;
 constexpr char kEvictionHook[] = "evict_rows";
 
-// Reports not-a-number values in all fields, also in extensions.
-void no_nan(const std::string& where, const Message& message, FieldErrors* errors) {
+// Reports numbers that are not a number, and URIs with passwords, in all fields, also in
+// extensions.
+void check_values(const std::string& where, const Message& message, FieldErrors* errors) {
   const Reflection& reflection = *message.GetReflection();
   std::vector<const FieldDescriptor*> fields;
   reflection.ListFields(message, &fields);
@@ -72,7 +73,7 @@ void no_nan(const std::string& where, const Message& message, FieldErrors* error
           const Message& part = repeated ? reflection.GetRepeatedMessage(message, field, i)
                                          : reflection.GetMessage(message, field);
           const std::string inside = where.empty() ? place : absl::StrCat(where, ".", place);
-          no_nan(inside, part, errors);
+          check_values(inside, part, errors);
           break;
         }
         case FieldDescriptor::CPPTYPE_DOUBLE:
@@ -82,6 +83,12 @@ void no_nan(const std::string& where, const Message& message, FieldErrors* error
         case FieldDescriptor::CPPTYPE_FLOAT:
           value = repeated ? reflection.GetRepeatedFloat(message, field, i)
                            : reflection.GetFloat(message, field);
+          break;
+        case FieldDescriptor::CPPTYPE_STRING:
+          errors->add(
+              annotate(check_bucket(repeated ? reflection.GetRepeatedString(message, field, i)
+                                             : reflection.GetString(message, field)),
+                       absl::StrCat(where, ": ", place)));
           break;
         default: break;
       }
@@ -256,6 +263,12 @@ absl::Status check_run_length(const TrainConfig& train) {
   if (!comes_in_windows(train.train_data()) &&
       (train.max_windows() > 0 || train.max_steps_per_window() > 0)) {
     errors.add(wrong("train", "max_windows and max_steps_per_window need train_data.windows"));
+  }
+  if (comes_in_windows(train.train_data()) &&
+      (train.max_epochs() > 1 || train.max_steps_per_epoch() > 0)) {
+    errors.add(wrong("train",
+                     "max_epochs and max_steps_per_epoch do nothing: data in windows is one epoch; "
+                     "use max_steps, max_windows or max_steps_per_window, or windows.repeat"));
   }
   errors.add(check_step_size("train", train));
   errors.add(at_least("train.non_finite", "max_in_a_row", train.non_finite().max_in_a_row(), 1));
@@ -445,8 +458,8 @@ absl::Status check_run(const RunConfig& run) {
 absl::Status validate(const JobConfig& config) {
   const TrainConfig& train = config.train();
   FieldErrors errors;
-  no_nan("", config, &errors);
-  // Later checks would report the same numbers again.
+  check_values("", config, &errors);
+  // Later checks would report the same values again.
   RETURN_IF_ERROR(errors.status());
   errors.add(check_run_length(train));
   if (train.has_generated_data()) errors.add(check_generated(train.generated_data()));
@@ -476,6 +489,20 @@ absl::Status validate(const JobConfig& config) {
   errors.add(check_window_io(config.run().window_io()));
   errors.add(check_run(config.run()));
   return errors.status();
+}
+
+std::vector<std::string> config_warnings(const TrainConfig& train) {
+  std::vector<std::string> used, warnings;
+  for (const FeatureConfig& feature : train.feature()) {
+    if (feature.kind() == FeatureConfig::SPARSE) used.push_back(feature.table());
+  }
+  for (int i = 0; i < train.table_size(); ++i) {
+    const std::string& name = train.table(i).name();
+    if (std::find(used.begin(), used.end(), name) != used.end()) continue;
+    warnings.push_back(absl::StrCat(entry("train.table", i, name), ": no feature uses the table",
+                                    did_you_mean(name, used)));
+  }
+  return warnings;
 }
 
 }  // namespace millrace

@@ -227,6 +227,12 @@ TEST(ValidateTest, AcceptsWindows) {
   JobConfig config = valid();
   ASSERT_OK(apply_override("train.train_data={windows {directory {path: 'in'}}}", &config));
   ASSERT_OK(apply_override("train.max_windows=3", &config));
+  for (const char* unused : {"train.max_epochs=3", "train.max_steps_per_epoch=5"}) {
+    JobConfig refused = config;
+    ASSERT_OK(apply_override(unused, &refused));
+    EXPECT_THAT(validate(refused), StatusIs(kInvalid, HasSubstr("data in windows is one epoch")))
+        << unused;
+  }
   ASSERT_OK(apply_override("run.evaluation.progressive=true", &config));
   EXPECT_OK(validate(config));
   JobConfig full;
@@ -530,6 +536,8 @@ INSTANTIATE_TEST_SUITE_P(
     NotANumber, InvalidTest,
     testing::Values(
         Case{"train.max_seconds=nan", "train: max_seconds is not a number"},
+        Case{"train.train_data.path=[\"s3://KEY:SECRET@bucket/a.csv\"]",
+             "train.train_data: path[0]: a URI s3://USER:PASSWORD@BUCKET has its password"},
         Case{"train.optimizer={adam {beta1: nan}}", "train.optimizer.adam: beta1 is not a number"},
         Case{"train.feature[1].default_value=nan",
              "train.feature[1]: default_value is not a number"},
@@ -590,6 +598,18 @@ TEST(ValidateTest, LimitsOfWhatIsAllowed) {
     ASSERT_OK(apply_override(allowed, &config));
     EXPECT_OK(validate(config)) << allowed;
   }
+}
+
+TEST(ConfigCheckTest, TablesThatNoFeatureUsesAreWarnedOf) {
+  JobConfig config = valid();
+  EXPECT_THAT(config_warnings(config.train()), testing::IsEmpty());
+  const std::string name = config.train().table(0).name();
+  *config.mutable_train()->add_table() = config.train().table(0);
+  config.mutable_train()->mutable_table(config.train().table_size() - 1)->set_name(name + "x");
+  EXPECT_OK(validate(config));
+  EXPECT_THAT(config_warnings(config.train()),
+              testing::ElementsAre(testing::HasSubstr(
+                  "\"" + name + "x\": no feature uses the table; did you mean \"" + name)));
 }
 
 }  // namespace

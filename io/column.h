@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "io/exact_integer.h"
 
 namespace millrace {
 
@@ -60,6 +61,9 @@ struct Column {
   // Row r holds values offsets[r] to, not including, offsets[r + 1]; rows + 1 entries from 0.
   // Empty: every row holds exactly one.
   std::vector<int64_t> offsets;
+  // Of doubles: every smaller integer is stored exactly by the file. 2^53 for float64, 2^24 for
+  // float32, 2^11 for float16.
+  double exact_integers = kExactIntegers;
   // The values, in one of the three by type; kUint64 uses int64s.
   std::vector<int64_t> int64s;
   std::vector<double> doubles;

@@ -31,6 +31,8 @@ struct PassPosition {
   // The order of rows in which the intervals count: a hash of the names of the files (without
   // folders), the sizes of their units, shuffle, split, sample and seed. 0: unknown, not compared.
   uint64_t fingerprint = 0;
+  // Rows that this rank has left out as bad data (DataConfig::SKIP) before the position.
+  int64_t bad_rows = 0;
   friend bool operator==(const PassPosition&, const PassPosition&) = default;
 };
 
@@ -67,6 +69,7 @@ struct Cursor {
   uint64_t fingerprint = 0;
   // The position in the stream; set for data in windows only.
   std::optional<StreamPosition> stream = {};
+  int64_t bad_rows = 0;  // of plain data, see PassPosition::bad_rows
   friend bool operator==(const Cursor&, const Cursor&) = default;
 
   // Returns the rows left of plain data; none for mixed data.

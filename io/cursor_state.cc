@@ -1,5 +1,6 @@
 #include "io/cursor_state.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -27,7 +28,9 @@ absl::StatusOr<std::vector<RowInterval>> read_rows(const CursorState& state) {
 }
 
 absl::StatusOr<PassPosition> read_pass(const CursorState& state) {
-  PassPosition pass{.epoch = state.epoch(), .fingerprint = state.fingerprint()};
+  PassPosition pass{.epoch = state.epoch(),
+                    .fingerprint = state.fingerprint(),
+                    .bad_rows = std::max<int64_t>(0, state.bad_rows())};
   ASSIGN_OR_RETURN(pass.rows_left, read_rows(state));
   return pass;
 }
@@ -66,6 +69,7 @@ void write_rows(absl::Span<const RowInterval> rows, CursorState* state) {
 void write_pass(const PassPosition& pass, CursorState* state) {
   state->set_epoch(pass.epoch);
   state->set_fingerprint(pass.fingerprint);
+  if (pass.bad_rows != 0) state->set_bad_rows(pass.bad_rows);
   write_rows(pass.rows_left, state);
 }
 
@@ -92,6 +96,7 @@ CursorState to_state(const Cursor& cursor) {
   CursorState state;
   state.set_epoch(cursor.epoch);
   state.set_fingerprint(cursor.fingerprint);
+  if (cursor.bad_rows != 0) state.set_bad_rows(cursor.bad_rows);
   if (cursor.stream.has_value()) write_stream(*cursor.stream, &state);
   if (cursor.mix() != nullptr) write_mix(*cursor.mix(), &state);
   write_rows(cursor.rows_left(), &state);
@@ -103,7 +108,9 @@ absl::StatusOr<Cursor> from_state(const CursorState& state) {
   if (state.batches() < 0) {
     return absl::DataLossError("a cursor is damaged: its count of batches is negative");
   }
-  Cursor cursor{.epoch = state.epoch(), .fingerprint = state.fingerprint()};
+  Cursor cursor{.epoch = state.epoch(),
+                .fingerprint = state.fingerprint(),
+                .bad_rows = std::max<int64_t>(0, state.bad_rows())};
   if (state.part_size() > 0 || state.batches() > 0) {
     ASSIGN_OR_RETURN(cursor.left, read_mix(state));
   } else {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "io/time_type.h"
 
 namespace millrace {
 namespace {
@@ -36,6 +37,14 @@ HashedColumns in_order(ColumnsByName map) {
 
 }  // namespace
 
+std::map<std::string, std::string> time_types_of(const HashedColumns& columns) {
+  std::map<std::string, std::string> types;
+  for (const HashedColumn& column : columns) {
+    if (column.has_time()) types.emplace(column.name(), column.time());
+  }
+  return types;
+}
+
 void update_hashed_columns(const HashedColumns& newer, HashedColumns* columns) {
   ColumnsByName all = by_name(newer);
   all.merge(by_name(*columns));
@@ -57,7 +66,17 @@ absl::Status check_hashed_columns(const HashedColumns& trained, const HashedColu
   const ColumnsByName before = by_name(trained);
   for (const HashedColumn& column : now) {
     const auto found = before.find(column.name());
-    if (found == before.end() || !differ(found->second.cells(), column.cells())) continue;
+    if (found == before.end()) continue;
+    // Equal units and zones have names that differ in the name of the zone at most.
+    if (found->second.has_time() && column.has_time() &&
+        parse_time_type(found->second.time()) != parse_time_type(column.time())) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "column \"", column.name(), "\" holds ", column.time(), " in ", column.file(), ", but ",
+          found->second.time(), " in training (", found->second.file(),
+          "), so that equal times would be other numbers; store the column as ",
+          found->second.time()));
+    }
+    if (!differ(found->second.cells(), column.cells())) continue;
     const DataIdentity::Cells was = found->second.cells();
     const std::string& file = found->second.file();
     return absl::InvalidArgumentError(

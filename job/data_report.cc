@@ -1,17 +1,21 @@
 #include "job/data_report.h"
 
 #include <google/protobuf/message.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <optional>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "base/file_system.h"
 #include "base/status_macros.h"
+#include "io/data_identity.h"
 #include "proto/config_reader.h"
 
 namespace millrace {
@@ -19,7 +23,8 @@ namespace {
 
 constexpr int64_t kNamedBadFiles = 10;
 
-// Returns true if the parts of both share no example of common files.
+// Returns true if the parts of both share no example of a common file, provided that both give the
+// file's rows the same positions.
 bool are_separate(const DataConfig& a, const DataConfig& b) {
   if (!a.has_split() || !b.has_split()) return false;
   const SplitConfig &left = a.split(), &right = b.split();
@@ -30,8 +35,34 @@ bool are_separate(const DataConfig& a, const DataConfig& b) {
          (ends_before(left, right) || ends_before(right, left));
 }
 
-std::string normal_path(const std::string& path) {
+// What decides the positions of the rows of a file beside its content: its name, its place in the
+// list of files, or nothing.
+enum class Positions { kOfName, kOfPlace, kOfValues };
+
+Positions positions(const TrainConfig& config, const DataConfig& data) {
+  if (data.split().by() != SplitConfig::HASH_OF_EXAMPLE) return Positions::kOfValues;
+  return config.split_rule() == TrainConfig::FILE_NAME ? Positions::kOfName : Positions::kOfPlace;
+}
+
+// Returns a text that is equal for two paths of one file.
+std::string file_key(const std::string& path) {
+  struct stat found;
+  if (!is_uri(path) && ::stat(path.c_str(), &found) == 0) {
+    return absl::StrCat(found.st_dev, ":", found.st_ino);
+  }
   return std::filesystem::path(path).lexically_normal().string();
+}
+
+std::vector<std::string> file_keys(const std::vector<std::string>& paths) {
+  std::vector<std::string> keys;
+  for (const std::string& path : paths) keys.push_back(file_key(path));
+  return keys;
+}
+
+// Returns "a.csv" or "a.csv and 2 more".
+std::string some_of(const std::vector<std::string>& paths) {
+  return absl::StrCat(paths.front(),
+                      paths.size() > 1 ? absl::StrCat(" and ", paths.size() - 1, " more") : "");
 }
 
 std::string count(int64_t number, absl::string_view what) {
@@ -116,24 +147,80 @@ std::vector<std::string> shared_file_warnings(const DataReport& report, const Tr
   std::vector<std::string> warnings;
   if (report.sets().empty() || report.sets().front().name != DataReport::kTrainData)
     return warnings;
-  absl::flat_hash_set<std::string> trained;
-  for (const std::string& path : report.sets().front().paths) trained.insert(normal_path(path));
+  const std::vector<std::string>& trained = report.sets().front().paths;
+  const std::vector<std::string> trained_keys = file_keys(trained);
+  absl::flat_hash_map<std::string, std::string> path_of;  // by file_key()
+  std::vector<std::string> twice;
+  for (size_t i = 0; i < trained.size(); ++i) {
+    const auto [place, is_new] = path_of.emplace(trained_keys[i], trained[i]);
+    if (!is_new) twice.push_back(absl::StrCat(place->second, " (also as ", trained[i], ")"));
+  }
+  if (!twice.empty()) {
+    warnings.push_back(absl::StrCat(DataReport::kTrainData, " reads ", some_of(twice),
+                                    " twice, so that each epoch trains on it twice"));
+  }
+  const Positions kind = positions(config, config.train_data());
   for (const EvaluationSetConfig& set : config.eval_data()) {
-    if (are_separate(config.train_data(), set.data())) continue;
     const std::string name = DataReport::name_of(set.name());
     for (const DataSetReport& other : report.sets()) {
       if (other.name != name) continue;
-      const auto is_trained = [&](const std::string& path) {
-        return trained.contains(normal_path(path));
-      };
-      const auto first = std::find_if(other.paths.begin(), other.paths.end(), is_trained);
-      if (first == other.paths.end()) continue;
-      const int64_t shared = std::count_if(first, other.paths.end(), is_trained);
-      const std::string more = shared > 1 ? absl::StrCat(" and ", shared - 1, " more") : "";
+      const std::vector<std::string> keys = file_keys(other.paths);
+      const bool separate = are_separate(config.train_data(), set.data()) &&
+                            (kind != Positions::kOfPlace || keys == trained_keys);
+      std::vector<std::string> shared;
+      for (size_t i = 0; i < keys.size(); ++i) {
+        const auto found = path_of.find(keys[i]);
+        if (found == path_of.end()) continue;
+        const bool same_name = base_name(found->second) == base_name(other.paths[i]);
+        if (!separate || (kind == Positions::kOfName && !same_name)) {
+          shared.push_back(other.paths[i]);
+        }
+      }
+      if (shared.empty()) continue;
       warnings.push_back(absl::StrCat(
-          DataReport::kTrainData, " and ", name, " both read ", *first, more,
-          ", so that the evaluation is of examples that were trained on; give other files, or a "
-          "split to both"));
+          DataReport::kTrainData, " and ", name, " both read ", some_of(shared),
+          ", so that the evaluation is of examples that were trained on; give other files, or ",
+          !are_separate(config.train_data(), set.data()) ? "a split to both"
+          : kind == Positions::kOfPlace
+              ? "the same paths to both, since split_rule FILE_NUMBER takes the place in the list"
+              : "the files the same names, from which the split takes their parts"));
+    }
+  }
+  return warnings;
+}
+
+std::vector<std::string> trained_file_warnings(FileSystem& files, const DataIdentity& trained,
+                                               const TrainConfig& training,
+                                               const DataReport& report,
+                                               const TrainConfig& config) {
+  std::vector<std::string> warnings;
+  const auto key = [](const DataIdentity::File& file) {
+    return absl::StrCat(file.name(), "/", file.size(), "/", file.end_digest());
+  };
+  std::vector<std::string> trained_keys;
+  for (const DataIdentity::File& file : trained.file()) trained_keys.push_back(key(file));
+  const absl::flat_hash_set<std::string> known(trained_keys.begin(), trained_keys.end());
+  for (const EvaluationSetConfig& set : config.eval_data()) {
+    const std::string name = DataReport::name_of(set.name());
+    for (const DataSetReport& other : report.sets()) {
+      if (known.empty() || other.name != name || other.paths.empty()) continue;
+      const auto now = data_identity(files, other.paths, /*may_be_missing=*/true);
+      if (!now.ok()) continue;  // reading it will say so
+      std::vector<std::string> keys, shared;
+      for (const DataIdentity::File& file : now->file()) keys.push_back(key(file));
+      const Positions kind = positions(training, training.train_data());
+      const bool separate = kind == positions(config, set.data()) &&
+                            are_separate(training.train_data(), set.data()) &&
+                            (kind != Positions::kOfPlace || keys == trained_keys);
+      if (separate) continue;
+      for (size_t i = 0; i < keys.size(); ++i) {
+        if (known.contains(keys[i])) shared.push_back(other.paths[i]);
+      }
+      if (shared.empty()) continue;
+      warnings.push_back(absl::StrCat(name, ": the model was trained on rows of ", shared.size(),
+                                      " of the ", count(other.paths.size(), "file"), ", ",
+                                      some_of(shared),
+                                      ": its scores there say nothing about new data"));
     }
   }
   return warnings;

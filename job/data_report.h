@@ -9,9 +9,11 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "base/file_system.h"
 #include "io/files/bad_files.h"
 #include "io/hashed_columns.h"
 #include "proto/config.pb.h"
+#include "proto/data_identity.pb.h"
 
 namespace millrace {
 
@@ -75,8 +77,18 @@ int64_t steps_of_epoch(const DataSetReport& set, const TrainConfig& train, int64
 absl::Status no_examples_error(const DataSetReport& set, const DataConfig& data, int index);
 
 // Returns a warning for each evaluation set that shares files with the training data, unless the
-// splits of both in `config` share no example. Returns none if the report has no training data.
+// splits of both in `config` share no example, and one for files that the training data has twice.
+// Files are the same if they have the same device and inode, also behind links; URIs are compared
+// as text. Returns none if the report has no training data.
 std::vector<std::string> shared_file_warnings(const DataReport& report, const TrainConfig& config);
+
+// Returns a warning for each evaluation set of `config` with files that a model was trained on,
+// unless the splits of both share no example. `trained`: the identity of the training data
+// (io/data_identity.h), `training`: its configuration. Files are the same if name, size and end
+// are; files that cannot be read are omitted.
+std::vector<std::string> trained_file_warnings(FileSystem& files, const DataIdentity& trained,
+                                               const TrainConfig& training,
+                                               const DataReport& report, const TrainConfig& config);
 
 // Returns `train_data: 3 files, 12000 rows; 1 file left out as bad data: b.csv`, with the part of
 // the rows that is read, unless all rows are.

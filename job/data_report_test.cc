@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 
 #include "base/status_matchers.h"
+#include "io/data_identity.h"
 
 namespace millrace {
 namespace {
@@ -101,6 +103,7 @@ TEST(DataReportTest, FilesOfTrainingThatAreEvaluatedAreWarnedOf) {
   report.add("train_data").paths = {"a.csv", "b.csv", "c.csv"};
   report.add("eval_data \"eval\"").paths = {"x.csv", "./b.csv", "c.csv"};
   TrainConfig config;
+  config.set_split_rule(TrainConfig::FILE_NAME);
   DataConfig& eval = *config.add_eval_data()->mutable_data();
   EXPECT_THAT(shared_file_warnings(report, config),
               testing::ElementsAre(testing::StartsWith(
@@ -110,11 +113,63 @@ TEST(DataReportTest, FilesOfTrainingThatAreEvaluatedAreWarnedOf) {
   EXPECT_EQ(shared_file_warnings(report, config).size(), 1u) << "the evaluation takes all";
   eval.mutable_split()->set_from(0.9);
   EXPECT_THAT(shared_file_warnings(report, config), testing::IsEmpty());
+  config.set_split_rule(TrainConfig::FILE_NUMBER);
+  EXPECT_THAT(shared_file_warnings(report, config),
+              testing::ElementsAre(testing::HasSubstr("give other files, or the same paths")))
+      << "b.csv is file 1 in both, but could be another";
+  config.set_split_rule(TrainConfig::FILE_NAME);
   eval.mutable_split()->set_from(0.8);
   EXPECT_EQ(shared_file_warnings(report, config).size(), 1u);
   eval.mutable_split()->set_from(0.9);
   eval.mutable_split()->set_by(SplitConfig::HASH_OF_COLUMN);
   EXPECT_EQ(shared_file_warnings(report, config).size(), 1u) << "parts of another kind";
+}
+
+// A folder with the file a.csv and two links to it.
+class LinkedFilesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::remove_all(folder_);
+    ASSERT_TRUE(std::filesystem::create_directories(folder_));
+    ASSERT_OK(write_file_atomically(FileSystem::local(), folder_ + "/a.csv", "label\n1\n"));
+    std::filesystem::create_symlink(folder_ + "/a.csv", folder_ + "/link.csv");
+    config_.set_split_rule(TrainConfig::FILE_NAME);
+    config_.mutable_train_data()->mutable_split()->set_to(0.9);
+    config_.add_eval_data()->mutable_data()->mutable_split()->set_from(0.9);
+  }
+  const std::string folder_ = testing::TempDir() + "/linked_files";
+  DataReport report_;
+  TrainConfig config_;
+};
+
+TEST_F(LinkedFilesTest, AFileIsTheSameUnderAnyPath) {
+  report_.add("train_data").paths = {folder_ + "/a.csv", folder_ + "/./a.csv"};
+  DataSetReport& eval = report_.add("eval_data \"eval\"");
+  eval.paths = {folder_ + "/link.csv"};
+  EXPECT_THAT(shared_file_warnings(report_, config_),
+              testing::ElementsAre(testing::HasSubstr("/a.csv) twice, so that each epoch"),
+                                   testing::HasSubstr("or the files the same names")));
+  eval.paths = {folder_ + "/../linked_files/a.csv"};
+  EXPECT_EQ(shared_file_warnings(report_, config_).size(), 1u) << "the parts are separate";
+}
+
+TEST_F(LinkedFilesTest, FilesThatAModelWasTrainedOnAreWarnedOf) {
+  const std::string a = folder_ + "/a.csv", b = folder_ + "/b.csv";
+  ASSERT_OK(write_file_atomically(FileSystem::local(), b, "label\n0\n0\n"));
+  ASSERT_OK_AND_ASSIGN(const DataIdentity trained, data_identity(FileSystem::local(), {a}));
+  report_.add("eval_data \"eval\"").paths = {a, b};
+  const auto warnings = [&](const TrainConfig& now) {
+    return trained_file_warnings(FileSystem::local(), trained, config_, report_, now);
+  };
+  EXPECT_THAT(warnings(config_), testing::IsEmpty()) << "the parts are separate";
+  TrainConfig whole = config_;
+  whole.mutable_eval_data(0)->mutable_data()->clear_split();
+  EXPECT_THAT(warnings(whole),
+              testing::ElementsAre(testing::HasSubstr("rows of 1 of the 2 files, " + a + ":")));
+  config_.set_split_rule(TrainConfig::FILE_NUMBER);
+  EXPECT_EQ(warnings(config_).size(), 1u) << "another list";
+  ASSERT_OK(write_file_atomically(FileSystem::local(), a, "label\n1\n1\n"));
+  EXPECT_THAT(warnings(whole), testing::IsEmpty()) << "another file";
 }
 
 TEST(DataReportTest, OtherFilesAreNoReasonToWarn) {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <string>
 
@@ -69,6 +70,16 @@ TEST(MakeGeneratedDataTest, MakesThemAgainIfOneIsMissingOrOthersAreWanted) {
   ASSERT_OK(make_generated_data(FileSystem::local(), config).status());
   ASSERT_OK(FileSystem::local().remove(config.generated_data().directory() + "/part-2.parquet"));
   ASSERT_OK_AND_ASSIGN(auto data, make_generated_data(FileSystem::local(), config));
+  EXPECT_TRUE(data->made);
+  const std::string eval = config.generated_data().directory() + "/eval.parquet";
+  ASSERT_OK(FileSystem::local().remove(eval));
+  ASSERT_OK_AND_ASSIGN(data, make_generated_data(FileSystem::local(), config));
+  EXPECT_TRUE(data->made) << "the evaluation data is missing";
+  ASSERT_EQ(::truncate(eval.c_str(), 100), 0);
+  EXPECT_EQ(make_generated_data(FileSystem::local(), config).status().code(),
+            absl::StatusCode::kPermissionDenied)
+      << "a file of another size may be somebody else's";
+  ASSERT_OK_AND_ASSIGN(data, make_generated_data(FileSystem::local(), config, /*overwrite=*/true));
   EXPECT_TRUE(data->made);
   config.mutable_generated_data()->set_seed(config.generated_data().seed() + 1);
   ASSERT_OK_AND_ASSIGN(data, make_generated_data(FileSystem::local(), config));

@@ -19,6 +19,7 @@
 #include "base/status_macros.h"
 #include "checkpoint/bank/model_bank.h"
 #include "checkpoint/bank/model_bank_check.h"
+#include "config/config_check.h"
 #include "config/step_size.h"
 #include "config/training_totals.h"
 #include "distributed/forwarded_collectives.h"
@@ -99,6 +100,11 @@ class JobBuilder {
     RETURN_IF_ERROR(tell_others(trainer.status()));
     RETURN_IF_ERROR(tell_others(add_hooks(**trainer)));
     log_data();
+    if (collectives_->rank() == 0) {
+      for (const std::string& warning : config_warnings(config_.train())) {
+        MILLRACE_LOG(WARNING) << warning;
+      }
+    }
     return trainer;
   }
 
@@ -196,6 +202,12 @@ class JobBuilder {
     options.data = data;
     options.schema = schema_;
     options.seed = config_.train().seed();
+    options.split_rule = config_.train().split_rule();
+    options.time_types = resources_.time_types;
+    // Evaluation sets follow the training data, which is opened first.
+    if (!report_.sets().empty() && report_.sets().front().name == DataReport::kTrainData) {
+      options.time_types = time_types_of(report_.sets().front().hashed_columns);
+    }
     options.rank = collectives_->rank();
     options.world_size = collectives_->world_size();
     options.labels = label_range(config_.train());

@@ -3,6 +3,7 @@
 #define MILLRACE_JOB_JOB_H_
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -35,6 +36,7 @@ struct JobResources {
   std::optional<int> cuda_device = std::nullopt;
   // See DatasetOptions.
   bool labels_may_miss = false;
+  std::map<std::string, std::string> time_types = {};  // see times_of_checkpoint()
   // The flag with which a command takes evaluation data, for messages, and whether the flag was
   // given.
   std::string eval_data_flag = "--eval_data";

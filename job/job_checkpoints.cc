@@ -27,6 +27,7 @@
 #include "job/output_hook.h"
 #include "proto/config_fingerprint.h"
 #include "proto/config_reader.h"
+#include "proto/split_bounds.h"
 
 namespace millrace {
 namespace {
@@ -138,6 +139,25 @@ absl::StatusOr<NewestCheckpoint> open_on_ranks(FileSystem& files, const std::str
   return newest;
 }
 
+bool has_state(const CheckpointManifest& manifest) {
+  const auto& parts = manifest.parts();
+  return std::find(parts.begin(), parts.end(), CheckpointManifest::RANK_STATE) != parts.end();
+}
+
+// Warns of evaluation sets that read files that the model of a checkpoint was trained on.
+void warn_of_trained_files(FileSystem& files, const CheckpointReader& checkpoint,
+                           const DataReport& report, const TrainConfig& config) {
+  const CheckpointManifest& manifest = checkpoint.manifest();
+  TrainConfig training;
+  if (!has_state(manifest) || !parse_text(manifest.config(), "config", &training).ok()) return;
+  const absl::StatusOr<RankStates> states = read_rank_states(checkpoint);
+  if (!states.ok()) return;  // only training needs them
+  for (const std::string& warning :
+       trained_file_warnings(files, states->shared.train_data(), training, report, config)) {
+    MILLRACE_LOG(WARNING) << warning;
+  }
+}
+
 // A model is usable only if it is complete.
 absl::Status load_what_is_missing(const CheckpointManifest& manifest, Trainer& trainer) {
   const std::vector<std::string> left_out(manifest.left_out().begin(), manifest.left_out().end());
@@ -198,6 +218,38 @@ absl::StatusOr<int64_t> oldest_window_count(FileSystem& files, const std::string
     oldest = oldest < 0 ? windows : std::min(oldest, windows);
   }
   return std::max<int64_t>(0, oldest);
+}
+
+void keep_split_rule(FileSystem& files, const std::string& path, bool print, TrainConfig* train) {
+  if (path.empty() || !splits_by_example(*train)) return;
+  TrainConfig saved;
+  const UseChain read = [&](CheckpointChain chain) {
+    return parse_text(chain.back()->manifest().config(), "config", &saved);
+  };
+  if (!open_checkpoint(files, path, read).ok()) return;
+  if (saved.split_rule() == train->split_rule()) return;
+  train->set_split_rule(saved.split_rule());
+  if (!print) return;
+  MILLRACE_LOG(WARNING) << "train.split_rule is " << TrainConfig::SplitRule_Name(saved.split_rule())
+                        << ", as in the checkpoint, so that each example keeps its part";
+}
+
+std::map<std::string, std::string> times_of_checkpoint(FileSystem& files, const std::string& path) {
+  std::map<std::string, std::string> types;
+  if (path.empty()) return types;
+  const UseChain read = [&](CheckpointChain chain) -> absl::Status {
+    if (!has_state(chain.back()->manifest())) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const RankStates states, read_rank_states(*chain.back()));
+    types = time_types_of(states.shared.train_data().column());
+    return absl::OkStatus();
+  };
+  open_checkpoint(files, path, read).status().IgnoreError();  // who loads the checkpoint says why
+  return types;
+}
+
+std::string resumed_path(const RunConfig& run) {
+  if (run.resume() == kNever) return "";
+  return run.resume() == kAuto ? checkpoint_folder(run) : run.resume();
 }
 
 absl::StatusOr<Resumption> resume_training(const JobConfig& config, FileSystem& files,
@@ -270,6 +322,7 @@ absl::StatusOr<LoadedModel> load_model(const TrainConfig& train, FileSystem& fil
     RETURN_IF_ERROR(
         name_path(load_what_is_missing(found.chain.back()->manifest(), trainer), model.path));
     model.progress = from_manifest(found.chain.back()->manifest().progress());
+    if (print && data != nullptr) warn_of_trained_files(files, *found.chain.back(), *data, train);
     for (const absl::Status& status : found.damaged) {
       if (print) MILLRACE_LOG(WARNING) << "passed over: " << status.message();
     }

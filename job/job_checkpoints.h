@@ -2,6 +2,7 @@
 #ifndef MILLRACE_JOB_JOB_CHECKPOINTS_H_
 #define MILLRACE_JOB_JOB_CHECKPOINTS_H_
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,6 +42,19 @@ struct Resumption {
   std::optional<CheckpointInfo> from;   // checkpoint that training resumes from; none: a new run
   std::optional<std::string> finished;  // Trainer::finished
 };
+
+// Sets train.split_rule to that of the checkpoint at `path`, or of the newest in a folder, so that
+// each example keeps its part; logs a change if `print`. Does nothing if there is none, or if no
+// split is by HASH_OF_EXAMPLE.
+void keep_split_rule(FileSystem& files, const std::string& path, bool print, TrainConfig* train);
+
+// Returns the types to which training converted dates and times, for JobResources::time_types: of
+// the checkpoint at `path`, or of the newest in a folder; none without a checkpoint, and of one
+// that an earlier version wrote.
+std::map<std::string, std::string> times_of_checkpoint(FileSystem& files, const std::string& path);
+
+// Returns the folder or checkpoint from which run.resume would resume; "" if it is never.
+std::string resumed_path(const RunConfig& run);
 
 // Resumes `trainer` as run.resume requires, or else loads train.model_bank. The saver of `trainer`
 // must be the result of create_saver. On all ranks. `print`: if true, logs the result, and the

@@ -10,6 +10,7 @@
 #include "checkpoint/folder/checkpoint_list.h"
 #include "framework/trainer.h"
 #include "proto/config_reader.h"
+#include "proto/split_bounds.h"
 #include "tests/fakes/tiny_trainer.h"
 #include "tests/io_testing/data_files.h"
 
@@ -170,6 +171,27 @@ TEST_F(JobCheckpointsTest, AutoBeginsAnewOrGoesOn) {
   EXPECT_EQ(logged([&] { ASSERT_OK(resume(5).status()); }), "") << "another rank says nothing";
   ASSERT_OK_AND_ASSIGN(const Resumption finished, resume(3));
   EXPECT_EQ(finished.finished, "completed");
+}
+
+TEST_F(JobCheckpointsTest, ExamplesKeepTheirPartsOverVersions) {
+  TrainConfig& train = *config_.mutable_train();
+  train.mutable_train_data()->mutable_split()->set_to(0.9);
+  use_file_names(&train);
+  const auto keep = [&] {
+    keep_split_rule(files_, resumed_path(config_.run()), /*print=*/true, &train);
+  };
+  keep();
+  EXPECT_EQ(train.split_rule(), TrainConfig::FILE_NAME) << "there is no checkpoint";
+  train.clear_split_rule();  // as in a checkpoint of an earlier version
+  train_to(3);
+  use_file_names(&train);
+  config_.mutable_run()->set_resume("never");
+  keep();
+  EXPECT_EQ(train.split_rule(), TrainConfig::FILE_NAME) << "the run begins anew";
+  config_.mutable_run()->clear_resume();
+  keep();
+  EXPECT_EQ(train.split_rule(), TrainConfig::FILE_NUMBER);
+  EXPECT_OK(resume(4).status()) << "it is the same job";
 }
 
 TEST_F(JobCheckpointsTest, BeginningAnewWhereThereAreCheckpointsIsRefused) {

@@ -31,14 +31,15 @@ enum class LossLabels {
 //   ASSIGN_OR_RETURN(std::unique_ptr<Loss> loss, create_loss(task_config));
 //   at::Tensor mean = loss->sum(outputs, examples) / loss->count_targets(examples);
 //
-// A new loss: a class in the file of its theme, a field of TaskConfig, a line in loss_factory.cc
-// and in loss_check.cc, a row of docs/losses.md, and a test that calls register_loss_conformance
+// A loss of a job: a subclass with MILLRACE_REGISTER_LOSS (loss_registry.h). A loss of the core: a
+// class in the file of its theme, a field of TaskConfig, a line in loss_factory.cc and in
+// loss_check.cc, a row of docs/losses.md. Either has a test that calls register_loss_conformance
 // (loss_conformance.h).
 class Loss {
  public:
   virtual ~Loss() = default;
 
-  // Returns the name of its field of TaskConfig: "focal".
+  // Returns the name under which it is registered, or of its field of TaskConfig: "focal".
   virtual absl::string_view name() const = 0;
 
   // Returns the sum over examples or pairs, of no dimension and the type of `outputs`, through

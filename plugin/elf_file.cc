@@ -35,6 +35,7 @@ constexpr int kMostSegments = 64;
 constexpr size_t kMostNoteBytes = 1 << 16;
 constexpr size_t kMostNotes = 1024;
 constexpr uint64_t kMostMemory = 1ULL << 46;
+constexpr uint64_t kMostSharing = 16;  // bytes of all names for each byte of their table
 // DT_RELR and related tags, which <elf.h> of older systems lacks.
 constexpr int64_t kRelrSize = 35, kRelr = 36, kRelrEntry = 37;
 constexpr uint32_t kNoRelocation = 0;  // R_*_NONE of either processor
@@ -315,9 +316,15 @@ class ElfParser {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<std::string> string_at(uint64_t offset) const {
+  // Names may share their ends, as linkers write them. Names of a damaged file could share all of
+  // the table, which would cost the square of its size.
+  absl::StatusOr<std::string> string_at(uint64_t offset) {
     if (offset >= strings_.size()) return bad_plugin("a name lies beyond the table of names");
-    return std::string(strings_.data() + offset);  // the table ends with a zero
+    std::string name(strings_.data() + offset);  // the table ends with a zero
+    name_bytes_ += name.size();
+    if (name_bytes_ / kMostSharing > strings_.size())
+      return bad_plugin("its names overlap in the table of names");
+    return name;
   }
 
   // Returns the number of dynamic symbols, which only the hash tables contain.
@@ -453,10 +460,13 @@ class ElfParser {
 
   absl::Status add_packed(uint64_t address) {
     if (!is_writable(address, kWord)) return bad_target(address);
-    // Memory after the bytes of a segment is zero.
+    // Memory after the bytes of a segment is zero and points nowhere.
     const absl::StatusOr<absl::string_view> word = mapped(address, kWord, "relocation");
-    file_.pointers_[address] = word.ok() ? copy<uint64_t>(*word, 0) : 0;
-    return absl::OkStatus();
+    if (!word.ok()) return absl::OkStatus();
+    file_.pointers_[address] = copy<uint64_t>(*word, 0);
+    return file_.pointers_.size() <= bytes_.size() / kWord
+               ? absl::OkStatus()
+               : bad_plugin("it has more relocations than words");
   }
 
   // Returns true if the loader maps `size` bytes from an address on in a single writable segment.
@@ -514,7 +524,8 @@ class ElfParser {
   }
 
   // Checks a list of libraries, each with a list of versions. Lists end where the loader ends: at
-  // an entry with distance 0. Distances are positive, so every list ends.
+  // an entry with distance 0. Distances are positive, so every list ends. Lists do not overlap, so
+  // that the file has room for the entries of all.
   absl::Status check_needed_versions() {
     if (!has(DT_VERNEED)) return absl::OkStatus();
     for (uint64_t at = value(DT_VERNEED);;) {
@@ -546,7 +557,9 @@ class ElfParser {
   }
 
   template <typename Entry>
-  absl::StatusOr<Entry> entry_at(uint64_t address) const {
+  absl::StatusOr<Entry> entry_at(uint64_t address) {
+    if (++version_entries_ > bytes_.size() / sizeof(Elf64_Verdaux))
+      return bad_plugin("its lists of versions overlap");
     ASSIGN_OR_RETURN(const absl::string_view entry,
                      mapped(address, sizeof(Entry), "list of versions"));
     return copy<Entry>(entry, 0);
@@ -564,6 +577,8 @@ class ElfParser {
   std::vector<uint64_t> needed_;         // places of names
   absl::string_view strings_;
   absl::string_view symbols_;
+  uint64_t name_bytes_ = 0;       // of the names read so far
+  uint64_t version_entries_ = 0;  // read so far
   uint64_t symbol_count_ = 0;
   uint16_t last_version_ = 0;  // the highest version number
   ElfFile file_;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 
 #include "base/file_system.h"
@@ -54,6 +55,28 @@ TEST_F(ElfFileTest, AnyCutGivesAnErrorOrTheSameNotes) {
     if (!elf.ok()) continue;
     EXPECT_EQ(elf->notes().size(), whole.notes().size());
   }
+}
+
+// Returns the section of the names of dynamic symbols.
+Elf64_Shdr names_of(const std::string& bytes) {
+  Elf64_Ehdr header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  for (int i = 0; i < header.e_shnum; ++i) {
+    Elf64_Shdr section;
+    std::memcpy(&section, bytes.data() + header.e_shoff + i * sizeof section, sizeof section);
+    if (section.sh_type == SHT_STRTAB && (section.sh_flags & SHF_ALLOC) != 0) return section;
+  }
+  ADD_FAILURE() << "no names";
+  return {};
+}
+
+// A table without ends of names makes each name as long as the table.
+TEST_F(ElfFileTest, NamesThatShareTheWholeTableAreRefused) {
+  const Elf64_Shdr names = names_of(bytes_);
+  ASSERT_GT(names.sh_size, 1000);
+  std::fill_n(bytes_.begin() + names.sh_offset + 1, names.sh_size - 2, 'x');
+  EXPECT_THAT(ElfFile::parse(bytes_).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("names overlap")));
 }
 
 TEST_F(ElfFileTest, RefusesTheProgramItself) {

@@ -211,6 +211,7 @@ TrainConfig identity_of(const TrainConfig& config) {
   if (units.count(ScheduleConfig::EPOCHS) == 0) identity.clear_max_epochs();
   if (units.count(ScheduleConfig::WINDOWS) == 0) identity.clear_max_windows();
   identity.clear_max_seconds();
+  identity.clear_split_rule();  // a job that resumes takes that of its checkpoint
   if (identity.has_train_data()) reduce(*identity.mutable_train_data());
   for (FeatureConfig& feature : *identity.mutable_feature()) {
     for (TransformConfig& transform : *feature.mutable_transform()) {

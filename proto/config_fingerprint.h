@@ -17,6 +17,7 @@ namespace millrace {
 //     does not read;
 //   * where files are: paths of train_data, eval_data and the sources of model_bank, the directory
 //     of generated_data. The data itself is compared separately (io/data_identity.h);
+//   * split_rule, which a resumed run takes from its checkpoint;
 //   * where plugins of hooks are, since plugin.sha256 identifies them;
 //   * fields that are set to their default.
 TrainConfig identity_of(const TrainConfig& config);

@@ -11,6 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
 #include "base/text.h"
+#include "proto/split_bounds.h"
 #include "proto/text_dialect.h"
 #include "proto/text_error.h"
 
@@ -225,6 +226,7 @@ absl::StatusOr<JobConfig> read_job_config(FileSystem& files, const std::string& 
   ASSIGN_OR_RETURN(const std::string text, read_file(files, path));
   JobConfig config;
   RETURN_IF_ERROR(parse_text(text, path, &config));
+  if (config.has_train()) use_file_names(config.mutable_train());
   return config;
 }
 

@@ -25,7 +25,8 @@ namespace millrace {
 absl::Status parse_text(absl::string_view text, absl::string_view source,
                         google::protobuf::Message* message);
 
-// Reads a JobConfig from a file. Errors: errors of opening the file and of parse_text.
+// Reads a JobConfig from a file. Sets TrainConfig.split_rule as a new job has it, unless the file
+// does. Errors: errors of opening the file and of parse_text.
 absl::StatusOr<JobConfig> read_job_config(FileSystem& files, const std::string& path);
 
 // Applies one "path.to.field=value", such as

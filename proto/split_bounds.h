@@ -19,6 +19,13 @@ SplitBounds split_bounds(const SplitConfig& split);
 // Returns true if the split keeps every example.
 bool takes_all(const SplitConfig& split);
 
+// Returns true if training or an evaluation set of `train`, or a source of their mixes, has a split
+// by HASH_OF_EXAMPLE.
+bool splits_by_example(const TrainConfig& train);
+
+// Sets split_rule to FILE_NAME if `train` splits by example and has no rule yet.
+void use_file_names(TrainConfig* train);
+
 }  // namespace millrace
 
 #endif  // MILLRACE_PROTO_SPLIT_BOUNDS_H_

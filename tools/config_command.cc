@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "base/log.h"
 #include "base/status_macros.h"
+#include "config/config_check.h"
 #include "distributed/rank_environment.h"
 #include "io/look/data_look.h"
 #include "job/draft/config_draft.h"
@@ -28,6 +30,8 @@ namespace {
 absl::StatusOr<int> print(const ConfigFlags& flags, bool with_defaults) {
   ASSIGN_OR_RETURN(const RankEnvironment ranks, read_rank_environment());
   ASSIGN_OR_RETURN(const JobConfig config, load_job(FileSystem::local(), flags, ranks.world_size));
+  for (const std::string& warning : config_warnings(config.train()))
+    MILLRACE_LOG(WARNING) << warning;
   std::cout << (with_defaults ? to_text_with_defaults(config) : to_text(config));
   std::cout.flush();
   return kExitFinished;

@@ -20,6 +20,7 @@
 #include "proto/data_windows.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
+#include "proto/split_bounds.h"
 #include "tools/device/cuda_devices.h"
 #include "tools/device/device_flag.h"
 #include "tools/output/run_inputs.h"
@@ -201,12 +202,15 @@ absl::StatusOr<JobConfig> complete_config(FileSystem& files, const ConfigFlags& 
 
 absl::StatusOr<JobConfig> load_config(FileSystem& files, const ConfigFlags& flags) {
   ASSIGN_OR_RETURN(JobConfig config, read_job_config(files, flags.config));
-  return complete_config(files, flags, std::move(config), flags.config);
+  ASSIGN_OR_RETURN(config, complete_config(files, flags, std::move(config), flags.config));
+  use_file_names(config.mutable_train());
+  return config;
 }
 
 absl::StatusOr<JobConfig> load_job(FileSystem& files, const ConfigFlags& flags, int64_t ranks) {
   ASSIGN_OR_RETURN(JobConfig config, read_job_config(files, flags.config));
   RETURN_IF_ERROR(change_config(flags, &config));
+  use_file_names(config.mutable_train());
   RETURN_IF_ERROR(name_file(all_errors({validate(config), check_metrics(config.train()),
                                         check_job(config, ranks), resolve_plugins(config)}),
                             flags.config));

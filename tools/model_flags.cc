@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "checkpoint/folder/checkpoint_path.h"
+#include "job/job_checkpoints.h"
 #include "proto/config_reader.h"
 #include "tools/weights_flag.h"
 
@@ -54,7 +55,9 @@ absl::StatusOr<JobConfig> load_model_config(FileSystem& files, const ModelFlags&
                                             int world_size) {
   if (!flags.config.empty()) {
     RETURN_IF_ERROR(check_config_file(files, flags.config, world_size));
-    return load_config(files, flags);
+    ASSIGN_OR_RETURN(JobConfig config, load_config(files, flags));
+    keep_split_rule(files, flags.checkpoint, /*print=*/false, config.mutable_train());
+    return config;
   }
   JobConfig config;
   ASSIGN_OR_RETURN(const std::string path,

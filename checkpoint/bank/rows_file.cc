@@ -20,6 +20,7 @@
 #include "checkpoint/format/safetensors_reader.h"
 #include "io/feature/text_ids.h"
 #include "io/file_reader.h"
+#include "io/text_start.h"
 
 namespace millrace {
 namespace {
@@ -351,7 +352,9 @@ absl::StatusOr<TableRows> read_any(FileSystem& files, const std::string& path,
     default: break;
   }
   ASSIGN_OR_RETURN(const std::string text, read_file(files, path));
-  return TextRows(config, table).run(files, text);
+  const absl::string_view head = absl::string_view(text).substr(0, kTextStartBytes);
+  ASSIGN_OR_RETURN(const TextStart start, find_text_start(head, /*separator_line=*/false));
+  return TextRows(config, table).run(files, absl::string_view(text).substr(start.begin));
 }
 
 }  // namespace

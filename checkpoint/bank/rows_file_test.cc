@@ -104,6 +104,12 @@ TEST_F(RowsFileTest, Text) {
   EXPECT_THAT(rows.weights, ElementsAre(0.5f, -1000.f, 2.f, 3.f));
 }
 
+TEST_F(RowsFileTest, AByteOrderMarkIsNotOfTheFirstId) {
+  ASSERT_OK_AND_ASSIGN(const TableRows rows, text("\xef\xbb\xbf"
+                                                  "7 0.5 1\n8 2 3\n"));
+  EXPECT_THAT(rows.ids, ElementsAre(7, 8));
+}
+
 TEST_F(RowsFileTest, TextWithAFirstLineOfNumbers) {
   ASSERT_OK_AND_ASSIGN(TableRows rows, text("1 2\n5 1 2\n"));
   EXPECT_THAT(rows.ids, ElementsAre(5));

@@ -31,7 +31,10 @@ absl::StatusOr<StateWriter> StateWriter::create(FrozenState state,
   *writer.manifest_.mutable_referred_files() = state.shared.began_with();
   for (const DataIdentity::Column& column : state.shared.train_data().column()) {
     if (column.cells() == DataIdentity::UNKNOWN_CELLS) continue;
-    *writer.manifest_.add_train_columns() = column;
+    // Earlier versions refuse fields of manifests that they do not know; the state files have all.
+    DataIdentity::Column& added = *writer.manifest_.add_train_columns();
+    added = column;
+    added.clear_time();
   }
   if (state.shared.has_best()) *writer.manifest_.mutable_best() = state.shared.best();
   if (options.base.has_value()) *writer.manifest_.mutable_base() = *options.base;

@@ -108,6 +108,20 @@ TEST_F(BadDataTest, ExamplesAreLeftOutAndCountedExactlyInEveryFormat) {
   }
 }
 
+TEST_F(BadDataTest, TheLimitIsThatOfAnEpochWhereverItIsContinued) {
+  write("bad", with_bad_labels(), DataConfig::CSV);
+  ASSERT_OK_AND_ASSIGN(const Read whole, read_all());
+  options_.data.set_max_bad_fraction(0.0101);
+  EXPECT_THAT(read_all().status(), StatusIs(absl::StatusCode::kDataLoss));
+  for (const Cursor& cursor : whole.cursors) {
+    if (&cursor == &whole.cursors.back()) break;
+    ASSERT_OK_AND_ASSIGN(const auto data, open_dataset(options_));
+    ASSERT_OK(data->seek({&cursor, 1}));
+    Read rest;
+    EXPECT_THAT(read_rest(*data, &rest), StatusIs(absl::StatusCode::kDataLoss)) << cursor.bad_rows;
+  }
+}
+
 TEST_F(BadDataTest, GoingOnFromACursorCountsWhatIsLeft) {
   write("bad", with_bad_labels(), DataConfig::CSV);
   options_.data.set_shuffle_rows(250);

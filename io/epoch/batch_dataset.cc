@@ -47,7 +47,7 @@ absl::Status BatchDataset::seek(absl::Span<const Cursor> cursors) {
     if (cursor.mix() != nullptr) {
       return absl::InvalidArgumentError("the cursors are of mixed data; this data has one source");
     }
-    ranks.push_back({cursor.epoch, cursor.rows_left(), cursor.fingerprint});
+    ranks.push_back({cursor.epoch, cursor.rows_left(), cursor.fingerprint, cursor.bad_rows});
   }
   ASSIGN_OR_RETURN(PassPosition own, source_->resume(ranks));
   return start(std::move(own));

@@ -14,6 +14,7 @@ absl::StatusOr<std::optional<Batch>> Batcher::next() {
   batch.cursor = {
       .epoch = position_.epoch, .left = position_.rows_left, .fingerprint = position_.fingerprint};
   batch.bad_examples = release();
+  batch.cursor.bad_rows = position_.bad_rows;
   return batch;
 }
 
@@ -29,7 +30,9 @@ int64_t Batcher::release() {
     // Is it the last one? An error has its turn with the next batch.
     if (rows_waiting_ == 0 && !bad_positions_.empty()) pending_ = fill(1);
   }
-  return count_bad(last_taken_);
+  const int64_t bad = count_bad(last_taken_);
+  position_.bad_rows += bad;
+  return bad;
 }
 
 absl::Status Batcher::fill(int64_t wanted) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
@@ -111,6 +112,27 @@ void clip_units(RowInterval rows, std::vector<Unit>* units) {
   *units = std::move(kept);
 }
 
+// Returns Column::exact_integers of a column of floating-point numbers, by the name of its type.
+double exact_integers_of(absl::string_view type_name) {
+  if (absl::StrContains(type_name, "halffloat")) return 0x1p11;
+  return absl::StrContains(type_name, "float") ? 0x1p24 : kExactIntegers;
+}
+
+// Converts dates and times of a column. Those beyond int64 become 0, their rows bad.
+absl::Status convert_times(const TimeType& from, const TimeType& to, const ColumnPlace& place,
+                           BadRows& bad, Column* column) {
+  for (size_t i = 0; i < column->int64s.size(); ++i) {
+    int64_t value = column->int64s[i];
+    const bool fits = convert_time(from, to, &value);
+    column->int64s[i] = fits ? value : 0;
+    const int64_t row = row_of_value(column->offsets, static_cast<int64_t>(i));
+    if (fits || bad.contains(row)) continue;
+    RETURN_IF_ERROR(
+        bad.add(row, place.error(row, "a time that does not fit the unit of training")));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<BlockSource>> BlockSource::open(const DatasetOptions& options) {
@@ -128,7 +150,8 @@ absl::StatusOr<std::unique_ptr<BlockSource>> BlockSource::open(const DatasetOpti
   ASSIGN_OR_RETURN(
       SplitFilter split,
       SplitFilter::create(config.split(),
-                          split_column.empty() ? ValueType::kInt64 : set.column_types()[column]));
+                          split_column.empty() ? ValueType::kInt64 : set.column_types()[column],
+                          options.split_rule));
   ASSIGN_OR_RETURN(SampleFilter sample,
                    SampleFilter::create(config.sample(), schema.labels(), options.seed));
   const std::string& label = schema.labels()[sample.label()];
@@ -155,6 +178,7 @@ absl::StatusOr<std::unique_ptr<BlockSource>> BlockSource::open(const DatasetOpti
                         options.labels_may_miss ? with_optional_labels(feature) : feature, options),
                     source->files_.paths().front());
   }
+  RETURN_IF_ERROR(source->add_time_types(options.time_types));
   for (const std::string& name : schema.kept_columns()) source->add_kept_column(name, config.csv());
   source->find_last_uses();
   if (!split_column.empty() && !source->split_.takes_all()) {
@@ -227,6 +251,35 @@ void BlockSource::add_hashed_column(int64_t column) {
   entry.set_cells(is_number(type) ? DataIdentity::NUMBERS : DataIdentity::TEXT);
   entry.set_file(as_utf8(base_name(files_.first_path(column))));
   update_hashed_columns(added, &hashed_columns_);
+}
+
+absl::Status BlockSource::add_time_types(const std::map<std::string, std::string>& types) {
+  time_types_.resize(files_.columns().size());
+  for (size_t i = 0; i < time_types_.size(); ++i) {
+    const std::string& name = files_.columns()[i];
+    std::string type = files_.time_type_name(i);
+    if (type.empty()) continue;
+    if (const auto given = types.find(name); given != types.end()) {
+      if (!have_one_meaning(parse_time_type(type), parse_time_type(given->second))) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(files_.paths().front(), ", column \"", name, "\" holds ", type, ", but ",
+                         given->second, " in training; write it with a zone or without, as there"));
+      }
+      type = given->second;
+    }
+    time_types_[i] = parse_time_type(type);
+    HashedColumns added;
+    DataIdentity::Column& entry = *added.Add();
+    for (const DataIdentity::Column& known : hashed_columns_) {
+      if (known.name() == as_utf8(name)) entry = known;
+    }
+    entry.set_name(as_utf8(name));
+    entry.set_cells(DataIdentity::NUMBERS);
+    entry.set_file(as_utf8(base_name(files_.first_path(i))));
+    entry.set_time(type);
+    update_hashed_columns(added, &hashed_columns_);
+  }
+  return absl::OkStatus();
 }
 
 void BlockSource::find_last_uses() {
@@ -324,7 +377,24 @@ absl::StatusOr<std::vector<Column>> BlockReader::read_columns(const Unit& unit, 
     const ValueType type = open->reader->columns()[column].type;  // of this file
     requests.push_back({.column = column, .as = type == ValueType::kText ? request.as : type});
   }
-  return open->reader->read({unit.group, unit.begin, unit.count}, requests, bad);
+  ASSIGN_OR_RETURN(std::vector<Column> columns,
+                   open->reader->read({unit.group, unit.begin, unit.count}, requests, bad));
+  for (size_t i = 0; i < columns.size(); ++i) {
+    const FileColumn& column = open->reader->columns()[requests[i].column];
+    if (column.type == ValueType::kDouble) {
+      columns[i].exact_integers = exact_integers_of(column.type_name);
+    }
+    const TimeType time = parse_time_type(column.type_name);
+    const TimeType& wanted = source_.time_types_[source_.requests_[i].column];
+    if (time.nanoseconds == wanted.nanoseconds || time.kind == TimeType::Kind::kNone) continue;
+    RETURN_IF_ERROR(
+        convert_times(time, wanted,
+                      {.path = source_.files_.paths()[unit.file],
+                       .column = column.name,
+                       .first_row = source_.files_.first_row(unit.file, unit.group) + unit.begin},
+                      bad, &columns[i]));
+  }
+  return columns;
 }
 
 // Columns of missing values, for units that cannot be read.

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +23,7 @@
 #include "io/files/file_set.h"
 #include "io/files/files_in_use.h"
 #include "io/hashed_columns.h"
+#include "io/time_type.h"
 #include "proto/config.pb.h"
 
 namespace millrace {
@@ -42,7 +44,8 @@ class BlockSource {
   // Returns the labels for which the files have no column (DatasetOptions::labels_may_miss).
   std::vector<std::string> missing_labels() const;
   // Returns, with their types, the columns that features (except ids of examples and groups)
-  // convert differently for text and for numbers. Columns without values are omitted.
+  // convert differently for text and for numbers, and those of dates and times. Columns without
+  // values are omitted.
   const HashedColumns& hashed_columns() const { return hashed_columns_; }
   // Returns the paths of the files that readers are opening or reading now, for NamesFiles.
   std::string files_being_read() const;
@@ -72,6 +75,8 @@ class BlockSource {
   void add_kept_column(const std::string& name, const CsvConfig& csv);
   absl::Status add_feature(const FeatureConfig& config, const DatasetOptions& options);
   void add_hashed_column(int64_t column);
+  // Sets time_types_. Errors: InvalidArgument for times of another meaning than in `types`.
+  absl::Status add_time_types(const std::map<std::string, std::string>& types);
   int64_t add_request(Request request);
   void find_last_uses();
 
@@ -87,6 +92,7 @@ class BlockSource {
   std::vector<Feature> features_;
   std::vector<Request> requests_;
   HashedColumns hashed_columns_;
+  std::vector<TimeType> time_types_;    // of each of files().columns(), to convert to
   std::vector<int64_t> kept_requests_;  // for each of FeatureSchema::kept_columns()
   mutable FilesInUse in_use_;           // by readers
 };

@@ -27,9 +27,13 @@ struct DatasetOptions {
   // Decide the result.
   DataConfig data;
   FeatureSchema schema;
-  uint64_t seed = 1;  // of shuffle and sample
+  uint64_t seed = 1;                                           // of shuffle and sample
+  TrainConfig::SplitRule split_rule = TrainConfig::FILE_NAME;  // of a split by HASH_OF_EXAMPLE
   int64_t rank = 0;
   int64_t world_size = 1;
+  // The types to which dates and times are converted, by column, as DataIdentity::Column::time. Of
+  // other columns the type of the first file.
+  std::map<std::string, std::string> time_types = {};
   LabelRange labels = LabelRange::kBinary;
   std::map<std::string, LabelRange> labels_of = {};  // of single labels, by name, instead
   // If true, columns and single values of labels and weights may be missing, as in data to predict

@@ -19,6 +19,7 @@ EpochReader::EpochReader(const EpochSource& source, PassPosition start)
       most_bad_rows_(static_cast<int64_t>(source.options().data.max_bad_fraction() *
                                           static_cast<double>(plan_.rows()) /
                                           static_cast<double>(source.options().world_size))),
+      bad_rows_(start.bad_rows),
       blocks_(static_cast<int64_t>(tasks_.size()), source.options().reader_threads,
               [this, &source] { return make_reader(source.blocks()); }),
       batcher_(source.options().data.batch_size(), source.options().data.drop_remainder(),

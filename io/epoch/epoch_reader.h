@@ -43,7 +43,7 @@ class EpochReader {
   const EpochPlan plan_;
   const std::vector<Task> tasks_;
   const int64_t most_bad_rows_;
-  int64_t bad_rows_ = 0;  // so far
+  int64_t bad_rows_;  // of the epoch so far
   BlockQueue blocks_;
   Batcher batcher_;
 };

@@ -45,6 +45,10 @@ uint64_t fingerprint_of(const DatasetOptions& options, const FileSet& files) {
   std::string text = absl::StrCat("2 ", kMaxUnitRows, " ", options.data.shuffle_rows(), " ",
                                   shuffled ? options.seed : 0, " ", split.by(), " ", split.column(),
                                   " ", bounds.from, " ", bounds.to);
+  if (split.by() == SplitConfig::HASH_OF_EXAMPLE && !takes_all(split) &&
+      options.split_rule == TrainConfig::FILE_NAME) {
+    absl::StrAppend(&text, " names");
+  }
   if (split.by() == SplitConfig::HASH_OF_COLUMN) {
     const auto column = std::find(files.columns().begin(), files.columns().end(), split.column());
     const bool is_double =
@@ -99,7 +103,10 @@ absl::StatusOr<PassPosition> EpochSource::resume(absl::Span<const PassPosition> 
   ASSIGN_OR_RETURN(own.rows_left, merge_rows_left(ranks, rows()));
   if (static_cast<int64_t>(ranks.size()) != options_.world_size) {
     own.rows_left = deal_rows(own.rows_left, options_.rank, options_.world_size);
+    for (const PassPosition& rank : ranks) own.bad_rows += rank.bad_rows;
+    own.bad_rows /= options_.world_size;
   } else {
+    own.bad_rows = ranks[options_.rank].bad_rows;
     ASSIGN_OR_RETURN(own.rows_left, merge_rows_left({&ranks[options_.rank], 1}, rows()));
   }
   return own;

@@ -99,6 +99,53 @@ TEST(HashedColumnsOfFilesTest, PartitionsAreText) {
   EXPECT_THAT(columns_of(options), IsOkAndHolds(ElementsAre("item TEXT a.csv", "user TEXT a.csv")));
 }
 
+// Writes a file of timestamps; returns its path.
+std::string write_times(const std::string& folder, const std::string& name,
+                        const TestColumn::Rows<int64_t>& times, const std::string& unit,
+                        const std::string& zone = "") {
+  TestTable table;
+  table.columns.push_back({.name = "label", .rows = TestColumn::Rows<int64_t>{{0}, {1}}});
+  table.columns.push_back({.name = "ts", .rows = times, .time_unit = unit, .zone = zone});
+  const std::string path = folder + "/" + name;
+  EXPECT_OK(write_data_file(table, DataConfig::PARQUET, 0, path));
+  return path;
+}
+
+TEST(TimesOfFilesTest, HaveTheUnitOfTheFirstFileOrOfTraining) {
+  const std::string folder = fresh_test_dir();
+  const std::string ms = write_times(folder, "a.parquet", {{1000}, {2000}}, "ms"),
+                    us = write_times(folder, "b.parquet", {{3'000'000}, {-4'000'001}}, "us"),
+                    zoned = write_times(folder, "c.parquet", {{1}, {2}}, "ms", "UTC");
+  const auto times_of = [](DatasetOptions options) {
+    std::vector<int64_t> times;
+    const auto data = open_dataset(options);
+    EXPECT_OK(data.status());
+    EXPECT_OK((*data)->start_epoch(0));
+    while (true) {
+      const auto batch = (*data)->next();
+      EXPECT_OK(batch.status());
+      if (!batch.ok() || !batch->has_value()) return times;
+      const int64_t* ids = (*batch)->example_ids.const_data_ptr<int64_t>();
+      times.insert(times.end(), ids, ids + (*batch)->size);
+    }
+  };
+  const std::string features =
+      "feature { name: 'label' kind: LABEL } feature { name: 'ts' kind: EXAMPLE_ID }";
+  DatasetOptions options = options_of(features, {ms, us});
+  EXPECT_THAT(times_of(options), ElementsAre(1000, 2000, 3000, -4001));
+  options.time_types = {{"ts", "timestamp[s]"}};
+  EXPECT_THAT(times_of(options), ElementsAre(1, 2, 3, -5));
+  EXPECT_THAT(columns_of(options), IsOkAndHolds(ElementsAre("ts NUMBERS a.parquet")));
+  const auto refused = [](const std::string& what) {
+    return StatusIs(absl::StatusCode::kInvalidArgument, ::testing::HasSubstr(what));
+  };
+  EXPECT_THAT(open_dataset(options_of(features, {ms, zoned})).status(),
+              refused("holds timestamp[ms, tz=UTC], but timestamp[ms] in " + ms));
+  DatasetOptions other = options_of(features, {zoned});
+  other.time_types = {{"ts", "timestamp[ms]"}};
+  EXPECT_THAT(open_dataset(other).status(), refused("but timestamp[ms] in training"));
+}
+
 // Checkpoints have them as JSON.
 TEST(HashedColumnsOfFilesTest, NamesAreUtf8) {
   MemoryFileSystem files;

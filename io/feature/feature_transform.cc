@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
 #include "io/column_rows.h"
@@ -62,6 +63,27 @@ absl::Status refuse_non_finite(const FeatureInput& input, absl::Span<const int64
   return absl::OkStatus();
 }
 
+// Ids that the type of the file may have rounded become 0, their rows bad. Numbers that are too
+// large for any type are left to the cast.
+absl::Status refuse_rounded(const FeatureInput& input, std::vector<double>* numbers) {
+  const double limit = input.column.exact_integers;
+  if (limit >= kExactIntegers) return absl::OkStatus();
+  for (size_t i = 0; i < numbers->size(); ++i) {
+    double& number = (*numbers)[i];
+    if (std::abs(number) < limit) continue;
+    const int64_t row = row_of_value(input.column.offsets, static_cast<int64_t>(i));
+    if (!input.bad.contains(row)) {
+      RETURN_IF_ERROR(input.bad.add(
+          row, input.place.error(
+                   row, absl::StrFormat("%.17g: the file stores the column in %s, which rounds ids "
+                                        "of %.0f and more; write integers or text",
+                                        number, limit == 0x1p24 ? "float32" : "float16", limit))));
+    }
+    number = 0;
+  }
+  return absl::OkStatus();
+}
+
 // Returns what is wrong with the form of `count` values in `rows` rows, or "".
 std::string wrong_form(const IdColumn& list, int64_t count, int64_t rows) {
   if (list.rows != rows) return absl::StrCat(list.rows, " rows of ", rows);
@@ -94,6 +116,8 @@ std::vector<size_t> take_nans(std::vector<double>* numbers) {
   return places;
 }
 
+constexpr absl::string_view kNegativeWeight = "is below 0: examples count that many times";
+
 // Describes the error of a label outside the range.
 absl::string_view outside_text(LabelRange range) {
   if (range == LabelRange::kBinary) return "of a binary task is neither 0 nor 1";
@@ -125,7 +149,10 @@ absl::StatusOr<FeatureTransform> FeatureTransform::create(const FeatureConfig& f
   RETURN_IF_ERROR(check_feature(absl::StrCat("feature \"", feature.name(), "\""), feature));
   FeatureTransform transform;
   transform.wants_ids_ = is_id_kind(feature.kind());
-  transform.labels_ = feature.kind() == FeatureConfig::LABEL ? labels : LabelRange::kAny;
+  transform.is_weight_ = feature.kind() == FeatureConfig::WEIGHT;
+  transform.range_ = feature.kind() == FeatureConfig::LABEL ? labels
+                     : transform.is_weight_                 ? LabelRange::kNotNegative
+                                                            : LabelRange::kAny;
   transform.has_default_ =
       transform.wants_ids_ ? feature.has_default_id() : feature.has_default_value();
   transform.default_id_ = feature.default_id();
@@ -149,9 +176,10 @@ absl::Status FeatureTransform::check_default() const {
   if (!std::isfinite(static_cast<float>(default_number_))) {
     return absl::InvalidArgumentError("default_value must be a finite 32-bit number");
   }
-  if (!in_range(labels_, default_number_)) {
+  if (!in_range(range_, default_number_)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("default_value ", default_number_, " ", outside_text(labels_)));
+        absl::StrCat("default_value ", default_number_, " ",
+                     is_weight_ ? kNegativeWeight : outside_text(range_)));
   }
   return absl::OkStatus();
 }
@@ -268,6 +296,7 @@ absl::StatusOr<FeatureValues> FeatureTransform::run(const FeatureInput& input,
                                                     std::vector<size_t>* missing) const {
   if (!missing_values_.has_value()) return run_steps(input, missing);
   ASSIGN_OR_RETURN(MissingValues::Kept kept, missing_values_->apply(input));
+  kept.column.exact_integers = input.column.exact_integers;
   return run_steps({.column = kept.column,
                     .place = input.place,
                     .bad = input.bad,
@@ -310,6 +339,9 @@ absl::StatusOr<FeatureValues> FeatureTransform::run_steps(const FeatureInput& in
   values.list.offsets = moves ? std::move(input.owned->offsets) : column.offsets;
   absl::Span<const size_t> missing_places;
   if (missing != nullptr) missing_places = *missing;
+  if (column.type == ValueType::kDouble && (cast_ != nullptr || leading_casts_ > 0)) {
+    RETURN_IF_ERROR(refuse_rounded(input, &values.numbers));
+  }
   if (cast_ != nullptr && column.type == ValueType::kDouble) {
     RETURN_IF_ERROR(cast_->apply(input, &values));
   }
@@ -421,8 +453,9 @@ absl::Status FeatureTransform::append_number(const FeatureInput& input, int64_t 
     wrong = absl::StrCat(value, " does not fit a 32-bit float");
   } else if (masks_ && std::isnan(value)) {
     return absl::OkStatus();
-  } else if (!in_range(labels_, value)) {
-    wrong = absl::StrCat("label ", value, " ", outside_text(labels_));
+  } else if (!in_range(range_, value)) {
+    wrong = is_weight_ ? absl::StrCat("weight ", value, " ", kNegativeWeight)
+                       : absl::StrCat("label ", value, " ", outside_text(range_));
   }
   if (wrong.empty()) return absl::OkStatus();
   *out = 0;
@@ -446,7 +479,7 @@ absl::Status FeatureTransform::append_numbers(const FeatureInput& input,
     next[row] = static_cast<float>(value);
     odd |= count > 1 || (count == 0 && !has_default_);
     odd |= !(std::abs(value) <= std::numeric_limits<float>::max());
-    odd |= !in_range(labels_, value);
+    odd |= !in_range(range_, value);
   };
   auto value_of = [&](int64_t row) {
     return list.begin(row) == list.end(row) ? default_number_ : numbers[list.begin(row)];

@@ -57,7 +57,8 @@ class FeatureTransform {
   bool distinguishes_text() const { return distinguishes_text_; }
 
   // Appends the rows as lists of ids. Bad rows: NaN; more or fewer weights than ids; weights that
-  // are not finite; a number with a fraction, or of 2^53 or more, where integers are needed.
+  // are not finite; a number with a fraction, or of 2^53 or more, where integers are needed; there
+  // also a number of Column::exact_integers or more.
   absl::Status append_ids(const FeatureInput& input, IdColumn* out) const;
 
   // Appends exactly one id for each row. Bad rows: no id and no default; several ids; NaN.
@@ -65,8 +66,8 @@ class FeatureTransform {
 
   // Appends exactly one number for each row.
   // Bad rows: as in append_single_ids; a value that is not finite or beyond float32; a label
-  // outside its range. A label that may be missing (FeatureConfig.MASK) is not-a-number where it
-  // has no value or is not-a-number in the column; its row is not bad.
+  // outside its range; an example weight below 0. A label that may be missing (FeatureConfig.MASK)
+  // is not-a-number where it has no value or is not-a-number in the column; its row is not bad.
   absl::Status append_numbers(const FeatureInput& input, std::vector<float>* out) const;
 
  private:
@@ -112,7 +113,8 @@ class FeatureTransform {
 
   bool wants_ids_ = false;
   bool distinguishes_text_ = false;
-  LabelRange labels_ = LabelRange::kAny;  // kAny for other kinds of feature
+  LabelRange range_ = LabelRange::kAny;  // of labels and example weights
+  bool is_weight_ = false;
   bool masks_ = false;  // whether a missing number is not-a-number: the default is
   bool has_default_ = false;
   int64_t default_id_ = 0;

@@ -382,6 +382,7 @@ TEST(FeatureTransformTest, BadValuesNameFileRowAndColumn) {
   };
   fails(numbers("kind: DENSE", doubles({{1}, {1}, {nan}})).status(), "nan is not a finite");
   fails(numbers("kind: WEIGHT", doubles({{1}, {2}, {infinity}})).status(), "inf is not a finite");
+  fails(numbers("kind: WEIGHT", doubles({{1}, {0}, {-0.5}})).status(), "weight -0.5 is below 0");
   fails(numbers("kind: DENSE", doubles({{1}, {1}, {1e300}})).status(), "does not fit");
   fails(numbers("kind: DENSE", doubles({{1}, {1}, {}})).status(), "no value");
   fails(numbers("kind: DENSE default_value: 1", doubles({{1}, {}, {1, 2}})).status(), "2 values");
@@ -466,6 +467,25 @@ TEST(FeatureTransformTest, DoublesThatAreNoIntegersAreBadRowsOfIds) {
             << text;
       }
     }
+  }
+}
+
+// float32 holds 16777216 for 16777217, too.
+TEST(FeatureTransformTest, IdsThatTheFileMayHaveRoundedAreRefused) {
+  for (const std::string text :
+       {"", "transform { cast {} }", "transform { missing_values { number: -1 } }"}) {
+    ASSERT_OK_AND_ASSIGN(const FeatureTransform transform, make(text, ValueType::kDouble));
+    Column column = doubles({{16777215}, {16777216}});
+    column.exact_integers = 0x1p24;
+    BadRows bad(2, /*skip=*/false);
+    IdColumn ids;
+    EXPECT_THAT(transform.append_ids({.column = column, .place = kPlace, .bad = bad}, &ids),
+                StatusIs(absl::StatusCode::kDataLoss,
+                         HasSubstr("16777216: the file stores the column in float32")))
+        << text;
+    column = doubles({{16777215}, {-16777215}});
+    column.exact_integers = 0x1p24;
+    EXPECT_OK(transform.append_ids({.column = column, .place = kPlace, .bad = bad}, &ids)) << text;
   }
 }
 

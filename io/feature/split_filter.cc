@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/file_system.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
 #include "io/cell_number.h"
@@ -19,6 +20,9 @@
 
 namespace millrace {
 namespace {
+
+constexpr int64_t kRowBits =
+    (int64_t{1} << 40) - 1;  // of a row's number; the others are the file's
 
 // Uniform in [0, 1), from the upper 53 bits.
 double to_unit(uint64_t hash) { return static_cast<double>(hash >> 11) * 0x1p-53; }
@@ -70,7 +74,8 @@ SplitFilter::SplitFilter(SplitConfig split)
   }
 }
 
-absl::StatusOr<SplitFilter> SplitFilter::create(const SplitConfig& split, ValueType column) {
+absl::StatusOr<SplitFilter> SplitFilter::create(const SplitConfig& split, ValueType column,
+                                                TrainConfig::SplitRule rule) {
   const bool by_order = split.by() == SplitConfig::ORDER_OF_COLUMN;
   RETURN_IF_ERROR(check_split("split", split));
   if (by_order && column == ValueType::kString) {
@@ -80,6 +85,7 @@ absl::StatusOr<SplitFilter> SplitFilter::create(const SplitConfig& split, ValueT
   }
   SplitFilter filter(split);
   filter.takes_all_ = millrace::takes_all(split);
+  filter.rule_ = rule;
   filter.reads_as_ = column;
   if (column == ValueType::kText) {
     // Numbers cost less than text, and only dates can be compared to dates.
@@ -89,10 +95,11 @@ absl::StatusOr<SplitFilter> SplitFilter::create(const SplitConfig& split, ValueT
   return filter;
 }
 
-absl::StatusOr<double> SplitFilter::position(int64_t row_number, const Column& column, int64_t row,
+absl::StatusOr<double> SplitFilter::position(int64_t row_number, uint64_t seed,
+                                             const Column& column, int64_t row,
                                              const ColumnPlace& place, TextPosition* last) const {
   switch (split_.by()) {
-    case SplitConfig::HASH_OF_EXAMPLE: return to_unit(hash_number(row_number, 0));
+    case SplitConfig::HASH_OF_EXAMPLE: return to_unit(hash_number(row_number, seed));
     case SplitConfig::HASH_OF_COLUMN: return to_unit(hash_values(column, row));
     case SplitConfig::ORDER_OF_COLUMN: break;
   }
@@ -148,8 +155,11 @@ absl::Status SplitFilter::append(absl::Span<const int64_t> row_numbers, const Co
                                  const ColumnPlace& place, BadRows& bad,
                                  std::vector<uint8_t>* keep) const {
   TextPosition last;
+  const bool by_name = rule_ == TrainConfig::FILE_NAME;
+  const uint64_t seed = by_name ? xxh3(base_name(std::string(place.path))) : 0;
+  const int64_t mask = by_name ? kRowBits : -1;
   for (size_t row = 0; row < row_numbers.size(); ++row) {
-    const auto at = position(row_numbers[row], column, row, place, &last);
+    const auto at = position(row_numbers[row] & mask, seed, column, row, place, &last);
     if (!at.ok()) RETURN_IF_ERROR(bad.add(row, at.status()));
     // Bad rows count where they would have been: in no other part.
     keep->push_back(at.ok() ? *at >= bounds_.from && *at < bounds_.to : 1);

@@ -19,9 +19,13 @@
 namespace millrace {
 
 // A row belongs to the part if its position lies in [from, to) (proto/split_bounds.h). Positions by
-// hash are XXH3 of the row's number (file ordinal << 40 | row, 8 little-endian bytes) or of the
-// values of a column (text, or 8 bytes each; the hash of each value is the seed of the next),
-// divided by 2^64. A double equal to an integer below 2^53 is hashed as the integer, so a value has
+// hash are divided by 2^64. They are, with 8 little-endian bytes for each number, the XXH3 of
+//   * the row, from 0 in its file; the seed is the XXH3 of the file's name without its directory
+//     (rule FILE_NAME);
+//   * the file's number << 40 | the row (rule FILE_NUMBER, of jobs that began with earlier
+//   versions);
+//   * the values of a column (text or numbers; the hash of each value is the seed of the next). A
+//   double equal to an integer below 2^53 is hashed as the integer, so a value has
 // the same position in files of either type. So the parts [0, 0.9) and [0.9, 1) share no example
 // and omit none.
 //
@@ -32,18 +36,20 @@ namespace millrace {
 // Immutable; thread-safe.
 class SplitFilter {
  public:
-  // `column`: the type of split.column, if one is given.
+  // `column`: the type of split.column, if one is given. `rule`: of HASH_OF_EXAMPLE.
   // Errors: as check_split; InvalidArgument for a column without an order.
-  static absl::StatusOr<SplitFilter> create(const SplitConfig& split, ValueType column);
+  static absl::StatusOr<SplitFilter> create(const SplitConfig& split, ValueType column,
+                                            TrainConfig::SplitRule rule = TrainConfig::FILE_NAME);
 
   bool takes_all() const { return takes_all_; }
   // Returns the type to read delimited text as: with ORDER_OF_COLUMN numbers, or text if a bound is
   // a date.
   ValueType reads_as() const { return reads_as_; }
 
-  // Appends 1 for each row of the part and 0 for the others. `column` is not read unless the
-  // configuration names one. Bad rows: for ORDER_OF_COLUMN, rows without exactly one finite value,
-  // and dates with more or fewer digits than a bound that is a date. Errors: as `bad`.
+  // Appends 1 for each row of the part and 0 for the others. `row_numbers`: file number << 40 |
+  // row, of one file. `column` is not read unless the configuration names one. `place` names the
+  // file. Bad rows: for ORDER_OF_COLUMN, rows without exactly one finite value, and dates with more
+  // or fewer digits than a bound that is a date. Errors: as `bad`.
   absl::Status append(absl::Span<const int64_t> row_numbers, const Column& column,
                       const ColumnPlace& place, BadRows& bad, std::vector<uint8_t>* keep) const;
 
@@ -56,9 +62,10 @@ class SplitFilter {
   };
 
   explicit SplitFilter(SplitConfig split);
-  // `last`: the text of the row before, since dates and partitions repeat; is replaced.
-  absl::StatusOr<double> position(int64_t row_number, const Column& column, int64_t row,
-                                  const ColumnPlace& place, TextPosition* last) const;
+  // `seed`: of the hash of the row's number. `last`: the text of the row before, since dates and
+  // partitions repeat; is replaced.
+  absl::StatusOr<double> position(int64_t row_number, uint64_t seed, const Column& column,
+                                  int64_t row, const ColumnPlace& place, TextPosition* last) const;
   // Finds the position of a cell of delimited text or of the name of a directory. Returns true if
   // the text has a position.
   bool find_position(absl::string_view text, double* position) const;
@@ -71,6 +78,7 @@ class SplitFilter {
   SplitBounds bounds_;
   std::vector<int64_t> bound_dates_;  // bounds that are dates
   bool takes_all_ = false;
+  TrainConfig::SplitRule rule_ = TrainConfig::FILE_NAME;
   ValueType reads_as_ = ValueType::kInt64;
 };
 

@@ -55,6 +55,36 @@ TEST(SplitFilterTest, PartsByHashOfExampleCoverEverythingOnce) {
   EXPECT_NEAR(counts[1], 12000, 300);
 }
 
+// The part of each of 1000 rows of a file, which is the `number`th of its list.
+std::vector<uint8_t> parts(const std::string& path, int64_t number, TrainConfig::SplitRule rule) {
+  SplitConfig half;
+  half.set_to(0.5);
+  const auto filter = SplitFilter::create(half, ValueType::kInt64, rule);
+  EXPECT_OK(filter.status());
+  std::vector<int64_t> numbers(1000);
+  std::iota(numbers.begin(), numbers.end(), number << 40);
+  std::vector<uint8_t> keep;
+  BadRows bad(1000, /*skip=*/false);
+  EXPECT_OK(filter->append(numbers, Column(), {.path = path}, bad, &keep));
+  return keep;
+}
+
+TEST(SplitFilterTest, AnExampleHasOnePartInEveryListOfFiles) {
+  const auto part = parts("data/a.orc", 0, TrainConfig::FILE_NAME);
+  EXPECT_EQ(parts("data/a.orc", 7, TrainConfig::FILE_NAME), part);
+  EXPECT_EQ(parts("s3://moved/a.orc", 1, TrainConfig::FILE_NAME), part);
+  EXPECT_NE(parts("data/b.orc", 0, TrainConfig::FILE_NAME), part);
+}
+
+TEST(SplitFilterTest, JobsOfEarlierVersionsKeepTheirParts) {
+  const auto part = parts("data/a.orc", 1, TrainConfig::FILE_NUMBER);
+  EXPECT_EQ(parts("data/b.orc", 1, TrainConfig::FILE_NUMBER), part);
+  EXPECT_NE(parts("data/a.orc", 0, TrainConfig::FILE_NUMBER), part);
+  // As version 0.1 kept them.
+  EXPECT_THAT(absl::MakeConstSpan(part).first(16),
+              ElementsAre(0, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 1));
+}
+
 TEST(SplitFilterTest, IntegersAndDoublesThatEqualThemLieInOnePart) {
   std::vector<int64_t> users(1000);
   std::iota(users.begin(), users.end(), -500);

@@ -49,6 +49,11 @@ absl::StatusOr<int64_t> find_column(const FileReader& reader, const std::string&
   return found;
 }
 
+bool is_regular_file(FileSystem& files, const std::string& path) {
+  const absl::StatusOr<FileInfo> info = files.info(path);
+  return info.ok() && info->kind == FileKind::kRegular;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> expand_paths(FileSystem& files, const DataConfig& config) {
@@ -59,7 +64,8 @@ absl::StatusOr<std::vector<std::string>> expand_paths(FileSystem& files, const D
   absl::flat_hash_set<std::string> seen;
   for (const std::string& pattern : config.path()) {
     std::vector<std::string> matches = {pattern};
-    if (is_glob_pattern(pattern)) {
+    // A file whose name has characters of a pattern is that file.
+    if (is_glob_pattern(pattern) && (is_uri(pattern) || !is_regular_file(files, pattern))) {
       ASSIGN_OR_RETURN(matches, deep_glob(files, pattern));
       if (matches.empty()) {
         return absl::NotFoundError(absl::StrCat("no file matches ", pattern));

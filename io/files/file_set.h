@@ -52,6 +52,10 @@ class FileSet {
   bool has_values(int64_t column) const { return set_columns_[column].has_values(); }
   // Returns SetColumn::path() of a column.
   const std::string& first_path(int64_t column) const { return set_columns_[column].path(); }
+  // Returns SetColumn::time_type_name() of a column.
+  const std::string& time_type_name(int64_t column) const {
+    return set_columns_[column].time_type_name();
+  }
   // For each file the rows of each row group.
   const std::vector<std::vector<int64_t>>& group_rows() const { return group_rows_; }
   // The number of a group's first row in its file.

@@ -87,6 +87,13 @@ TEST_F(FileSetTest, PatternsMayGoDeep) {
   EXPECT_THAT(set.paths(), ElementsAre(deep, flat));
 }
 
+TEST_F(FileSetTest, AFileWhoseNameLooksLikeAPatternIsThatFile) {
+  const std::string odd = write("data[1].parquet", ints_);
+  write("data1.parquet", ints_);
+  ASSERT_OK_AND_ASSIGN(const FileSet set, open({odd}, {"x"}));
+  EXPECT_THAT(set.paths(), ElementsAre(odd));
+}
+
 TEST_F(FileSetTest, MissingFiles) {
   EXPECT_THAT(open({join_path(dir_, "no.parquet")}, {}),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("no.parquet")));

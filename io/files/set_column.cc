@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "io/time_type.h"
 
 namespace millrace {
 namespace {
@@ -24,6 +25,15 @@ ValueType wider(ValueType a, ValueType b) {
 absl::Status SetColumn::check(const std::string& path, const FileColumn& column) const {
   if (column.is_empty || path_.empty()) return absl::OkStatus();
   const bool fits = column.type == type_ || (is_number(column.type) && is_number(type_));
+  const bool one_meaning =
+      have_one_meaning(parse_time_type(column.type_name), parse_time_type(time_type_name_));
+  if (!one_meaning) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ", column \"", column.name, "\" holds ", column.type_name, ", but ",
+                     time_type_name_, " in ", time_path_,
+                     "; write all files with one of them: with a zone or without, and times "
+                     "of the day apart"));
+  }
   if (column.supported == supported_ && (fits || !supported_)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       path, ", column \"", column.name, "\" holds ", content(column.supported, column.type), " (",
@@ -41,6 +51,10 @@ void SetColumn::add(const std::string& path, const FileColumn& column) {
     ++named->second;
   }
   if (column.is_empty) return;
+  if (time_type_name_.empty() && parse_time_type(column.type_name) != TimeType()) {
+    time_path_ = path;
+    time_type_name_ = column.type_name;
+  }
   has_integers_ |= is_number(column.type) && column.type != ValueType::kDouble;
   type_ = path_.empty() || !is_number(column.type) ? column.type : wider(type_, column.type);
   if (!path_.empty()) return;

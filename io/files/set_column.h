@@ -19,8 +19,8 @@ namespace millrace {
 class SetColumn {
  public:
   // Checks that the column of the file `path` fits the columns added before. Errors:
-  // InvalidArgument naming both files and types, for text in one file and numbers in the other, and
-  // for a type that is read in one file alone.
+  // InvalidArgument naming both files and types, for text in one file and numbers in the other, for
+  // a type that is read in one file alone, and for times of other meanings (have_one_meaning()).
   absl::Status check(const std::string& path, const FileColumn& column) const;
 
   // Adds the column of a file. REQUIRES: check() succeeds.
@@ -37,12 +37,15 @@ class SetColumn {
   bool is_mixed() const { return has_integers_ && type_ == ValueType::kDouble; }
   // Returns false if the type is not supported.
   bool supported() const { return supported_; }
+  // Returns the name of the type of the first file with dates or times (io/time_type.h), or "".
+  const std::string& time_type_name() const { return time_type_name_; }
   // Returns the type as the format calls it, or all of them: "int64 in 3 files, double in 1".
   std::string type_name() const;
 
  private:
   std::string path_;  // of the first file with values; empty: none
   std::string path_type_name_;
+  std::string time_path_, time_type_name_;  // of the first file with dates or times
   bool supported_ = true;
   bool has_integers_ = false;
   ValueType type_ = ValueType::kText;

@@ -36,6 +36,19 @@ TEST(SetColumnTest, NumbersOfAnyTypeFitInAnyOrder) {
   EXPECT_EQ(column_of({kInts, kInts}).type(), ValueType::kInt64);
 }
 
+TEST(SetColumnTest, TimesHaveOneMeaning) {
+  const FileColumn ms{.name = "x", .type = ValueType::kInt64, .type_name = "timestamp[ms]"};
+  const FileColumn ns{.name = "x", .type = ValueType::kInt64, .type_name = "timestamp[ns]"};
+  const FileColumn zoned{
+      .name = "x", .type = ValueType::kInt64, .type_name = "timestamp[ms, tz=UTC]"};
+  EXPECT_EQ(column_of({kInts, ns, ms}).time_type_name(), "timestamp[ns]");
+  EXPECT_EQ(column_of({kInts}).time_type_name(), "");
+  EXPECT_THAT(column_of({ns}).check("g.parquet", zoned),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("g.parquet, column \"x\" holds timestamp[ms, tz=UTC], but "
+                                       "timestamp[ns] in f.parquet"))));
+}
+
 TEST(SetColumnTest, MixedAreIntegersAndDoubles) {
   EXPECT_TRUE(column_of({kInts, kDoubles}).is_mixed());
   EXPECT_TRUE(column_of({kDoubles, kUnsigned}).is_mixed());

@@ -171,13 +171,30 @@ void finalize_s3_at_exit() {
 }
 
 // The bucket with what the environment says of its service, which Arrow takes from URIs alone.
-std::string s3_uri(const std::string& bucket) {
+absl::StatusOr<std::string> s3_uri(const std::string& bucket) {
   const char* endpoint = std::getenv("AWS_ENDPOINT_URL_S3");
   if (endpoint == nullptr) endpoint = std::getenv("AWS_ENDPOINT_URL");
   if (endpoint == nullptr) return bucket;
   const std::string url = is_uri(endpoint) ? endpoint : absl::StrCat("https://", endpoint);
   const Uri service = split_uri(url);
+  if (!service.rest.empty() || service.authority.find_first_of("@?&#") != std::string::npos) {
+    return absl::InvalidArgumentError(
+        "AWS_ENDPOINT_URL must have the form http://HOST:PORT or https://HOST:PORT, without a "
+        "path, "
+        "a user and a query");
+  }
   return absl::StrCat(bucket, "?scheme=", service.scheme, "&endpoint_override=", service.authority);
+}
+
+absl::Status connect_by_arrow(const std::string& uri, std::shared_ptr<fs::FileSystem>* files) {
+  const Uri parts = split_uri(uri.substr(0, uri.find('?')));
+  const std::string root = absl::StrCat(parts.scheme, kSchemeEnd, parts.authority);
+  return guarded("reach", root, [&]() -> arrow::Status {
+    auto made = fs::FileSystemFromUri(uri);
+    if (parts.scheme == "s3") finalize_s3_at_exit();  // also if nobody answers
+    ARROW_ASSIGN_OR_RAISE(*files, std::move(made));
+    return arrow::Status::OK();
+  });
 }
 
 // HDFS is reached through libraries that Arrow loads when they are needed. Returns: what is
@@ -203,6 +220,8 @@ absl::Status name_schemes(const absl::Status& status, const std::string& scheme)
 }
 
 }  // namespace
+
+UriFileSystem::UriFileSystem(FileSystem& local) : UriFileSystem(local, connect_by_arrow) {}
 
 UriFileSystem& UriFileSystem::process() {
   static UriFileSystem* files = new UriFileSystem(FileSystem::local());
@@ -235,22 +254,27 @@ absl::StatusOr<UriFileSystem::Place> UriFileSystem::place(const std::string& uri
   if (has_bucket && parts.authority.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(uri, " names no bucket"));
   }
+  RETURN_IF_ERROR(check_bucket(uri));
   Place place;
   place.path = has_bucket ? absl::StrCat(parts.authority, parts.rest.empty() ? "" : "/", parts.rest)
                           : absl::StrCat("/", parts.rest);
-  MutexLock lock(mutex_);
-  std::shared_ptr<fs::FileSystem>& connected = connected_[root];
-  if (connected == nullptr) {
-    const absl::Status reached = guarded("reach", root, [&]() -> arrow::Status {
-      const std::string uri = parts.scheme == "s3" ? s3_uri(root) : has_bucket ? root : root + "/";
-      auto made = fs::FileSystemFromUri(uri);
-      if (parts.scheme == "s3") finalize_s3_at_exit();  // also if nobody answers
-      ARROW_ASSIGN_OR_RAISE(connected, std::move(made));
-      return arrow::Status::OK();
-    });
-    RETURN_IF_ERROR(name_schemes(name_missing_library(reached, root), parts.scheme));
+  Connection* connection = nullptr;
+  {
+    MutexLock lock(mutex_);
+    std::unique_ptr<Connection>& entry = connections_[root];
+    if (entry == nullptr) entry = std::make_unique<Connection>();
+    connection = entry.get();
   }
-  place.files = connected;
+  MutexLock lock(connection->mutex);
+  if (connection->files == nullptr) {
+    std::string service = has_bucket ? root : root + "/";
+    if (parts.scheme == "s3") {
+      ASSIGN_OR_RETURN(service, s3_uri(root));
+    }
+    RETURN_IF_ERROR(name_schemes(name_missing_library(connect_(service, &connection->files), root),
+                                 parts.scheme));
+  }
+  place.files = connection->files;
   return place;
 }
 

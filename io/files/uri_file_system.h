@@ -2,9 +2,11 @@
 #ifndef MILLRACE_IO_FILES_URI_FILE_SYSTEM_H_
 #define MILLRACE_IO_FILES_URI_FILE_SYSTEM_H_
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -32,8 +34,13 @@ namespace millrace {
 // registry knows.
 class UriFileSystem : public FileSystem, public HardLinks {
  public:
+  // Sets `files` to those of a bucket or host. Arrow does so unless a test does.
+  using Connect = std::function<absl::Status(const std::string& uri,
+                                             std::shared_ptr<arrow::fs::FileSystem>* files)>;
+
   // Borrows `local`.
-  explicit UriFileSystem(FileSystem& local) : local_(local) {}
+  explicit UriFileSystem(FileSystem& local);
+  UriFileSystem(FileSystem& local, Connect connect) : local_(local), connect_(std::move(connect)) {}
 
   absl::StatusOr<std::unique_ptr<ReadableFile>> open(const std::string& path) override;
   absl::StatusOr<std::unique_ptr<WritableFile>> create(const std::string& path) override;
@@ -70,9 +77,14 @@ class UriFileSystem : public FileSystem, public HardLinks {
                      std::vector<std::string>& found);
 
   FileSystem& local_;
+  const Connect connect_;
   Mutex mutex_;
-  // Keyed by scheme and authority.
-  std::map<std::string, std::shared_ptr<arrow::fs::FileSystem>> connected_ ABSL_GUARDED_BY(mutex_);
+  // Keyed by scheme and authority. Connecting to one may take long and holds no other up.
+  struct Connection {
+    Mutex mutex;
+    std::shared_ptr<arrow::fs::FileSystem> files ABSL_GUARDED_BY(mutex);
+  };
+  std::map<std::string, std::unique_ptr<Connection>> connections_ ABSL_GUARDED_BY(mutex_);
   // Keyed by scheme; null for Arrow's schemes.
   std::map<std::string, std::unique_ptr<FileSystem>> registered_ ABSL_GUARDED_BY(mutex_);
 };

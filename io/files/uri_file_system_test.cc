@@ -6,9 +6,11 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "base/memory_file_system_testing.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
@@ -109,6 +111,47 @@ TEST_F(UriFileSystemTest, ErrorsAreThoseOfFiles) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("nonsense://host")));
   EXPECT_THAT(files_.open("s3:///a"),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no bucket")));
+}
+
+TEST_F(UriFileSystemTest, PasswordsAreRefusedAndNotRepeated) {
+  for (const char* uri : {"s3://KEY:SECRET@bucket/a.csv", "s3://KEY:SEC/RET@bucket/a.csv",
+                          "gs://SECRET@bucket/*.csv"}) {
+    const auto refused = StatusIs(absl::StatusCode::kInvalidArgument,
+                                  AllOf(HasSubstr("PASSWORD@BUCKET"), Not(HasSubstr("@bucket"))));
+    EXPECT_THAT(files_.open(uri), refused) << uri;
+    EXPECT_THAT(files_.glob(uri), refused) << uri;
+    EXPECT_THAT(files_.info(uri), refused) << uri;
+  }
+  EXPECT_OK(check_bucket("s3://bucket/name@with:signs"));
+  EXPECT_OK(check_bucket("hdfs://node:9000/name"));
+}
+
+TEST_F(UriFileSystemTest, AnEndpointIsAnAddressAlone) {
+  for (const char* endpoint : {"http://proxy:9000/minio", "http://u:SECRET@host", "host?a=b"}) {
+    ::setenv("AWS_ENDPOINT_URL", endpoint, 1);
+    EXPECT_THAT(files_.open("s3://bucket/a.csv"),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr("AWS_ENDPOINT_URL"), Not(HasSubstr("SECRET")))))
+        << endpoint;
+  }
+  ::unsetenv("AWS_ENDPOINT_URL");
+}
+
+TEST_F(UriFileSystemTest, APlaceThatIsSlowHoldsNoOtherUp) {
+  absl::Notification connecting, other_reached;
+  UriFileSystem files(local_, [&](const std::string& uri, auto*) {
+    if (uri == "hdfs://other/") return absl::UnavailableError("no other");
+    connecting.Notify();
+    other_reached.WaitForNotification();
+    return absl::UnavailableError("nobody answers");
+  });
+  std::thread slow(
+      [&] { EXPECT_THAT(files.open("hdfs://slow/a"), StatusIs(absl::StatusCode::kUnavailable)); });
+  connecting.WaitForNotification();
+  EXPECT_THAT(files.open("hdfs://other/a"),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("no other")));
+  other_reached.Notify();
+  slow.join();
 }
 
 // Twice: Arrow keeps the first failure and words it otherwise.

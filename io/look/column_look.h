@@ -46,7 +46,10 @@ struct ColumnLook {
   // Another column than the label that has the value of the label in each of at least 100 rows, in
   // which both classes occur.
   bool equals_label = false;
-  int64_t rows = 0;  // of the sample
+  // Why another column gives the label away (LabelTie::reason), else "".
+  std::string label_tie;
+  bool is_second_label = false;  // LabelTie::is_nested of such a column
+  int64_t rows = 0;              // of the sample
   // Null, an empty list, an empty cell, or nothing but not-a-number and missing_texts.
   int64_t missing_rows = 0;
   int64_t values = 0;    // without these; a list counts as many as it holds

@@ -21,6 +21,7 @@
 #include "io/files/file_set.h"
 #include "io/files/set_column.h"
 #include "io/look/file_guess.h"
+#include "io/look/label_tie.h"
 #include "io/look/missing_text.h"
 #include "io/look/sample_ranges.h"
 
@@ -32,7 +33,8 @@ constexpr absl::string_view kCsvAdvice = "set csv {";
 constexpr int64_t kPieceRows = 1024;   // of a sample that is not all rows
 constexpr int64_t kChunkRows = 16384;  // read at once
 constexpr int64_t kChunkCells = 4 << 20;
-constexpr int64_t kProvingRows = 100;  // in fewer, a column may equal the label by chance
+constexpr int64_t kTiePairs = 4 << 20;  // values kept of all columns, to compare with the label
+constexpr int64_t kProvingRows = 100;   // in fewer, a column may equal the label by chance
 
 using RowHashes = absl::flat_hash_set<uint64_t>;
 
@@ -154,6 +156,8 @@ class SetSampler {
       samplers_.emplace_back(column);
     }
     equals_label_.assign(schema_.columns.size(), true);
+    const auto columns = static_cast<int64_t>(schema_.columns.size());
+    label_ties_.assign(columns, LabelTie(std::clamp<int64_t>(kTiePairs / columns, 512, 16384)));
     for (size_t i = 0; i < known_.size(); ++i) {
       RETURN_IF_ERROR(sample_file(known_[i], label, look_.files[i], on_row));
       look_.sampled_rows += look_.files[i].sampled_rows;
@@ -165,7 +169,11 @@ class SetSampler {
       if (schema_.is_omitted[i]) continue;
       look_.columns.push_back(samplers_[i].finish(look_.rows));
       look_.columns.back().is_mixed = types_of_set_[i].is_mixed();
-      look_.columns.back().equals_label = label && equals_label(i, *label);
+      ColumnLook& column = look_.columns.back();
+      column.equals_label = label && equals_label(i, *label);
+      if (!label || column.equals_label || column.name == label->column) continue;
+      column.label_tie = label_ties_[i].reason();
+      column.is_second_label = !column.label_tie.empty() && label_ties_[i].is_nested();
     }
     return std::move(look_);
   }
@@ -275,18 +283,21 @@ class SetSampler {
     }
   }
 
-  // Clears equals_label_ of columns that differ from the labels in a row. `read`: the place of each
-  // column in the schema.
+  // Clears equals_label_ of columns that differ from the labels in a row, and adds the rows to
+  // label_ties_. `read`: the place of each column in the schema.
   void compare_to_labels(absl::Span<const std::optional<double>> labels,
                          absl::Span<const Column> columns, absl::Span<const size_t> read) {
     for (size_t i = 0; i < columns.size(); ++i) {
       const auto rows = static_cast<int64_t>(labels.size());
-      for (int64_t row = 0; row < rows && equals_label_[read[i]]; ++row) {
+      for (int64_t row = 0; row < rows; ++row) {
+        if (!labels[row]) continue;
         const bool is_list = columns[i].end(row) - columns[i].begin(row) > 1;
-        if (!labels[row] || (!is_list && first_value(columns[i], read[i], row) == labels[row])) {
-          continue;
+        const std::optional<double> value =
+            is_list ? std::nan("") : first_value(columns[i], read[i], row);
+        if (value != labels[row]) equals_label_[read[i]] = false;
+        if (*labels[row] == 0 || *labels[row] == 1) {
+          label_ties_[read[i]].add(value, *labels[row] == 1);
         }
-        equals_label_[read[i]] = false;
       }
     }
   }
@@ -319,7 +330,8 @@ class SetSampler {
   std::vector<SetColumn> types_of_set_;  // of the columns, over the files of this set alone
   std::vector<KnownFile> known_;
   std::vector<ColumnSampler> samplers_;
-  std::vector<bool> equals_label_;  // no row of the column differs from the label so far
+  std::vector<bool> equals_label_;    // no row of the column differs from the label so far
+  std::vector<LabelTie> label_ties_;  // of the columns
   FileSetLook look_;
 };
 

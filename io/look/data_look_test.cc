@@ -175,6 +175,23 @@ TEST_F(DataLookTest, FindsColumnsThatEqualTheLabel) {
   EXPECT_THAT(equal(200, LabelRule{.column = "rating", .at_least = 9}), ElementsAre());
 }
 
+TEST_F(DataLookTest, FindsColumnsThatGiveTheLabelAway) {
+  std::string text = "click,complement,buy,time,price\n";
+  for (int i = 0; i < 1000; ++i) {
+    const bool click = i % 5 == 0;
+    absl::StrAppend(&text, click, ",", !click, ",", i % 10 == 0, ",",
+                    click ? absl::StrCat("\"at ", i, "\"") : "", ",", i % 17, "\n");
+  }
+  ASSERT_OK_AND_ASSIGN(const DataLook look, this->look({.paths = {write("a.csv", text)}}));
+  std::vector<std::string> ties, second;
+  for (const ColumnLook& column : look.train.columns) {
+    if (!column.label_tie.empty()) ties.push_back(column.name);
+    if (column.is_second_label) second.push_back(column.name);
+  }
+  EXPECT_THAT(ties, ::testing::ElementsAre("complement", "buy", "time"));
+  EXPECT_THAT(second, ::testing::ElementsAre("buy"));
+}
+
 TEST_F(DataLookTest, FindsRowsThatTrainingHas) {
   const std::string train = write("train.csv", "label,x,y\n0,1,a\n1,2,b\n0,3,c\n");
   // Columns in another order; a row, one that differs in a cell, and one twice.

@@ -12,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/path/rereadable.h"
 #include "base/status_macros.h"
 #include "io/boolean_text.h"
@@ -230,6 +231,14 @@ absl::Status guess_csv(ReadableFile& file, std::string head, const TextStart& st
   return absl::OkStatus();
 }
 
+// Returns true for text that begins with an object or a list of objects.
+bool looks_like_json(absl::string_view head) {
+  head = absl::StripLeadingAsciiWhitespace(head);
+  if (absl::ConsumePrefix(&head, "[")) head = absl::StripLeadingAsciiWhitespace(head);
+  if (!absl::ConsumePrefix(&head, "{")) return false;
+  return absl::StartsWith(absl::StripLeadingAsciiWhitespace(head), "\"");
+}
+
 // The number of fields of `label field:index:value ...`; 0 of `label index:value ...`.
 int64_t count_fields(absl::string_view head) {
   int64_t fields = 0;
@@ -261,6 +270,12 @@ absl::StatusOr<DataConfig> guess_file(FileSystem& files, const std::string& path
   std::optional<DataConfig::Format> format = format_of_extension(path);
   const absl::StatusOr<TextStart> start =
       find_text_start(absl::string_view(head).substr(0, kTextStartBytes), true);
+  if (!format && looks_like_json(head)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path,
+        " looks like JSON, which is not read: write Parquet, ORC or delimited text, or register a "
+        "reader of your own, such as examples/own_job/json_lines_reader.cc"));
+  }
   if (!format) {
     format = format_of_content(head);
     if (format == DataConfig::AUTO) {

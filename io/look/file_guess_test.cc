@@ -190,6 +190,11 @@ TEST_F(FileGuessTest, RefusesWhatItDoesNotKnow) {
       << "a carriage return is no line end of other bytes";
   EXPECT_THAT(guess("a.txt", "a line of prose\n"),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("cannot tell the format")));
+  for (const char* json : {"{\"user\": 1}\n{\"user\": 2}\n", "[\n {\"user\": 1}]\n"}) {
+    EXPECT_THAT(guess("a.jsonl", json),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr("a.jsonl looks like JSON"), HasSubstr("Parquet"))));
+  }
   EXPECT_THAT(guess("a.csv", ""), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("is empty")));
   EXPECT_THAT(guess_file(FileSystem::local(), directory_),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("is a directory")));

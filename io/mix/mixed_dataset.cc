@@ -1,6 +1,7 @@
 #include "io/mix/mixed_dataset.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -132,6 +133,7 @@ absl::StatusOr<std::unique_ptr<MixedDataset>> open_mixed_dataset(const DatasetOp
   DatasetOptions kept = options;
   kept.data.mutable_mix()->clear_source();
   kept.mix_parts.clear();
+  std::map<std::string, std::string> time_types = options.time_types;  // the first source decides
   int64_t files = 0;
   for (int i = 0; i < options.data.mix().source_size(); ++i) {
     const MixSourceConfig& config = options.data.mix().source(i);
@@ -144,9 +146,11 @@ absl::StatusOr<std::unique_ptr<MixedDataset>> open_mixed_dataset(const DatasetOp
     source.data.set_batch_size(options.data.batch_size());
     source.seed = source_seed(options.seed, part.source);
     source.first_file = options.first_file + files;
+    source.time_types = time_types;
     ASSIGN_OR_RETURN(std::unique_ptr<EpochSource> opened, EpochSource::open(source),
                      entry("mix.source", part.source, config.name()));
     files += static_cast<int64_t>(opened->files().size());
+    time_types.merge(time_types_of(opened->blocks().hashed_columns()));
     if (opened->rows() == 0) continue;
     if (!sources.empty()) {
       RETURN_IF_ERROR(check_kept_types(*sources.front(), *opened),

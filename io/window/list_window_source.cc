@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/hash.h"
 #include "base/status_macros.h"
 #include "io/files/file_set.h"
 
@@ -11,6 +13,21 @@ namespace {
 
 // So many files are enough for a window that counts files; one that counts rows stops by itself.
 constexpr int64_t kLook = 4096;
+
+// Returns true if `now` is `before` after the folder of all `paths` was moved: behind another
+// folder, in which all of them are, it has the same names.
+bool is_moved(const std::string& before, const std::string& now,
+              const std::vector<std::string>& paths) {
+  size_t folder = now.size();  // of the part of `now` that is new
+  for (size_t same = 0; same < std::min(before.size(), now.size()); ++same) {
+    if (before[before.size() - 1 - same] != now[now.size() - 1 - same]) break;
+    if (same + 1 == now.size() || now[now.size() - 2 - same] == '/') folder = now.size() - 1 - same;
+  }
+  const std::string prefix = now.substr(0, folder);
+  return folder < now.size() && std::all_of(paths.begin(), paths.end(), [&](const auto& path) {
+           return absl::StartsWith(path, prefix);
+         });
+}
 
 }  // namespace
 
@@ -22,17 +39,38 @@ absl::StatusOr<std::unique_ptr<WindowSource>> ListWindowSource::create(FileSyste
       new ListWindowSource(std::move(paths), WindowCutter(data.windows(), std::move(count_rows))));
 }
 
+uint64_t ListWindowSource::digest_of(int64_t count) {
+  if (count < digested_) digested_ = 0, digest_ = 0;
+  for (; digested_ < count; ++digested_) digest_ = xxh3(paths_[digested_], digest_);
+  return digest_;
+}
+
+absl::Status ListWindowSource::check_taken(const WindowPosition& position) {
+  const int64_t count = static_cast<int64_t>(paths_.size());
+  const int64_t taken = position.taken_count();
+  if (taken == 0) return absl::OkStatus();
+  const std::string& before =
+      position.has_last_path() ? position.last_path() : position.last_name();
+  const std::string changed =
+      absl::StrCat("the list of files changed: file ", taken, " was ", before);
+  if (taken < 0 || taken > count) {
+    return absl::InvalidArgumentError(absl::StrCat(changed, ", now there are ", count));
+  }
+  const std::string& now = paths_[taken - 1];
+  const bool fits = position.has_last_path() ? now == before || is_moved(before, now, paths_)
+                                             : base_name(now) == before;
+  if (!fits) return absl::InvalidArgumentError(absl::StrCat(changed, ", now it is ", now));
+  if (position.has_last_path() && now == before && position.taken_digest() != digest_of(taken)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(changed, ", and still is, but one of the files before it is another"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Found> ListWindowSource::find(bool, WindowPosition& position) {
   const int64_t count = static_cast<int64_t>(paths_.size());
   const int64_t taken = position.taken_count();
-  const bool fits = taken >= 0 && taken <= count &&
-                    (taken == 0 || base_name(paths_[taken - 1]) == position.last_name());
-  if (!fits) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the list of files changed: file ", taken, " was ", position.last_name(),
-                     taken > 0 && taken <= count ? ", now it is " + base_name(paths_[taken - 1])
-                                                 : absl::StrCat(", now there are ", count)));
-  }
+  RETURN_IF_ERROR(check_taken(position));
   std::vector<WindowEntry> entries;
   for (int64_t i = taken; i < std::min(count, taken + kLook); ++i) {
     entries.push_back({base_name(paths_[i]), {paths_[i]}});
@@ -45,7 +83,11 @@ absl::StatusOr<Found> ListWindowSource::find(bool, WindowPosition& position) {
   // Its files are paths; their folders need not be told.
   position.set_name(window_name(base_name(position.file(0).name()),
                                 base_name(position.file(position.file_size() - 1).name())));
-  if (used > 0) position.set_last_name(entries[used - 1].name);
+  if (used > 0) {
+    position.set_last_name(entries[used - 1].name);
+    position.set_last_path(paths_[taken + used - 1]);
+    position.set_taken_digest(digest_of(taken + used));
+  }
   return Found::kWindow;
 }
 

@@ -12,7 +12,8 @@
 
 namespace millrace {
 
-// The files of DataConfig.path, in their order; it ends after them.
+// The files of DataConfig.path, in their order; it ends after them. A list may grow at its end, and
+// its folder may be moved between runs.
 class ListWindowSource : public WindowSource {
  public:
   // Errors: as expand_paths.
@@ -29,8 +30,16 @@ class ListWindowSource : public WindowSource {
   ListWindowSource(std::vector<std::string> paths, WindowCutter cutter)
       : paths_(std::move(paths)), cutter_(std::move(cutter)) {}
 
+  // InvalidArgument unless the list begins with the files that `position` has taken.
+  absl::Status check_taken(const WindowPosition& position);
+
+  // Returns the hash of the first `count` paths.
+  uint64_t digest_of(int64_t count);
+
   const std::vector<std::string> paths_;
   WindowCutter cutter_;
+  int64_t digested_ = 0;  // paths in digest_
+  uint64_t digest_ = 0;
   const std::string waits_for_ = "nothing";
 };
 

@@ -56,7 +56,32 @@ TEST_F(ListWindowSourceTest, AnotherListIsAnError) {
   ASSERT_OK_AND_ASSIGN(const auto other, source("path: 'd/*' windows {}"));
   EXPECT_THAT(other->find(false, position_),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("the list of files changed: file 1 was a, now it is 0")));
+                       HasSubstr("the list of files changed: file 1 was d/a, now it is d/0")));
+}
+
+TEST_F(ListWindowSourceTest, EqualNamesInOtherFoldersAreOtherFiles) {
+  for (const char* name : {"e/1/part", "e/2/part", "e/3/part"}) files_.put(name, "x");
+  ASSERT_OK_AND_ASSIGN(const auto list, source("path: 'e/*/part' windows { files: 2 }"));
+  ASSERT_THAT(list->find(false, position_), IsOkAndHolds(Found::kWindow));
+  files_.put("f/1/part", "x");
+  files_.put("f/2/part", "x");
+  ASSERT_OK_AND_ASSIGN(const auto moved, source("path: 'f/*/part' windows { files: 2 }"));
+  WindowPosition position = position_;
+  EXPECT_THAT(moved->find(false, position), IsOkAndHolds(Found::kEnded)) << "the folder may move";
+
+  files_.put("e/0/part", "x");
+  ASSERT_OK_AND_ASSIGN(const auto before, source("path: 'e/*/part' windows { files: 2 }"));
+  EXPECT_THAT(before->find(false, position_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("file 2 was e/2/part, now it is e/1/part")));
+  ASSERT_OK(files_.remove("e/1/part"));
+  ASSERT_OK_AND_ASSIGN(const auto replaced, source("path: 'e/*/part' windows { files: 2 }"));
+  EXPECT_THAT(replaced->find(false, position_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("one of the files before it is another")));
+  position_.clear_last_path();
+  EXPECT_THAT(replaced->find(false, position_), IsOkAndHolds(Found::kWindow))
+      << "positions of earlier versions have names alone";
 }
 
 TEST_F(ListWindowSourceTest, PathsThatMatchNothing) {

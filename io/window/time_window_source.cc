@@ -61,15 +61,22 @@ absl::StatusOr<int64_t> TimeWindowSource::later_whole(int64_t step) const {
 
 absl::StatusOr<Found> TimeWindowSource::find(bool no_more, WindowPosition& position) {
   for (int64_t step = position.taken_count(); !is_over(step); ++step) {
-    ASSIGN_OR_RETURN(const bool whole, is_whole(step));
+    ASSIGN_OR_RETURN(bool whole, is_whole(step));
+    if (!whole && no_more) return Found::kEnded;
+    int64_t later = -1;
+    if (!whole) {
+      ASSIGN_OR_RETURN(later, later_whole(step));
+      // Both steps may have come since the first look at this one, the later one last.
+      if (later >= 0) {
+        ASSIGN_OR_RETURN(whole, is_whole(step));
+      }
+    }
     if (whole) {
       RETURN_IF_ERROR(take(step, position));
       ++seen_;
       return Found::kWindow;
     }
-    if (no_more) return Found::kEnded;
     const std::string directory = path_of(name_at(step));
-    ASSIGN_OR_RETURN(const int64_t later, later_whole(step));
     waits_for_ = absl::StrCat(directory, config_.marker().empty() ? "" : "/", config_.marker());
     if (later < 0) return Found::kNotYet;
     const std::string missing =

@@ -89,6 +89,32 @@ TEST_F(TimeWindowSourceTest, MissingStepsAreWaitedForOrLeftOutOrAnError) {
   EXPECT_THAT(windows(*skips), IsEmpty()) << "what was left out stays so";
 }
 
+// Brings hours 22 and 23 right after the first look at 22.
+class BetweenLooks : public MemoryFileSystem {
+ public:
+  absl::StatusOr<FileInfo> info(const std::string& path) override {
+    const absl::StatusOr<FileInfo> info = MemoryFileSystem::info(path);
+    put("logs/dt=20260131/hh=22/_SUCCESS", "");
+    put("logs/dt=20260131/hh=23/_SUCCESS", "");
+    return info;
+  }
+};
+
+TEST_F(TimeWindowSourceTest, AStepThatComesBetweenTwoLooksIsNotMissing) {
+  for (const char* missing : {"WAIT", "SKIP", "FAIL"}) {
+    BetweenLooks files;
+    TimeWindows config;
+    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
+        "path: 'logs/dt=%Y%m%d/hh=%H' start: '2026-01-31T22:00:00Z' missing: " +
+            std::string(missing),
+        &config));
+    TimeWindowSource hours(files, config);
+    WindowPosition position;
+    ASSERT_THAT(hours.find(false, position), IsOkAndHolds(Found::kWindow)) << missing;
+    EXPECT_EQ(position.name(), "dt=20260131/hh=22") << missing;
+  }
+}
+
 TEST_F(TimeWindowSourceTest, NothingIsWaitedForAnyLonger) {
   EXPECT_THAT(source()->find(/*no_more=*/true, position_), IsOkAndHolds(Found::kEnded));
 }

@@ -21,6 +21,7 @@ namespace millrace {
 namespace {
 
 constexpr absl::Duration kSayAgain = absl::Minutes(5);
+constexpr int32_t kMostDamagedInARow = 5;
 
 // Returns true if a part of a window has no rows: it is left out, or its stream has ended.
 bool is_missing(const WindowPosition& part) { return part.ended() || !part.damage().empty(); }
@@ -315,16 +316,31 @@ absl::Status WindowedFiles::check_unchanged(const WindowPosition& position) cons
 
 absl::Status WindowedFiles::open_or_leave_out(WindowPosition& position) {
   absl::Status status;
-  if (!sought_.empty() && position.damage().empty()) status = check_unchanged(position);
+  const bool is_counted = !position.damage().empty();  // before a resume
+  if (!sought_.empty() && !is_counted) status = check_unchanged(position);
   if (status.ok()) status = open(position);
   if (!status.ok() && is_window_damage(status) && leave_out_parts(status, position)) {
     status = open(position);
   }
   RETURN_IF_ERROR(status);
-  // Nothing is left, and damage is why.
+  if (has_data(position)) position.clear_damaged_in_a_row();
+  // Nothing is left of a mix, and damage is why.
   const std::string damage = has_data(position) ? "" : first_damage(position);
   if (!damage.empty()) position.set_damage(damage);
-  return absl::OkStatus();
+  return is_counted || position.damage().empty() ? absl::OkStatus() : count_damaged(position);
+}
+
+// Ends a run of which every window is left out: a column that a producer renamed, or a mistake in
+// the configuration, would empty the stream otherwise.
+absl::Status WindowedFiles::count_damaged(WindowPosition& position) const {
+  position.set_damaged_in_a_row(position.damaged_in_a_row() + 1);
+  const bool unlimited = options_.dataset.data.max_bad_fraction() == 1;
+  if (unlimited || position.damaged_in_a_row() < kMostDamagedInARow) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat(position.damaged_in_a_row(),
+                   " windows in a row are damaged, the last one by: ", position.damage(),
+                   "; correct the data or the configuration, or set max_bad_fraction: 1 to leave "
+                   "out any number"));
 }
 
 // Those parts that are damaged where such are left out. Returns: whether there is any.
@@ -390,11 +406,13 @@ DatasetOptions WindowedFiles::plain_options(size_t part, const WindowPosition& p
   }
   options.rows = {position.begin_row(), position.end_row()};
   options.may_be_empty = true;
+  options.time_types.merge(time_types_of(hashed_columns_));
   return options;
 }
 
 DatasetOptions WindowedFiles::mix_options(const WindowPosition& position) const {
   DatasetOptions options = options_.dataset;
+  options.time_types.merge(time_types_of(hashed_columns_));
   MixConfig& mix = *options.data.mutable_mix();
   mix.clear_source();
   size_t next = 0;  // of parts_

@@ -80,6 +80,7 @@ class WindowedFiles : public WindowedDataset, public NamesFiles {
   void say_waiting();
   absl::Status check_unchanged(const WindowPosition& position) const;
   absl::Status open_or_leave_out(WindowPosition& position);
+  absl::Status count_damaged(WindowPosition& position) const;
   bool leave_out_parts(const absl::Status& why, WindowPosition& position) const;
   absl::Status check_part(size_t part, const WindowPosition& position) const;
   absl::Status open(const WindowPosition& position);

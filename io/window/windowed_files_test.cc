@@ -269,6 +269,18 @@ TEST_F(WindowedFilesTest, DamagedWindowsFailOrAreLeftOut) {
   EXPECT_EQ(by_window(rest), (std::map<int64_t, std::vector<int64_t>>{{2, range(3, 3)}}));
 }
 
+TEST_F(WindowedFilesTest, AStreamOfDamagedWindowsAloneIsAnError) {
+  for (const char* name : {"a", "c", "d", "e", "f"}) {
+    files_.put(absl::StrCat("in/", name), "other,columns\n1,2\n");
+  }
+  EXPECT_THAT(read_all(*begun("bad_data: SKIP")),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       AllOf(HasSubstr("5 windows in a row are damaged"), HasSubstr("in/f"))));
+  EXPECT_OK(read_all(*begun("bad_data: SKIP max_bad_fraction: 1")).status());
+  put("b", 0, 3);
+  EXPECT_OK(read_all(*begun("bad_data: SKIP")).status()) << "there are at most four in a row";
+}
+
 TEST_F(WindowedFilesTest, AFileThatChangedOrWentIsAnErrorThatNamesIt) {
   put("a", 0, 10);
   ASSERT_OK_AND_ASSIGN(const auto steps, read_all(*begun()));

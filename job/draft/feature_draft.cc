@@ -138,6 +138,11 @@ std::string reason_to_leave_out(const ColumnLook& column) {
     return absl::StrCat("nested or of a type that is not read: ", column.type_name);
   }
   if (column.equals_label) return "equals the label in every row of the sample";
+  if (!column.label_tie.empty()) {
+    return absl::StrCat(
+        "gives the label away: ", column.label_tie,
+        column.is_second_label ? "; it may be a second label, with kind: LABEL" : "");
+  }
   if (column.name.empty()) return "a column without a name, such as the index that pandas writes";
   if (is_time_partition(column)) {
     return "a partition by time: its values do not come again";

@@ -309,6 +309,11 @@ TEST(FeatureDraft, LeavesOutWhatCannotBeLearnt) {
   ColumnLook copy = column("copy", ValueKind::kInteger, 2);
   copy.equals_label = true;
   EXPECT_THAT(reason(copy), HasSubstr("equals the label"));
+  copy.equals_label = false;
+  copy.label_tie = "where it is above 0, the label is 1 in all 300 rows";
+  copy.is_second_label = true;
+  EXPECT_THAT(reason(copy), AllOf(HasSubstr("gives the label away: where it is above 0"),
+                                  HasSubstr("kind: LABEL")));
   ColumnLook rare = column("k", ValueKind::kText, 1);
   rare.missing_rows = 900;
   EXPECT_TRUE(draft(rare).is_used) << "present or missing";

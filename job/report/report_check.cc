@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "framework/report/span_metrics.h"
 #include "metrics/metric_registry.h"
+#include "proto/data_windows.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
 
@@ -114,7 +115,7 @@ void check_spans(const JobConfig& config, FieldErrors* errors) {
     if (!spans.insert(span).second) {
       errors->add(wrong("run.report.span", absl::StrCat(name, " is given twice; remove one")));
     }
-    if (span == ReportConfig::WINDOW && !config.train().train_data().has_windows()) {
+    if (span == ReportConfig::WINDOW && !comes_in_windows(config.train().train_data())) {
       errors->add(wrong("run.report.span", "WINDOW: train.train_data has no windows"));
     }
     for (const FeatureConfig& feature : config.train().feature()) {

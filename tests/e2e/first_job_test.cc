@@ -62,7 +62,7 @@ TEST_F(FirstJobTest, DelimitedTextTrains) {
   for (int i = 0; i < 3000; ++i) {
     const int user = i * 7 % 100;
     absl::StrAppend(&text, user, "\t", i % 17 == 0 ? "" : absl::StrCat(20 + i % 50), "\t",
-                    0.001 * (i % 997), "\tcity", i % 13, "\t", user < 30, "\n");
+                    0.001 * (i % 997), "\tcity", i % 13, "\t", user % 10 < 3, "\n");
   }
   write("clicks.tsv", text);
   EXPECT_GT(init_and_train({"clicks.tsv"})["eval"]["auc"], 0.95) << "the user decides";

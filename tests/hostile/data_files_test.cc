@@ -34,6 +34,11 @@ const HostileCase kCases[] = {
      "millrace train job.textproto --train_data bad.parquet", 65, "millrace: *bad.parquet*"},
     {"HeaderAlone", "a file without rows", "echo label,i1,i2,c1,c2 > bad.csv",
      "millrace train job.textproto --train_data bad.csv", 65, "millrace: *no rows in bad.csv*"},
+    {"NegativeWeight", "an example cannot count less than not at all",
+     R"(printf 'label,i1,i2,c1,c2\n1,2,0.5,3,4\n0,-1,0.5,3,4\n' > bad.csv)",
+     "millrace train job.textproto --train_data bad.csv --set train.feature[1].kind=WEIGHT "
+     "--set train.feature[1].default_value=1",
+     65, "millrace: *bad.csv*row 1*i1*weight -1 is below 0*"},
     {"NoHeader", "the first row in the place of the names", "tail -n +2 train.csv > bad.csv",
      "millrace train job.textproto --train_data bad.csv", 64, "millrace: *bad.csv*label*"},
     {"TruncatedOrc", "a copy that was cut off", "head -c -40 train.orc > bad.orc",

@@ -64,7 +64,14 @@ arrow::Result<std::shared_ptr<arrow::Table>> make_arrow_table(const TestTable& t
   std::vector<std::shared_ptr<arrow::Array>> arrays;
   for (const TestColumn& column : table.columns) {
     auto make = [&column](const auto& rows) { return make_array(rows, column.is_list); };
-    ARROW_ASSIGN_OR_RAISE(const auto array, std::visit(make, column.rows));
+    ARROW_ASSIGN_OR_RAISE(auto array, std::visit(make, column.rows));
+    if (!column.time_unit.empty()) {
+      const auto unit = column.time_unit == "s"    ? arrow::TimeUnit::SECOND
+                        : column.time_unit == "ms" ? arrow::TimeUnit::MILLI
+                        : column.time_unit == "us" ? arrow::TimeUnit::MICRO
+                                                   : arrow::TimeUnit::NANO;
+      ARROW_ASSIGN_OR_RAISE(array, array->View(arrow::timestamp(unit, column.zone)));
+    }
     arrays.push_back(array);
     fields.push_back(arrow::field(column.name, array->type()));
   }

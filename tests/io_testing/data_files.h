@@ -21,6 +21,9 @@ struct TestColumn {
   std::string name;
   std::variant<Rows<int64_t>, Rows<double>, Rows<std::string>> rows;
   bool is_list = false;
+  // Of a plain column of integers in Parquet: timestamps in "s", "ms", "us" or "ns"; "": integers.
+  std::string time_unit = "";
+  std::string zone = "";
 };
 
 struct TestTable {

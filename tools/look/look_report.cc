@@ -83,6 +83,11 @@ std::string notes_text(const ColumnLook& column, const std::string& name) {
   if (column.equals_label) {
     notes.push_back(absl::StrCat("equals the label in every row: ", name, ": leave it out"));
   }
+  if (!column.label_tie.empty()) {
+    notes.push_back(absl::StrCat(
+        "gives the label away: ", name, ": ", column.label_tie,
+        column.is_second_label ? ": leave it out, or make it a second label" : ": leave it out"));
+  }
   if (column.is_mixed) notes.push_back(absl::StrCat("mixed: ", name, ": ", column.type_name));
   std::vector<std::string> missing;
   for (const auto& [cell, count] : column.missing_texts) {
@@ -234,6 +239,8 @@ Json column_json(const ColumnLook& column) {
   json["mean_length"] = column.mean_length;
   if (column.is_boolean) json["boolean"] = true;
   if (column.equals_label) json["equals_label"] = true;
+  if (!column.label_tie.empty()) json["label_tie"] = column.label_tie;
+  if (column.is_second_label) json["second_label"] = true;
   if (column.has_blanks) json["blanks"] = true;
   if (column.holds_dates) json["dates"] = true;
   if (!column.missing_texts.empty()) json["missing_texts"] = column.missing_texts;

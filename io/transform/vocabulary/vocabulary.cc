@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/path/rereadable.h"
 #include "base/status_macros.h"
+#include "io/text_start.h"
 
 namespace millrace {
 
@@ -18,6 +19,10 @@ absl::StatusOr<std::unique_ptr<const Vocabulary>> Vocabulary::load(FileSystem& f
   std::unique_ptr<Vocabulary> vocabulary(new Vocabulary(other_ids));
   ASSIGN_OR_RETURN(vocabulary->text_, read_file(files, path));
   absl::string_view rest = vocabulary->text_;
+  ASSIGN_OR_RETURN(const TextStart start,
+                   find_text_start(rest.substr(0, kTextStartBytes), /*separator_line=*/false),
+                   path);
+  rest.remove_prefix(start.begin);
   while (!rest.empty()) {
     const size_t end = std::min(rest.find('\n'), rest.size());
     absl::string_view word = rest.substr(0, end);

@@ -30,6 +30,12 @@ TEST_F(VocabularyTest, IdsAreLinesFromZero) {
   EXPECT_EQ(words->find(int64_t{5}), -1);
 }
 
+TEST_F(VocabularyTest, AByteOrderMarkIsNotOfTheFirstWord) {
+  ASSERT_OK_AND_ASSIGN(const auto words, load("\xef\xbb\xbfred\nblue\n"));
+  EXPECT_EQ(words->find("red"), 0);
+  EXPECT_EQ(words->find("blue"), 1);
+}
+
 TEST_F(VocabularyTest, OtherWordsHaveIdsBehindTheLines) {
   ASSERT_OK_AND_ASSIGN(const auto words, load("a\nb\n", 5));
   EXPECT_EQ(words->find("b"), 1);
@@ -41,6 +47,8 @@ TEST_F(VocabularyTest, FilesThatAreNone) {
   EXPECT_THAT(load(""), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("/words has no lines")));
   EXPECT_THAT(load("a\nb\na\n"), StatusIs(absl::StatusCode::kDataLoss,
                                           HasSubstr("/words, line 3: \"a\" stands in line 1 too")));
+  EXPECT_THAT(load(std::string("\xff\xfer\0e\0", 6)),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("/words: the text is UTF-16")));
   EXPECT_THAT(Vocabulary::load(files_, "/none", 0), StatusIs(absl::StatusCode::kNotFound));
 }
 
