@@ -30,6 +30,7 @@ struct FileColumn {
   bool is_empty = false;
   // True if the value is in the path of the file (io/partition_columns.h): `type` is kText then.
   bool is_partition = false;
+  double exact_integers = kExactIntegers;  // Column::exact_integers of its values
 };
 
 struct ColumnRequest {

@@ -47,7 +47,10 @@ std::map<std::string, std::string> time_types_of(const HashedColumns& columns) {
 
 void update_hashed_columns(const HashedColumns& newer, HashedColumns* columns) {
   ColumnsByName all = by_name(newer);
-  all.merge(by_name(*columns));
+  for (const HashedColumn& known : *columns) {
+    HashedColumn& column = all.emplace(known.name(), known).first->second;
+    if (known.has_time() && !column.has_time()) column.set_time(known.time());
+  }
   *columns = in_order(std::move(all));
 }
 
@@ -57,6 +60,7 @@ HashedColumns common_hashed_columns(absl::Span<const HashedColumns> sources) {
     for (const HashedColumn& column : source) {
       HashedColumn& known = all.emplace(column.name(), column).first->second;
       if (known.cells() != column.cells()) known.set_cells(DataIdentity::UNKNOWN_CELLS);
+      if (column.has_time() && !known.has_time()) known.set_time(column.time());
     }
   }
   return in_order(std::move(all));

@@ -204,9 +204,9 @@ class JobBuilder {
     options.seed = config_.train().seed();
     options.split_rule = config_.train().split_rule();
     options.time_types = resources_.time_types;
-    // Evaluation sets follow the training data, which is opened first.
+    // Evaluation sets follow the checkpoint, or else the training data, which is opened first.
     if (!report_.sets().empty() && report_.sets().front().name == DataReport::kTrainData) {
-      options.time_types = time_types_of(report_.sets().front().hashed_columns);
+      options.time_types.merge(time_types_of(report_.sets().front().hashed_columns));
     }
     options.rank = collectives_->rank();
     options.world_size = collectives_->world_size();

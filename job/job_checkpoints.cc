@@ -227,7 +227,7 @@ void keep_split_rule(FileSystem& files, const std::string& path, bool print, Tra
     return parse_text(chain.back()->manifest().config(), "config", &saved);
   };
   if (!open_checkpoint(files, path, read).ok()) return;
-  if (saved.split_rule() == train->split_rule()) return;
+  if (!splits_by_example(saved) || saved.split_rule() == train->split_rule()) return;
   train->set_split_rule(saved.split_rule());
   if (!print) return;
   MILLRACE_LOG(WARNING) << "train.split_rule is " << TrainConfig::SplitRule_Name(saved.split_rule())

@@ -8,6 +8,7 @@
 #include "checkpoint/folder/checkpoint_path.h"
 #include "job/job_checkpoints.h"
 #include "proto/config_reader.h"
+#include "proto/data_windows.h"
 #include "tools/weights_flag.h"
 
 namespace millrace {
@@ -28,7 +29,14 @@ absl::StatusOr<std::string> read_train_config(FileSystem& files, const std::stri
         absl::StrCat(path, " holds no configuration; give CONFIG, that of its job"));
   }
   const absl::Status parsed = parse_text(text, "config", train);
-  if (parsed.ok()) return path;
+  if (parsed.ok()) {
+    // Earlier versions accepted and ignored these for windows; validate() refuses them.
+    if (comes_in_windows(train->train_data())) {
+      train->clear_max_epochs();
+      train->clear_max_steps_per_epoch();
+    }
+    return path;
+  }
   return absl::InvalidArgumentError(absl::StrCat("this program cannot read the configuration in ",
                                                  path, "; give CONFIG: ", parsed.message()));
 }

@@ -30,9 +30,11 @@ int64_t Batcher::release() {
     // Is it the last one? An error has its turn with the next batch.
     if (rows_waiting_ == 0 && !bad_positions_.empty()) pending_ = fill(1);
   }
-  const int64_t bad = count_bad(last_taken_);
-  position_.bad_rows += bad;
-  return bad;
+  // Bad rows behind the last row that was taken are still left at this position.
+  position_.bad_rows +=
+      std::upper_bound(bad_positions_.begin(), bad_positions_.end(), last_taken_) -
+      bad_positions_.begin();
+  return count_bad(last_taken_);
 }
 
 absl::Status Batcher::fill(int64_t wanted) {

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
@@ -112,12 +111,6 @@ void clip_units(RowInterval rows, std::vector<Unit>* units) {
   *units = std::move(kept);
 }
 
-// Returns Column::exact_integers of a column of floating-point numbers, by the name of its type.
-double exact_integers_of(absl::string_view type_name) {
-  if (absl::StrContains(type_name, "halffloat")) return 0x1p11;
-  return absl::StrContains(type_name, "float") ? 0x1p24 : kExactIntegers;
-}
-
 // Converts dates and times of a column. Those beyond int64 become 0, their rows bad.
 absl::Status convert_times(const TimeType& from, const TimeType& to, const ColumnPlace& place,
                            BadRows& bad, Column* column) {
@@ -192,7 +185,7 @@ void BlockSource::add_kept_column(const std::string& name, const CsvConfig& csv)
   ValueType as = files_.column_types()[column];
   // Features may read the same text.
   if (as == ValueType::kText && csv.list_delimiter().empty()) as = ValueType::kString;
-  kept_requests_.push_back(add_request({column, as}));
+  kept_requests_.push_back(add_request({column, as, /*as_stored=*/true}));
 }
 
 std::vector<ValueType> BlockSource::kept_types() const {
@@ -261,9 +254,9 @@ absl::Status BlockSource::add_time_types(const std::map<std::string, std::string
     if (type.empty()) continue;
     if (const auto given = types.find(name); given != types.end()) {
       if (!have_one_meaning(parse_time_type(type), parse_time_type(given->second))) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(files_.paths().front(), ", column \"", name, "\" holds ", type, ", but ",
-                         given->second, " in training; write it with a zone or without, as there"));
+        return absl::InvalidArgumentError(absl::StrCat(
+            files_.paths().front(), ", column \"", name, "\" holds ", type, ", but ", given->second,
+            " in training; write it as there: with a zone or without, and times of the day apart"));
       }
       type = given->second;
     }
@@ -381,9 +374,8 @@ absl::StatusOr<std::vector<Column>> BlockReader::read_columns(const Unit& unit, 
                    open->reader->read({unit.group, unit.begin, unit.count}, requests, bad));
   for (size_t i = 0; i < columns.size(); ++i) {
     const FileColumn& column = open->reader->columns()[requests[i].column];
-    if (column.type == ValueType::kDouble) {
-      columns[i].exact_integers = exact_integers_of(column.type_name);
-    }
+    columns[i].exact_integers = column.exact_integers;
+    if (source_.requests_[i].as_stored) continue;
     const TimeType time = parse_time_type(column.type_name);
     const TimeType& wanted = source_.time_types_[source_.requests_[i].column];
     if (time.nanoseconds == wanted.nanoseconds || time.kind == TimeType::Kind::kNone) continue;

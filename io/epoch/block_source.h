@@ -67,6 +67,7 @@ class BlockSource {
   struct Request {
     int64_t column;  // index into files().columns()
     ValueType as;
+    bool as_stored = false;  // dates and times in the unit of the file
     friend bool operator==(const Request&, const Request&) = default;
   };
 

@@ -63,8 +63,7 @@ absl::Status refuse_non_finite(const FeatureInput& input, absl::Span<const int64
   return absl::OkStatus();
 }
 
-// Ids that the type of the file may have rounded become 0, their rows bad. Numbers that are too
-// large for any type are left to the cast.
+// Ids that the type of the file may have rounded become 0, their rows bad.
 absl::Status refuse_rounded(const FeatureInput& input, std::vector<double>* numbers) {
   const double limit = input.column.exact_integers;
   if (limit >= kExactIntegers) return absl::OkStatus();
@@ -329,6 +328,9 @@ absl::StatusOr<FeatureValues> FeatureTransform::run_steps(const FeatureInput& in
     }
     if (missing != nullptr) *missing = take_nans(&values.numbers);
     RETURN_IF_ERROR(refuse_non_finite(input, column.offsets, "", &values.numbers));
+    if (cast_ != nullptr || (leading_casts_ > 0 && wants_ids_)) {
+      RETURN_IF_ERROR(refuse_rounded(input, &values.numbers));
+    }
   }
   if (input.weights != nullptr) {
     values.list.values.resize(column.values());
@@ -339,9 +341,6 @@ absl::StatusOr<FeatureValues> FeatureTransform::run_steps(const FeatureInput& in
   values.list.offsets = moves ? std::move(input.owned->offsets) : column.offsets;
   absl::Span<const size_t> missing_places;
   if (missing != nullptr) missing_places = *missing;
-  if (column.type == ValueType::kDouble && (cast_ != nullptr || leading_casts_ > 0)) {
-    RETURN_IF_ERROR(refuse_rounded(input, &values.numbers));
-  }
   if (cast_ != nullptr && column.type == ValueType::kDouble) {
     RETURN_IF_ERROR(cast_->apply(input, &values));
   }

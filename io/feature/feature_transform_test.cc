@@ -483,6 +483,16 @@ TEST(FeatureTransformTest, IdsThatTheFileMayHaveRoundedAreRefused) {
                 StatusIs(absl::StatusCode::kDataLoss,
                          HasSubstr("16777216: the file stores the column in float32")))
         << text;
+    // The list of the second row is bad, also where the feature takes over the column.
+    Column lists = doubles({{1}, {2, 16777216}, {3}});
+    lists.exact_integers = 0x1p24;
+    BadRows skipped(3, /*skip=*/true);
+    IdColumn kept;
+    EXPECT_OK(transform.append_ids(
+        {.column = lists, .place = kPlace, .bad = skipped, .owned = &lists}, &kept))
+        << text;
+    EXPECT_TRUE(skipped.contains(1)) << text;
+    EXPECT_FALSE(skipped.contains(2)) << text;
     column = doubles({{16777215}, {-16777215}});
     column.exact_integers = 0x1p24;
     EXPECT_OK(transform.append_ids({.column = column, .place = kPlace, .bad = bad}, &ids)) << text;

@@ -255,6 +255,8 @@ FileColumn describe_field(const arrow::Field& field) {
   const arrow::DataType& value = item != nullptr ? *item : *field.type();
   column.supported = value_type(value, &column.type);
   column.is_empty = is_null_type(value);
+  if (value.id() == arrow::Type::FLOAT) column.exact_integers = 0x1p24;
+  if (value.id() == arrow::Type::HALF_FLOAT) column.exact_integers = 0x1p11;
   return column;
 }
 

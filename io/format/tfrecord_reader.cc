@@ -88,7 +88,8 @@ FileColumn make_column(const std::string& name, ValueType type) {
           .type = type,
           .type_name = type == ValueType::kString   ? "bytes_list"
                        : type == ValueType::kDouble ? "float_list"
-                                                    : "int64_list"};
+                                                    : "int64_list",
+          .exact_integers = 0x1p24};
 }
 
 // Appends the feature's values. Returns: false if they are of another type.

@@ -157,7 +157,8 @@ class SetSampler {
     }
     equals_label_.assign(schema_.columns.size(), true);
     const auto columns = static_cast<int64_t>(schema_.columns.size());
-    label_ties_.assign(columns, LabelTie(std::clamp<int64_t>(kTiePairs / columns, 512, 16384)));
+    label_ties_.assign(columns, LabelTie(std::clamp<int64_t>(
+                                    kTiePairs / std::max<int64_t>(1, columns), 512, 16384)));
     for (size_t i = 0; i < known_.size(); ++i) {
       RETURN_IF_ERROR(sample_file(known_[i], label, look_.files[i], on_row));
       look_.sampled_rows += look_.files[i].sampled_rows;

@@ -12,6 +12,7 @@ namespace millrace {
 namespace {
 
 constexpr int64_t kFewestTieRows = 100;
+constexpr int64_t kFewestOfEach = 15;  // of both labels, for the area under the curve
 constexpr double kChance = 1e-9;
 constexpr double kTellingArea = 0.98;
 
@@ -61,7 +62,11 @@ double LabelTie::area() const {
 std::string LabelTie::reason() const {
   const auto rows = static_cast<double>(all_.rows), positives = static_cast<double>(all_.positives);
   if (all_.rows < kFewestTieRows || positives == 0 || positives == rows) return "";
-  const double area = has_text_ ? 0.5 : this->area();
+  const int64_t kept_positives =
+      std::count_if(kept_.begin(), kept_.end(), [](const Kept& one) { return one.label; });
+  const int64_t fewer =
+      std::min(kept_positives, static_cast<int64_t>(kept_.size()) - kept_positives);
+  const double area = has_text_ || fewer < kFewestOfEach ? 0.5 : this->area();
   if (std::max(area, 1 - area) >= kTellingArea) {
     return absl::StrFormat("its order is that of the label: the area under the curve is %.4f",
                            area);

@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 
 // 1000 rows, of which every fifth has label 1; `value` gives the column, by row and label.
 LabelTie tie_of(const std::function<std::optional<double>(int row, bool label)>& value,
-                int rows = 1000, int64_t max_pairs = 128) {
+                int rows = 1000, int64_t max_pairs = 512) {
   LabelTie tie(max_pairs);
   for (int row = 0; row < rows; ++row) tie.add(value(row, row % 5 == 0), row % 5 == 0);
   return tie;

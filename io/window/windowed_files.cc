@@ -334,7 +334,9 @@ absl::Status WindowedFiles::open_or_leave_out(WindowPosition& position) {
 // the configuration, would empty the stream otherwise.
 absl::Status WindowedFiles::count_damaged(WindowPosition& position) const {
   position.set_damaged_in_a_row(position.damaged_in_a_row() + 1);
-  const bool unlimited = options_.dataset.data.max_bad_fraction() == 1;
+  const bool unlimited = std::all_of(parts_.begin(), parts_.end(), [](const Part& part) {
+    return part.options.data.max_bad_fraction() == 1;
+  });
   if (unlimited || position.damaged_in_a_row() < kMostDamagedInARow) return absl::OkStatus();
   return absl::DataLossError(
       absl::StrCat(position.damaged_in_a_row(),

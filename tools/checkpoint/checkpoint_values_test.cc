@@ -68,7 +68,7 @@ TEST_F(CheckpointValuesTest, BooleansAndSixteenBits) {
 TEST_F(CheckpointValuesTest, Rows) {
   ASSERT_OK_AND_ASSIGN(const std::string json, rows_json(*content_, "items", {{7, 8, -9}}));
   EXPECT_EQ(Json::parse(json), Json::parse(R"({"table": "items", "missing": [8], "rows": [
-              {"id": 7, "weights": [0.10000000149011612, null], "slot/sum": [3], "frequency": 4,
+              {"id": 7, "weights": [0.10000000149011612, "NaN"], "slot/sum": [3], "frequency": 4,
                "last_step": 5},
               {"id": -9, "weights": [1, 2], "slot/sum": [30], "frequency": 40,
                "last_step": 50}]})"));

@@ -46,7 +46,12 @@ const RankEnd& deciding_end(absl::Span<const RankEnd> ends) {
     return is_failure(end.code) && end.code != kExitPeer && !end.forced;
   });
   for (const int code : {kExitRunAgain, kExitPeer}) {
-    if (end == nullptr) end = first([code](const RankEnd& end) { return end.code == code; });
+    // The launcher itself stops a rank that is forced.
+    if (end == nullptr) {
+      end = first([code](const RankEnd& end) {
+        return end.code == code && (code == kExitPeer || !end.forced);
+      });
+    }
   }
   return end == nullptr ? ends.front() : *end;
 }

@@ -16,6 +16,7 @@ TEST(DecidingEndTest, Order) {
   EXPECT_EQ(code({{0, 75}, {1, 75}}), 75);
   EXPECT_EQ(code({{0, 0}, {1, 75}}), 75);
   EXPECT_EQ(code({{0, 76}, {1, 75}}), 75) << "a rank that was stopped while it loaded";
+  EXPECT_EQ(code({{0, 76}, {1, 75, true}}), 76) << "the launcher stopped it";
   EXPECT_EQ(code({{0, 76}, {1, 65}, {2, 137}}), 65);
   EXPECT_EQ(code({{0, 76}, {1, 137, true}}), 76);
   EXPECT_EQ(code({{0, 70}, {1, 143, true}, {2, 137, true}}), 70);

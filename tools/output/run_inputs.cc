@@ -68,7 +68,10 @@ std::vector<RunInput> named_inputs(const TrainConfig& config, const DataNames& n
 }
 
 std::vector<std::string> expand(FileSystem& files, const std::string& path) {
-  if (!is_glob_pattern(path)) return {path};
+  // As expand_paths(): a file whose name has characters of a pattern is that file.
+  const absl::StatusOr<FileInfo> info = files.info(path);
+  const bool is_file = info.ok() && info->kind == FileKind::kRegular;
+  if (is_file || !is_glob_pattern(path)) return {path};
   return deep_glob(files, path).value_or(std::vector<std::string>());
 }
 

@@ -416,7 +416,8 @@ class DeveloperPackageTest(unittest.TestCase):
   def part(self, **words):
     return {"label": "//low:part", "kind": "cc_library", "testonly": False, "public": False,
             "headers": {"low/part.h": "out/low/part.h"}, "archives": {"low/libpart.a": "out/low/libpart.a"},
-            "always": False, "sources": {}, "deps": ["//bazel/precompiled:base", "//base:base"], **words}
+            "always": False, "sources": {}, "deps": ["//bazel/precompiled:base", "//base:base"],
+            "linkopts": ["-ldl"], **words}
 
   def entries(self, *parts):
     return {entry.name: entry.data for entry in developer.entries_of(list(parts), {})}
@@ -426,7 +427,7 @@ class DeveloperPackageTest(unittest.TestCase):
     self.assertEqual(entries["low/libpart.a"], "out/low/libpart.a")
     target = structure.Package(entries["low/BUILD.bazel"].decode()).targets[0]
     self.assertEqual(target.words, {"name": "part", "srcs": ["libpart.a"], "hdrs": ["part.h"], "alwayslink": True,
-                                    "visibility": ["//visibility:public"], "deps": ["//base:base"]})
+                                    "linkopts": ["-ldl"], "visibility": ["//visibility:public"], "deps": ["//base:base"]})
 
   def test_what_it_cannot_hold_is_named(self):
     with self.assertRaisesRegex(PackageError, "//low:part is of a rule .*: cc_import"):
