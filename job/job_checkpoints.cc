@@ -16,6 +16,7 @@
 #include "checkpoint/folder/checkpoint_list.h"
 #include "checkpoint/folder/checkpoint_path.h"
 #include "checkpoint/folder/referred_files.h"
+#include "checkpoint/format/manifest.h"
 #include "checkpoint/format/name_path.h"
 #include "checkpoint/placed_rows.h"
 #include "checkpoint/saver.h"
@@ -139,17 +140,14 @@ absl::StatusOr<NewestCheckpoint> open_on_ranks(FileSystem& files, const std::str
   return newest;
 }
 
-bool has_state(const CheckpointManifest& manifest) {
-  const auto& parts = manifest.parts();
-  return std::find(parts.begin(), parts.end(), CheckpointManifest::RANK_STATE) != parts.end();
-}
-
 // Warns of evaluation sets that read files that the model of a checkpoint was trained on.
 void warn_of_trained_files(FileSystem& files, const CheckpointReader& checkpoint,
                            const DataReport& report, const TrainConfig& config) {
   const CheckpointManifest& manifest = checkpoint.manifest();
   TrainConfig training;
-  if (!has_state(manifest) || !parse_text(manifest.config(), "config", &training).ok()) return;
+  if (!has_part(manifest, CheckpointManifest::RANK_STATE) ||
+      !parse_text(manifest.config(), "config", &training).ok())
+    return;
   const absl::StatusOr<RankStates> states = read_rank_states(checkpoint);
   if (!states.ok()) return;  // only training needs them
   for (const std::string& warning :
@@ -238,7 +236,8 @@ std::map<std::string, std::string> times_of_checkpoint(FileSystem& files, const 
   std::map<std::string, std::string> types;
   if (path.empty()) return types;
   const UseChain read = [&](CheckpointChain chain) -> absl::Status {
-    if (!has_state(chain.back()->manifest())) return absl::OkStatus();
+    if (!has_part(chain.back()->manifest(), CheckpointManifest::RANK_STATE))
+      return absl::OkStatus();
     ASSIGN_OR_RETURN(const RankStates states, read_rank_states(*chain.back()));
     types = time_types_of(states.shared.train_data().column());
     return absl::OkStatus();

@@ -115,11 +115,10 @@ void clip_units(RowInterval rows, std::vector<Unit>* units) {
 absl::Status convert_times(const TimeType& from, const TimeType& to, const ColumnPlace& place,
                            BadRows& bad, Column* column) {
   for (size_t i = 0; i < column->int64s.size(); ++i) {
-    int64_t value = column->int64s[i];
-    const bool fits = convert_time(from, to, &value);
-    column->int64s[i] = fits ? value : 0;
+    if (convert_time(from, to, &column->int64s[i])) continue;
+    column->int64s[i] = 0;
     const int64_t row = row_of_value(column->offsets, static_cast<int64_t>(i));
-    if (fits || bad.contains(row)) continue;
+    if (bad.contains(row)) continue;
     RETURN_IF_ERROR(
         bad.add(row, place.error(row, "a time that does not fit the unit of training")));
   }
@@ -375,9 +374,9 @@ absl::StatusOr<std::vector<Column>> BlockReader::read_columns(const Unit& unit, 
   for (size_t i = 0; i < columns.size(); ++i) {
     const FileColumn& column = open->reader->columns()[requests[i].column];
     columns[i].exact_integers = column.exact_integers;
-    if (source_.requests_[i].as_stored) continue;
-    const TimeType time = parse_time_type(column.type_name);
     const TimeType& wanted = source_.time_types_[source_.requests_[i].column];
+    if (source_.requests_[i].as_stored || wanted.kind == TimeType::Kind::kNone) continue;
+    const TimeType time = parse_time_type(column.type_name);
     if (time.nanoseconds == wanted.nanoseconds || time.kind == TimeType::Kind::kNone) continue;
     RETURN_IF_ERROR(
         convert_times(time, wanted,

@@ -45,42 +45,47 @@ void fill_numbers(const Column& column, std::vector<double>* numbers) {
 constexpr char kMissingHint[] =
     "; if it stands for a missing value, put the transform missing_values first";
 
-// Bad numbers become 0, their rows bad.
-absl::Status refuse_non_finite(const FeatureInput& input, absl::Span<const int64_t> offsets,
-                               absl::string_view what, std::vector<double>* numbers) {
-  if (!has_non_finite(*numbers)) return absl::OkStatus();
+// Numbers for which `is_bad` is true become 0, their rows bad with what `text` says of the number.
+template <typename IsBad, typename Text>
+absl::Status refuse_numbers(const FeatureInput& input, absl::Span<const int64_t> offsets,
+                            const IsBad& is_bad, const Text& text, std::vector<double>* numbers) {
   for (size_t i = 0; i < numbers->size(); ++i) {
     double& number = (*numbers)[i];
-    if (std::isfinite(number)) continue;
+    if (!is_bad(number)) continue;
     const int64_t row = row_of_value(offsets, static_cast<int64_t>(i));
     if (!input.bad.contains(row)) {
-      RETURN_IF_ERROR(input.bad.add(
-          row, input.place.error(row, absl::StrCat(what, number, " is not a finite number",
-                                                   what.empty() ? kMissingHint : ""))));
+      RETURN_IF_ERROR(input.bad.add(row, input.place.error(row, text(number))));
     }
     number = 0;
   }
   return absl::OkStatus();
 }
 
-// Ids that the type of the file may have rounded become 0, their rows bad.
+absl::Status refuse_non_finite(const FeatureInput& input, absl::Span<const int64_t> offsets,
+                               absl::string_view what, std::vector<double>* numbers) {
+  if (!has_non_finite(*numbers)) return absl::OkStatus();
+  return refuse_numbers(
+      input, offsets, [](double number) { return !std::isfinite(number); },
+      [what](double number) {
+        return absl::StrCat(what, number, " is not a finite number",
+                            what.empty() ? kMissingHint : "");
+      },
+      numbers);
+}
+
+// Refuses ids that the type of the file may have rounded.
 absl::Status refuse_rounded(const FeatureInput& input, std::vector<double>* numbers) {
   const double limit = input.column.exact_integers;
   if (limit >= kExactIntegers) return absl::OkStatus();
-  for (size_t i = 0; i < numbers->size(); ++i) {
-    double& number = (*numbers)[i];
-    if (std::abs(number) < limit) continue;
-    const int64_t row = row_of_value(input.column.offsets, static_cast<int64_t>(i));
-    if (!input.bad.contains(row)) {
-      RETURN_IF_ERROR(input.bad.add(
-          row, input.place.error(
-                   row, absl::StrFormat("%.17g: the file stores the column in %s, which rounds ids "
-                                        "of %.0f and more; write integers or text",
-                                        number, limit == 0x1p24 ? "float32" : "float16", limit))));
-    }
-    number = 0;
-  }
-  return absl::OkStatus();
+  return refuse_numbers(
+      input, input.column.offsets, [limit](double number) { return !(std::abs(number) < limit); },
+      [limit](double number) {
+        return absl::StrFormat(
+            "%.17g: the file stores the column in %s, which rounds ids of %.0f and more; write "
+            "integers or text",
+            number, limit == 0x1p24 ? "float32" : "float16", limit);
+      },
+      numbers);
 }
 
 // Returns what is wrong with the form of `count` values in `rows` rows, or "".
@@ -267,16 +272,11 @@ absl::Status FeatureTransform::take_weights(const FeatureInput& input, IdColumn*
   std::vector<double> numbers;
   fill_numbers(weights, &numbers);
   RETURN_IF_ERROR(refuse_non_finite(input, weights.offsets, "weight ", &numbers));
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    if (std::abs(numbers[i]) <= std::numeric_limits<float>::max()) continue;
-    const int64_t row = row_of_value(weights.offsets, static_cast<int64_t>(i));
-    if (!input.bad.contains(row)) {
-      RETURN_IF_ERROR(input.bad.add(
-          row, input.place.error(
-                   row, absl::StrCat("weight ", numbers[i], " does not fit a 32-bit float"))));
-    }
-    numbers[i] = 0;
-  }
+  RETURN_IF_ERROR(refuse_numbers(
+      input, weights.offsets,
+      [](double number) { return !(std::abs(number) <= std::numeric_limits<float>::max()); },
+      [](double number) { return absl::StrCat("weight ", number, " does not fit a 32-bit float"); },
+      &numbers));
   list->weights.resize(list->values.size(), 1);
   for (int64_t row = 0; row < list->rows; ++row) {
     const int64_t begin = input.column.begin(row), count = input.column.end(row) - begin;

@@ -22,12 +22,11 @@ namespace millrace {
 // hash are divided by 2^64. They are, with 8 little-endian bytes for each number, the XXH3 of
 //   * the row, from 0 in its file; the seed is the XXH3 of the file's name without its directory
 //     (rule FILE_NAME);
-//   * the file's number << 40 | the row (rule FILE_NUMBER, of jobs that began with earlier
-//   versions);
-//   * the values of a column (text or numbers; the hash of each value is the seed of the next). A
-//   double equal to an integer below 2^53 is hashed as the integer, so a value has
-// the same position in files of either type. So the parts [0, 0.9) and [0.9, 1) share no example
-// and omit none.
+//   * the file's number << 40 | the row (rule FILE_NUMBER, of jobs of earlier versions);
+//   * the values of a column (text or numbers; the hash of each value is the seed of the next).
+// A double equal to an integer below 2^53 is hashed as the integer, so a value has the same
+// position in files of either type. So the parts [0, 0.9) and [0.9, 1) share no example and omit
+// none.
 //
 // The position by ORDER_OF_COLUMN is the value. Of a date YYYY-MM-DD in delimited text or in the
 // name of a directory it is the number YYYYMMDD, of a month YYYY-MM it is YYYYMM. True and False

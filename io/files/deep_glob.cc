@@ -110,4 +110,12 @@ absl::StatusOr<std::vector<std::string>> deep_glob(FileSystem& files, const std:
   return paths;
 }
 
+absl::StatusOr<std::vector<std::string>> named_files(FileSystem& files, const std::string& path) {
+  if (!is_glob_pattern(path)) return std::vector<std::string>{path};
+  if (is_uri(path)) return deep_glob(files, path);
+  const absl::StatusOr<FileInfo> info = files.info(path);
+  if (info.ok() && info->kind == FileKind::kRegular) return std::vector<std::string>{path};
+  return deep_glob(files, path);
+}
+
 }  // namespace millrace

@@ -17,6 +17,10 @@ namespace millrace {
 // Errors: InvalidArgument for ** that is not a whole part of the path; errors of FileSystem.
 absl::StatusOr<std::vector<std::string>> deep_glob(FileSystem& files, const std::string& pattern);
 
+// Returns the files that `path` of a configuration names: itself if it is no pattern, or if a local
+// file has this name, which may have characters of a pattern; else as deep_glob().
+absl::StatusOr<std::vector<std::string>> named_files(FileSystem& files, const std::string& path);
+
 }  // namespace millrace
 
 #endif  // MILLRACE_IO_FILES_DEEP_GLOB_H_

@@ -10,7 +10,6 @@
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "io/files/deep_glob.h"
-#include "io/files/glob_pattern.h"
 #include "io/format/csv_check.h"
 #include "io/format/delimiter_hint.h"
 
@@ -49,11 +48,6 @@ absl::StatusOr<int64_t> find_column(const FileReader& reader, const std::string&
   return found;
 }
 
-bool is_regular_file(FileSystem& files, const std::string& path) {
-  const absl::StatusOr<FileInfo> info = files.info(path);
-  return info.ok() && info->kind == FileKind::kRegular;
-}
-
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> expand_paths(FileSystem& files, const DataConfig& config) {
@@ -63,13 +57,9 @@ absl::StatusOr<std::vector<std::string>> expand_paths(FileSystem& files, const D
   std::vector<std::string> paths;
   absl::flat_hash_set<std::string> seen;
   for (const std::string& pattern : config.path()) {
-    std::vector<std::string> matches = {pattern};
-    // A file whose name has characters of a pattern is that file.
-    if (is_glob_pattern(pattern) && (is_uri(pattern) || !is_regular_file(files, pattern))) {
-      ASSIGN_OR_RETURN(matches, deep_glob(files, pattern));
-      if (matches.empty()) {
-        return absl::NotFoundError(absl::StrCat("no file matches ", pattern));
-      }
+    ASSIGN_OR_RETURN(std::vector<std::string> matches, named_files(files, pattern));
+    if (matches.empty()) {
+      return absl::NotFoundError(absl::StrCat("no file matches ", pattern));
     }
     for (std::string& path : matches) {
       if (!seen.insert(path).second) {

@@ -4,7 +4,6 @@
 #include "base/path/shell_path.h"
 #include "base/status_macros.h"
 #include "io/files/deep_glob.h"
-#include "io/files/glob_pattern.h"
 #include "io/transform/create_transform.h"
 
 namespace millrace {
@@ -67,14 +66,6 @@ std::vector<RunInput> named_inputs(const TrainConfig& config, const DataNames& n
   return inputs;
 }
 
-std::vector<std::string> expand(FileSystem& files, const std::string& path) {
-  // As expand_paths(): a file whose name has characters of a pattern is that file.
-  const absl::StatusOr<FileInfo> info = files.info(path);
-  const bool is_file = info.ok() && info->kind == FileKind::kRegular;
-  if (is_file || !is_glob_pattern(path)) return {path};
-  return deep_glob(files, path).value_or(std::vector<std::string>());
-}
-
 }  // namespace
 
 std::vector<RunInput> run_inputs(FileSystem& files, const std::string& config_path,
@@ -83,7 +74,7 @@ std::vector<RunInput> run_inputs(FileSystem& files, const std::string& config_pa
   if (!config_path.empty()) inputs.push_back({"the configuration", config_path});
   for (const RunInput& named : named_inputs(config, names)) {
     if (named.path.empty() || is_uri(named.path)) continue;
-    for (std::string& path : expand(files, named.path)) {
+    for (std::string& path : named_files(files, named.path).value_or(std::vector<std::string>())) {
       inputs.push_back({named.what, std::move(path)});
     }
   }
@@ -105,8 +96,8 @@ absl::Status check_input_paths(FileSystem& files, const TrainConfig& config,
   for (const RunInput& named : named_inputs(config, names)) {
     const absl::Status status = check_shell_path(named.path);
     if (status.ok()) continue;
-    const std::vector<std::string> paths = expand(files, named.path);
-    if (!paths.empty() && files.info(paths.front()).ok()) continue;
+    const auto paths = named_files(files, named.path);
+    if (paths.ok() && !paths->empty() && files.info(paths->front()).ok()) continue;
     return absl::NotFoundError(absl::StrCat(named.what, " is missing: ", status.message()));
   }
   return absl::OkStatus();
