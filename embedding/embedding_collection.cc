@@ -180,7 +180,7 @@ absl::Status EmbeddingCollection::look_up(const CheckedInput& input, bool traini
       output.data = data[number] + place.first_column();
       output.stride = outputs[number].size(1);
       output.past_caches = static_cast<int64_t>(outputs[number].nbytes()) > kCacheBytes;
-      absl::Status status = look_up(t, training && !frozen(t), lists, output);
+      absl::Status status = look_up(t, training, lists, output);
       if (training) status.Update(step_->announced.check(t, lists.ids));
       if (!status.ok()) {
         statuses[t] = annotate(std::move(status), absl::StrCat("feature ", place.name));
@@ -194,14 +194,21 @@ absl::Status EmbeddingCollection::look_up(const CheckedInput& input, bool traini
   return absl::OkStatus();
 }
 
-absl::Status EmbeddingCollection::look_up(int64_t table, bool remembers, const IdLists& lists,
+absl::Status EmbeddingCollection::look_up(int64_t table, bool training, const IdLists& lists,
                                           const PoolingOutput& output) {
-  if (shard_ != nullptr) {
-    RequestPlan& requests = shard_->requests(table);
-    return remembers ? requests.look_up(lists, output) : requests.look_up_read_only(lists, output);
+  RequestPlan* const requests = shard_ != nullptr ? &shard_->requests(table) : nullptr;
+  if (training && !frozen(table)) {
+    return requests != nullptr ? requests->look_up(lists, output)
+                               : step_->plans[table]->look_up(lists, output);
   }
-  if (remembers) return step_->plans[table]->look_up(lists, output);
-  look_up_read_only(*tables_[table], lists, output);
+  ReadCounts counts;
+  counts.lookups = static_cast<int64_t>(lists.ids.size());
+  if (requests == nullptr) {
+    counts.without_row = look_up_read_only(*tables_[table], lists, output);
+  } else {
+    ASSIGN_OR_RETURN(counts.without_row, requests->look_up_read_only(lists, output));
+  }
+  tables_[table]->record_reads(counts, training);
   return absl::OkStatus();
 }
 

@@ -215,8 +215,9 @@ class EmbeddingCollection : public torch::nn::Module {
   absl::Status make_tables();
   absl::Status make_places();
   absl::Status look_up(const CheckedInput& input, bool training, std::vector<at::Tensor>& outputs);
-  // Looks up one feature of a table. `remembers`: for a backward pass and an update.
-  absl::Status look_up(int64_t table, bool remembers, const IdLists& lists,
+  // Looks up one feature of a table: for a backward pass and an update, if in training and the
+  // table is not frozen.
+  absl::Status look_up(int64_t table, bool training, const IdLists& lists,
                        const PoolingOutput& output);
   absl::StatusOr<CheckedInput> check_input(const KeyedJagged& features);
   // For messages: its name, and those of its features.

@@ -4,12 +4,15 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <c10/core/GradMode.h>
 
+#include <map>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/catch_exceptions.h"
 #include "base/status_macros.h"
+#include "embedding/embedding_collection.h"
 #include "framework/device/on_device.h"
 #include "framework/model.h"
 #include "framework/model_output_check.h"
@@ -17,6 +20,7 @@
 #include "framework/ranks/padding.h"
 #include "framework/report/example_columns.h"
 #include "framework/report/pending_steps.h"
+#include "framework/report/table_figures.h"
 #include "framework/step_values.h"
 
 namespace millrace {
@@ -99,9 +103,12 @@ class Evaluation {
 
   // Returns none if a rank asked to stop.
   absl::StatusOr<std::optional<EvaluationResult>> run() {
+    const std::map<std::string, TableStatistics> before = table_statistics();
     RETURN_IF_ERROR(run_batches());
     if (ranks_.stopped()) return std::nullopt;
-    RETURN_IF_ERROR(ranks_.merge(metrics_, values_));
+    TableFigures tables;
+    for (const auto& [name, now] : table_statistics()) tables.add(name, now, before.at(name));
+    RETURN_IF_ERROR(ranks_.merge({&metrics_, &values_, &tables}));
     result_.examples = metrics_.examples();
     if (result_.examples == 0) {
       const bool explained = !options_.no_examples.empty();
@@ -112,11 +119,22 @@ class Evaluation {
     result_.progress = progress_;
     result_.metrics = metrics_.compute();
     result_.thresholds = metrics_.threshold_weights();
+    result_.unknown_shares = tables.unknown_shares();
     values_.drain(&result_.values);
     return result_;
   }
 
  private:
+  std::map<std::string, TableStatistics> table_statistics() const {
+    std::map<std::string, TableStatistics> tables;
+    for (const EmbeddingCollection* collection : collections_of(model_)) {
+      for (const auto& table : collection->tables()) {
+        tables[table->name()] = table->maintenance().statistics();
+      }
+    }
+    return tables;
+  }
+
   absl::Status run_batches() {
     const Undisturbed undisturbed(model_);
     const c10::AutoGradMode no_gradients(false);

@@ -2,6 +2,7 @@
 #ifndef MILLRACE_FRAMEWORK_EVALUATOR_H_
 #define MILLRACE_FRAMEWORK_EVALUATOR_H_
 
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include "base/clock.h"
 #include "framework/events.h"
 #include "framework/hook_list.h"
+#include "framework/ranks/rank_part.h"
 #include "framework/report/metric_set.h"
 #include "framework/report/reported_values.h"
 #include "io/dataset.h"
@@ -62,7 +64,7 @@ class EvaluationRanks {
   // Returns true if a rank asked to stop.
   virtual bool stopped() const = 0;
   // Merges the figures of all ranks. Called after the last batch.
-  virtual absl::Status merge(MetricSet& metrics, ReportedValues& values) = 0;
+  virtual absl::Status merge(std::initializer_list<RankPart*> parts) = 0;
 };
 
 // Calls the model's begin_evaluation and evaluates one epoch of `data` in evaluation mode, without

@@ -41,7 +41,8 @@ class FakeRanks : public EvaluationRanks {
     return has_next_ || others-- > 0;
   }
   bool stopped() const override { return stopped_; }
-  absl::Status merge(MetricSet& metrics, ReportedValues&) override {
+  absl::Status merge(std::initializer_list<RankPart*> parts) override {
+    auto& metrics = dynamic_cast<MetricSet&>(**parts.begin());
     return others_step.examples > 0 ? metrics.update(others_step) : absl::OkStatus();
   }
 
@@ -121,6 +122,23 @@ TEST_F(EvaluatorTest, TellsTheModelWhichSetBegins) {
   EXPECT_THAT(called->calls, ElementsAre("evaluation eval", "step 12", "batch", "evaluation late",
                                          "step 12", "batch"));
   EXPECT_TRUE(called->is_training());
+}
+
+TEST(EvaluationOfUnknownIdsTest, HasTheShareOfLookupsWithoutARow) {
+  TinyTrainerOptions options;
+  options.train = {.sparse = 2, .ids = 20};
+  options.eval = {.batches = 2, .sparse = 2, .ids = 20};  // the first batches of training
+  options.trainer.max_steps = 4;
+  const auto trainer = tiny_trainer(options);
+  ASSERT_OK_AND_ASSIGN(const EvaluationResult before, trainer->evaluate("eval"));
+  EXPECT_TRUE(before.unknown_shares.empty()) << "no table has rows yet";
+  ASSERT_OK(trainer->train());
+  ASSERT_OK_AND_ASSIGN(const EvaluationResult known, trainer->evaluate("eval"));
+  EXPECT_THAT(known.unknown_shares, ElementsAre(Pair("items", 0)));
+  FakeDataset others({.batches = 2, .sparse = 2, .ids = 1000000});
+  ASSERT_OK_AND_ASSIGN(const EvaluationResult unknown, trainer->evaluate(others));
+  EXPECT_THAT(unknown.unknown_shares, ElementsAre(Pair("items", testing::Gt(0.9))));
+  EXPECT_EQ(trainer->summary().unknown_shares.at("eval"), unknown.unknown_shares);
 }
 
 TEST_F(EvaluatorTest, AnExceptionOfTheModelBeforeTheSetIsAnError) {

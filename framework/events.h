@@ -103,9 +103,9 @@ struct StepResult {
   StepTimings timings;
 };
 
-// Figures of one embedding table. Both shares are relative to the number of ids looked up: the
+// Figures of one embedding table. All shares are relative to the number of ids looked up: the
 // unique share counts the distinct ids of each step, the hottest share the most frequent id of each
-// step.
+// step, the unknown share the ids without a row, which a frozen table or admission leaves without.
 struct TableReport {
   int64_t rows = 0;
   int64_t bytes = 0;
@@ -117,6 +117,7 @@ struct TableReport {
   int64_t unadmitted = 0;                  // occurrences of ids that read the default value
   double unique_share = 0;                 // in [0, 1]; 0 if nothing was looked up
   double hottest_share = 0;                // the same
+  double unknown_share = 0;                // the same, also of frozen tables
 };
 
 // Cooperation of the ranks of a job since the last report or since the run began, if the run began
@@ -177,6 +178,9 @@ struct EvaluationResult {
   // Weights of right and wrong decisions at many thresholds, by task ("" if there is one task).
   // Holds each task with a metric that counts them.
   std::map<std::string, ThresholdWeights> thresholds;
+  // Table → share of its lookups whose ids have no row, in [0, 1]. Omits tables that were not
+  // looked up, and tables without rows.
+  std::map<std::string, double> unknown_shares;
 };
 
 }  // namespace millrace

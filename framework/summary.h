@@ -61,8 +61,10 @@ struct Summary {
   int64_t damaged_windows = 0;   // in this run, skipped as a whole
   std::map<std::string, double> train;  // metrics of the last report
   std::map<std::string, std::map<std::string, double>>
-      eval;                                     // set → metrics of its last evaluation
-  std::map<std::string, int64_t> eval_step;     // set → the step of its last evaluation
+      eval;                                  // set → metrics of its last evaluation
+  std::map<std::string, int64_t> eval_step;  // set → the step of its last evaluation
+  // Set → EvaluationResult::unknown_shares of its last evaluation.
+  std::map<std::string, std::map<std::string, double>> unknown_shares;
   std::optional<BestSummary> best;              // none: no score is kept, or no step has a score
   std::map<std::string, int64_t> rows;          // table → rows
   std::map<std::string, HookStatistics> hooks;  // hook → its cost in this run, on this rank

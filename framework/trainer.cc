@@ -82,6 +82,7 @@ Trainer::Trainer(TrainerOptions options, TrainerParts parts, std::unique_ptr<Pha
       step_data_(feed_, *parts_.model, options_.tasks.size()),
       reporter_(std::move(metrics), std::move(spans), parts_.dense_optimizers,
                 parts_.sparse_optimizer.get(), model_parts_.collections, training_),
+      watch_(options_.tasks),
       context_({parts_.collectives->rank(), parts_.collectives->world_size(), windowed(),
                 options_.report},
                position_, requests_, {reporter_.values(), reporter_.distributions()}),
@@ -142,6 +143,7 @@ absl::Status Trainer::run(Phase phase, const Body& body) {
   server_.begin_run();
   feed_.begin_run();
   evaluations_.begin_run();
+  watch_.begin_run();
   checkpoints_.begin_run();
   context_.begin_run(phase);
   agreement_.begin_run();
@@ -180,6 +182,9 @@ absl::Status Trainer::run(Phase phase, const Body& body) {
   summary.times = timer_->times();
   summary.rows = count_rows(outcome.ok());
   recorder_.end_run(outcome, stop_, agreement_.failed_rank());
+  if (trains && outcome.ok() && context_.rank() == 0) {
+    if (const auto warning = watch_.end()) MILLRACE_LOG(WARNING) << *warning;
+  }
   return outcome;
 }
 
@@ -565,6 +570,9 @@ absl::Status Trainer::report() {
   ASSIGN_OR_RETURN(const Report report, reporter_.take(position_.progress, *parts_.collectives,
                                                        std::exchange(agreement_.figures(), {})));
   recorder_.summary().train = report.metrics;
+  for (const std::string& warning : watch_.add(report)) {
+    if (context_.rank() == 0) MILLRACE_LOG(WARNING) << warning;
+  }
   for (const auto& [name, table] : report.tables) recorder_.evicted(name, table.evicted);
   return hooks_.after_report(context_, report);
 }

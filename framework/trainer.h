@@ -35,6 +35,7 @@
 #include "framework/on_error.h"
 #include "framework/ranks/agreement.h"
 #include "framework/ranks/table_exchange.h"
+#include "framework/report/report_watch.h"
 #include "framework/report/reporter.h"
 #include "framework/request_queue.h"
 #include "framework/summary.h"
@@ -241,6 +242,7 @@ class Trainer {
   BatchFeed feed_;
   CountedFeed step_data_;  // reads from feed_
   Reporter reporter_;
+  ReportWatch watch_;
   LoopContext context_;
   Agreement agreement_;
   TableExchange tables_;

@@ -44,6 +44,7 @@ std::string bar_text(double share) {
 
 // Importance of items on a narrow terminal, in ascending order.
 enum Importance {
+  kOfUnknownIds,
   kOfMoreMetrics,
   kOfLogloss,
   kOfExamples,
@@ -199,6 +200,8 @@ absl::Status LoggerHook::after_evaluate(HookContext& context, const EvaluationRe
   line.add(absl::StrCat(result.examples, " examples in ",
                         absl::StrFormat("%.2f s", absl::ToDoubleSeconds(result.elapsed))),
            kOfExamples);
+  const std::string unknown = unknown_ids_text(result.unknown_shares);
+  if (!unknown.empty()) line.add(unknown, kOfUnknownIds);
   write_figures(line, kBold);
   return absl::OkStatus();
 }

@@ -83,6 +83,7 @@ absl::Status MetricReportHook::after_evaluate(HookContext& context,
   add_figures(kEvaluationFigures, result, json);
   add_values("metrics", result.metrics, json);
   add_values("values", result.values, json);
+  add_values("unknown_shares", result.unknown_shares, json);
   return eval_.append(json_line(json));
 }
 

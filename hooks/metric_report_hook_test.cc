@@ -75,6 +75,7 @@ Report full_report() {
   table.unadmitted = 30;
   table.unique_share = 0.25;
   table.hottest_share = 0.125;
+  table.unknown_share = 0.75;
   report.process = {.cores = 1.5,
                     .resident_bytes = 4096,
                     .major_faults = 1,
@@ -102,7 +103,7 @@ TEST(MetricReportHookTest, EveryFieldOfAReport) {
     "learning_rates": {"dense": 0.001}, "tables": {"items": {
       "rows": 12, "bytes": 3456, "load": 0.5, "candidates": 7, "inserted": 4,
       "evicted": {"idle_steps": 3, "limit": 2}, "unadmitted": 30, "unique_share": 0.25,
-      "hottest_share": 0.125}},
+      "hottest_share": 0.125, "unknown_share": 0.75}},
     "process": {"cores": 1.5, "resident_bytes": 4096, "major_faults": 1, "minor_faults": 20,
       "bytes_read": 300}})"));
   EXPECT_FALSE(exists("eval.jsonl")) << "files come with their first line";
@@ -137,6 +138,7 @@ TEST(MetricReportHookTest, EveryFieldOfAnEvaluation) {
   result.elapsed = absl::Milliseconds(1500);
   result.metrics = {{"auc", 0.75}};
   result.values = {{"mean_logit", std::nan("")}};
+  result.unknown_shares = {{"items", 0.25}};
   ASSERT_OK(hook.after_evaluate(context, result));
   ASSERT_OK(hook.end(context, absl::OkStatus()));
   const std::vector<json> objects = lines("eval.jsonl");
@@ -144,7 +146,8 @@ TEST(MetricReportHookTest, EveryFieldOfAnEvaluation) {
   EXPECT_EQ(objects[0], json::parse(R"({
     "step": 9, "examples": 0, "epoch": 0, "window": 0, "skipped_steps": 0, "seconds": 0.0,
     "set": "part5", "evaluated_examples": 10000, "evaluation_seconds": 1.5,
-    "metrics": {"auc": 0.75}, "values": {"mean_logit": null}})"));
+    "metrics": {"auc": 0.75}, "values": {"mean_logit": null},
+    "unknown_shares": {"items": 0.25}})"));
   EXPECT_FALSE(exists("train.jsonl"));
 }
 

@@ -49,6 +49,9 @@ NamedNumbers values_of(const EvaluationResult& result) {
   add("", kEvaluationFigures, result, numbers);
   add("", result.metrics, numbers);
   add("values/", result.values, numbers);
+  for (const auto& [table, share] : result.unknown_shares) {
+    numbers.emplace_back(absl::StrCat("table/", table, "/unknown_share"), share);
+  }
   return numbers;
 }
 

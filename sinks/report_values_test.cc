@@ -43,15 +43,16 @@ TEST(ReportValuesTest, TablesAndRanks) {
   std::vector<std::string> names;
   for (const auto& [name, value] : numbers) names.push_back(name);
   EXPECT_THAT(
-      names, ElementsAre(
-                 "examples_per_second", "rows_per_second", "bytes_per_second", "data_wait_share",
-                 "table/items/rows", "table/items/bytes", "table/items/load",
-                 "table/items/candidates", "table/items/inserted", "table/items/unadmitted",
-                 "table/items/unique_share", "table/items/hottest_share", "table/items/evicted/lru",
-                 "ranks/gradients_share", "ranks/ids_bytes", "ranks/other_ranks_share",
-                 "ranks/owner_imbalance", "ranks/owners_share", "ranks/rows_bytes",
-                 "ranks/sums_bytes", "ranks/transfer_share", "process/bytes_read", "process/cores",
-                 "process/major_faults", "process/minor_faults", "process/resident_bytes"));
+      names,
+      ElementsAre("examples_per_second", "rows_per_second", "bytes_per_second", "data_wait_share",
+                  "table/items/rows", "table/items/bytes", "table/items/load",
+                  "table/items/candidates", "table/items/inserted", "table/items/unadmitted",
+                  "table/items/unique_share", "table/items/hottest_share",
+                  "table/items/unknown_share", "table/items/evicted/lru", "ranks/gradients_share",
+                  "ranks/ids_bytes", "ranks/other_ranks_share", "ranks/owner_imbalance",
+                  "ranks/owners_share", "ranks/rows_bytes", "ranks/sums_bytes",
+                  "ranks/transfer_share", "process/bytes_read", "process/cores",
+                  "process/major_faults", "process/minor_faults", "process/resident_bytes"));
 }
 
 TEST(ReportValuesTest, Evaluations) {
@@ -59,8 +60,10 @@ TEST(ReportValuesTest, Evaluations) {
   result.examples = 10;
   result.elapsed = absl::Milliseconds(500);
   result.metrics = {{"auc", 0.75}};
-  EXPECT_THAT(values_of(result), ElementsAre(Pair("evaluation_seconds", 0.5),
-                                             Pair("evaluated_examples", 10), Pair("auc", 0.75)));
+  result.unknown_shares = {{"items", 0.25}};
+  EXPECT_THAT(values_of(result),
+              ElementsAre(Pair("evaluation_seconds", 0.5), Pair("evaluated_examples", 10),
+                          Pair("auc", 0.75), Pair("table/items/unknown_share", 0.25)));
 }
 
 }  // namespace

@@ -61,9 +61,12 @@ class EvaluateCommand {
       ASSIGN_OR_RETURN(const EvaluationResult result, trainer_->evaluate(set.name()));
       summary_.rows = trainer_->summary().rows;
       summary_.eval[set.name()] = result.metrics;
+      summary_.unknown_shares[set.name()] = result.unknown_shares;
       if (!is_first()) continue;
-      std::cout << metrics_text(absl::StrCat(set.name(), ":"), result.metrics,
-                                absl::StrCat("examples ", result.examples),
+      std::string ending = absl::StrCat("examples ", result.examples);
+      const std::string unknown = unknown_ids_text(result.unknown_shares);
+      if (!unknown.empty()) absl::StrAppend(&ending, "  ", unknown);
+      std::cout << metrics_text(absl::StrCat(set.name(), ":"), result.metrics, ending,
                                 line_columns(STDOUT_FILENO))
                 << std::endl;
     }

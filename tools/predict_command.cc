@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "distributed/agreed_result.h"
+#include "hooks/console/metric_text.h"
 #include "io/feature_schema.h"
 #include "io/file_reader.h"
 #include "io/files/file_set.h"
@@ -212,6 +213,10 @@ class PredictCommand {
     if (ranks_.world_size > 1) {
       std::cout << " to " << file_of_rank(flags_.output, ranks_.world_size - 1, ranks_.world_size);
     }
+    for (const auto& [set, shares] : summary_.unknown_shares) {
+      const std::string unknown = unknown_ids_text(shares);
+      if (!unknown.empty()) std::cout << "\n" << set << ": " << unknown;
+    }
     std::cout << std::endl;
     return absl::OkStatus();
   }
@@ -232,6 +237,7 @@ class PredictCommand {
       hook.begin_set(set.name(), with_labels(set.name()));
       ASSIGN_OR_RETURN(const EvaluationResult result, trainer_->evaluate(set.name()));
       examples_ += result.examples;
+      summary_.unknown_shares[set.name()] = result.unknown_shares;
       summary_.rows = trainer_->summary().rows;
     }
     return absl::OkStatus();

@@ -139,13 +139,14 @@ absl::Status RequestPlan::look_up(const IdLists& lists, const PoolingOutput& out
   return absl::OkStatus();
 }
 
-absl::Status RequestPlan::look_up_read_only(const IdLists& lists,
-                                            const PoolingOutput& output) const {
+absl::StatusOr<int64_t> RequestPlan::look_up_read_only(const IdLists& lists,
+                                                       const PoolingOutput& output) const {
   std::vector<uint32_t> memory;
   absl::Span<const uint32_t> places;
   RETURN_IF_ERROR(find(lists, memory, places));
   pool(lists, output, lists.copies(), places);
-  return absl::OkStatus();
+  return std::count_if(places.begin(), places.end(),
+                       [this](uint32_t place) { return has_record_[place] == 0; });
 }
 
 }  // namespace millrace

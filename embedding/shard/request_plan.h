@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "embedding/id_map/step_map.h"
 #include "embedding/rows/placement.h"
@@ -54,10 +55,12 @@ class RequestPlan {
   void set_no_record(uint32_t place);
 
   // Looks announced ids up and pools them (see IdLists). The first form remembers the lookup, as
-  // StepPlan::look_up; the second changes nothing, and may be called by many threads at once.
+  // StepPlan::look_up; the second changes nothing, and may be called by many threads at once. It
+  // returns the number of ids, repeated ids included, without a record.
   // Errors: InvalidArgument naming an id that was not announced, or whose record was not received.
   absl::Status look_up(const IdLists& lists, const PoolingOutput& output);
-  absl::Status look_up_read_only(const IdLists& lists, const PoolingOutput& output) const;
+  absl::StatusOr<int64_t> look_up_read_only(const IdLists& lists,
+                                            const PoolingOutput& output) const;
 
   // How often an id was looked up, also one without a record.
   uint32_t count(uint32_t place) const {

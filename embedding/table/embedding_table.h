@@ -115,6 +115,10 @@ class EmbeddingTable {
   // Removes tentative rows. The content, and the counts of ids without rows, are as they were
   // before the step, if nothing was written to other rows.
   void discard();
+  // Records lookups that changed nothing: in training (of a frozen table) or outside. Thread-safe.
+  void record_reads(const ReadCounts& counts, bool in_training) const {
+    (in_training ? parts_.frozen_reads : parts_.evaluated_reads).add(counts);
+  }
   bool has_tentative_rows() const { return !parts_.tentative.empty(); }
   // Returns the number of steps committed; the t of bias corrections is one more. Part of the
   // table's state.

@@ -88,8 +88,8 @@ void StepPlan::clear() {
   records_.clear();
 }
 
-void look_up_read_only(const EmbeddingTable& table, const IdLists& lists,
-                       const PoolingOutput& output) {
+int64_t look_up_read_only(const EmbeddingTable& table, const IdLists& lists,
+                          const PoolingOutput& output) {
   const auto count = static_cast<int64_t>(lists.ids.size());
   ReaderLock lock(table.mutex());
   std::vector<RowIndex> rows(count);
@@ -107,6 +107,7 @@ void look_up_read_only(const EmbeddingTable& table, const IdLists& lists,
     pooler.advance(begin);
   }
   pooler.finish();
+  return static_cast<int64_t>(defaults.size());
 }
 
 }  // namespace millrace

@@ -91,8 +91,9 @@ class StepPlan {
 
 // Looks ids up without changing anything: an unknown id reads what its row would hold at first, or
 // what the table says. May be called by many threads at once, also while a plan works on the table.
-void look_up_read_only(const EmbeddingTable& table, const IdLists& lists,
-                       const PoolingOutput& output);
+// Returns the number of ids, repeated ids included, that have no row.
+int64_t look_up_read_only(const EmbeddingTable& table, const IdLists& lists,
+                          const PoolingOutput& output);
 
 }  // namespace millrace
 

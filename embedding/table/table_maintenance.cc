@@ -197,6 +197,8 @@ TableStatistics TableMaintenance::statistics() const {
                      parts_.admission->bytes() + parts_.evicted.bytes();
   statistics.load = parts_.map.load();
   statistics.candidates = parts_.admission->candidates();
+  statistics.frozen = parts_.frozen_reads.read();
+  statistics.evaluated = parts_.evaluated_reads.read();
   return statistics;
 }
 

@@ -2,6 +2,7 @@
 #ifndef MILLRACE_EMBEDDING_TABLE_TABLE_PARTS_H_
 #define MILLRACE_EMBEDDING_TABLE_TABLE_PARTS_H_
 
+#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -21,6 +22,19 @@
 #include "embedding/table/table_statistics.h"
 
 namespace millrace {
+
+// Counts lookups that change no table; several threads may add at once.
+struct AtomicReadCounts {
+  void add(const ReadCounts& counts) {
+    lookups.fetch_add(counts.lookups, std::memory_order_relaxed);
+    without_row.fetch_add(counts.without_row, std::memory_order_relaxed);
+  }
+  ReadCounts read() const {
+    return {lookups.load(std::memory_order_relaxed), without_row.load(std::memory_order_relaxed)};
+  }
+
+  std::atomic<int64_t> lookups = 0, without_row = 0;
+};
 
 // The state of an EmbeddingTable, which owns it, and on which TableContent and TableMaintenance
 // work too. Those three classes alone see it.
@@ -58,6 +72,9 @@ struct TableParts {
   TableStatistics counted;  // the counts alone; figures that are looked up are 0
   int64_t step = 0;         // of the last commit
   int64_t applied_steps = 0;
+
+  // See TableStatistics.
+  mutable AtomicReadCounts frozen_reads, evaluated_reads;
 
   // Of the step that has begun.
   std::optional<int64_t> rows_of_all_ranks;  // when it began, if the table is on several ranks

@@ -8,6 +8,16 @@
 
 namespace millrace {
 
+// Lookups that change no table.
+struct ReadCounts {
+  int64_t lookups = 0;      // of ids, repeated ids included
+  int64_t without_row = 0;  // of ids that have no row
+
+  ReadCounts since(const ReadCounts& earlier) const {
+    return {lookups - earlier.lookups, without_row - earlier.without_row};
+  }
+};
+
 // Tentative rows and steps that were discarded do not count.
 struct TableStatistics {
   // Now.
@@ -24,6 +34,10 @@ struct TableStatistics {
   int64_t unique_ids = 0;       // the sum over steps of the distinct ids of each
   int64_t hottest = 0;          // the sum over steps of the occurrences of the most frequent id
   int64_t unadmitted = 0;       // occurrences of ids that read the default value
+
+  // Since the table was created in this process.
+  ReadCounts frozen;     // lookups of a frozen table in training
+  ReadCounts evaluated;  // lookups outside training
 
   int64_t evicted_rows() const {
     int64_t sum = 0;

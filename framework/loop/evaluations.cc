@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/catch_exceptions.h"
 #include "base/failure_kind.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "framework/loop/phase_scope.h"
@@ -13,6 +15,12 @@
 #include "framework/ranks/rank_part.h"
 
 namespace millrace {
+namespace {
+
+// Evaluations warn of a table with at least this share of lookups whose ids have no row.
+constexpr double kManyUnknownIds = 0.5;
+
+}  // namespace
 
 std::vector<std::string> names_of(const std::vector<EvaluationSet>& sets) {
   std::vector<std::string> names;
@@ -72,9 +80,9 @@ class Evaluations::Ranks : public EvaluationRanks {
 
   bool stopped() const override { return asked_.has(Request::kStop); }
 
-  absl::Status merge(MetricSet& metrics, ReportedValues& values) override {
+  absl::Status merge(std::initializer_list<RankPart*> parts) override {
     RETURN_IF_ERROR(parts_.agreement.meet({"end of evaluation", batches_}));
-    return merge_ranks(parts_.agreement.collectives(), {&metrics, &values});
+    return merge_ranks(parts_.agreement.collectives(), parts);
   }
 
   // Returns the requests of single ranks from the exchange that stopped the evaluation.
@@ -96,6 +104,7 @@ Evaluations::Evaluations(const Parts& parts, std::vector<PairedSet> paired,
 
 void Evaluations::begin_run() {
   metrics_.clear();
+  warned_tables_.clear();
   failed_ = false;
 }
 
@@ -152,8 +161,22 @@ absl::StatusOr<Evaluated> Evaluations::run(Dataset& data, EvaluationOptions opti
     Summary& summary = parts_.recorder.summary();
     summary.eval[options.name] = (*result)->metrics;
     summary.eval_step[options.name] = parts_.position.progress.step;
+    summary.unknown_shares[options.name] = (*result)->unknown_shares;
+    warn_of_unknown_ids(**result);
   }
   return Evaluated{*std::move(result), ranks.asked()};
+}
+
+void Evaluations::warn_of_unknown_ids(const EvaluationResult& result) {
+  if (parts_.context.rank() != 0) return;
+  for (const auto& [table, share] : result.unknown_shares) {
+    if (share < kManyUnknownIds || !warned_tables_.insert(table).second) continue;
+    MILLRACE_LOG(WARNING) << absl::StrFormat(
+        "evaluating \"%s\": %.0f %% of the lookups in table %s are of ids that have no row, so the "
+        "model does not know them. If these ids are not new, compare their form with the training "
+        "data: type, text, encoding, leading zeros or blanks",
+        result.set, share * 100, table);
+  }
 }
 
 // Records the failure of an evaluation within training. Returns the failure, marked as the failure

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -109,6 +110,8 @@ class Evaluations {
  private:
   class Ranks;
   absl::Status mark_failure(absl::Status failure);
+  // Warns once per run, on rank 0, of each table whose lookups are mostly of ids without a row.
+  void warn_of_unknown_ids(const EvaluationResult& result);
 
   const Parts parts_;
   std::vector<std::unique_ptr<PairedEvaluation>> paired_;
@@ -116,7 +119,8 @@ class Evaluations {
   std::map<std::string, int64_t> last_step_;                      // set → step
   std::map<std::string, std::map<std::string, double>> metrics_;  // set → of this run
   std::map<std::string, double> restored_metrics_;
-  int64_t restored_step_ = -1;  // of restored_metrics_
+  int64_t restored_step_ = -1;           // of restored_metrics_
+  std::set<std::string> warned_tables_;  // of unknown ids
   bool failed_ = false;
 };
 

@@ -69,7 +69,10 @@ constexpr Figure<TableReport> kTable[] = {
      &TableReport::unique_share},
     {"hottest_share", "hottest_share",
      gauge("millrace_table_hottest_ratio", "Share of the most frequent id of a step."), "",
-     &TableReport::hottest_share}};
+     &TableReport::hottest_share},
+    {"unknown_share", "unknown_share",
+     gauge("millrace_table_unknown_ratio", "Share of the lookups whose ids have no row."), "",
+     &TableReport::unknown_share}};
 
 constexpr Figure<RankReport> kRanks[] = {
     {"gradients_share", "waiting/gradients", kWaiting, "for=\"gradients\"",

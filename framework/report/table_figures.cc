@@ -15,6 +15,13 @@ constexpr int64_t TableStatistics::*kCounts[] = {
     &TableStatistics::inserted,  &TableStatistics::unadmitted, &TableStatistics::occurrences,
     &TableStatistics::unique_ids};
 
+constexpr ReadCounts TableStatistics::*kReads[] = {&TableStatistics::frozen,
+                                                   &TableStatistics::evaluated};
+
+double share(int64_t part, int64_t whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
 }  // namespace
 
 void TableFigures::add(const std::string& name, const TableStatistics& now,
@@ -27,6 +34,8 @@ void TableFigures::add(const std::string& name, const TableStatistics& now,
   statistics.occurrences -= last.occurrences;
   statistics.unique_ids -= last.unique_ids;
   statistics.hottest -= last.hottest;
+  statistics.frozen = now.frozen.since(last.frozen);
+  statistics.evaluated = now.evaluated.since(last.evaluated);
   for (int i = 0; i < kEvictionReasons; ++i) statistics.evicted[i] -= last.evicted[i];
   figures.entries = now.load > 0 ? static_cast<double>(now.rows) / now.load : 0;
 }
@@ -38,6 +47,10 @@ std::string TableFigures::save() const {
     for (const auto count : kCounts) writer.write_int64(figures.statistics.*count);
     writer.write_int64(figures.statistics.hottest);
     for (const int64_t rows : figures.statistics.evicted) writer.write_int64(rows);
+    for (const auto reads : kReads) {
+      writer.write_int64((figures.statistics.*reads).lookups);
+      writer.write_int64((figures.statistics.*reads).without_row);
+    }
     writer.write_double(figures.entries);
   }
   return writer.take();
@@ -61,6 +74,10 @@ absl::Status TableFigures::load_rank(int rank, absl::string_view bytes) {
     for (const auto count : kCounts) sum.statistics.*count += reader.read_int64();
     sum.statistics.hottest = std::max(sum.statistics.hottest, reader.read_int64());
     for (int64_t& rows : sum.statistics.evicted) rows += reader.read_int64();
+    for (const auto reads : kReads) {
+      (sum.statistics.*reads).lookups += reader.read_int64();
+      (sum.statistics.*reads).without_row += reader.read_int64();
+    }
     sum.entries += reader.read_double();
     if (!reader.ok()) {
       return absl::DataLossError(
@@ -85,13 +102,23 @@ std::map<std::string, TableReport> TableFigures::reports() const {
       const std::string reason(eviction_reason_name(static_cast<EvictionReason>(i)));
       if (statistics.evicted[i] > 0) report.evicted[reason] = statistics.evicted[i];
     }
-    if (statistics.occurrences > 0) {
-      const auto occurrences = static_cast<double>(statistics.occurrences);
-      report.unique_share = static_cast<double>(statistics.unique_ids) / occurrences;
-      report.hottest_share = static_cast<double>(statistics.hottest) / occurrences;
-    }
+    report.unique_share = share(statistics.unique_ids, statistics.occurrences);
+    report.hottest_share = share(statistics.hottest, statistics.occurrences);
+    report.unknown_share = share(statistics.unadmitted + statistics.frozen.without_row,
+                                 statistics.occurrences + statistics.frozen.lookups);
   }
   return reports;
+}
+
+std::map<std::string, double> TableFigures::unknown_shares() const {
+  std::map<std::string, double> shares;
+  for (const auto& [name, figures] : tables_) {
+    const TableStatistics& statistics = figures.statistics;
+    const ReadCounts& reads = statistics.evaluated;
+    if (reads.lookups == 0 || statistics.rows == 0) continue;
+    shares[name] = share(reads.without_row, reads.lookups);
+  }
+  return shares;
 }
 
 int64_t TableFigures::lookups() const {

@@ -27,6 +27,9 @@ class TableFigures : public RankPart {
   absl::Status load_ranks(absl::Span<const absl::string_view> ranks) override;
 
   std::map<std::string, TableReport> reports() const;
+  // Returns table → share of the lookups outside training whose ids have no row, in [0, 1]. Omits
+  // tables without such lookups, and tables without rows.
+  std::map<std::string, double> unknown_shares() const;
   // Returns the number of ids looked up in all tables, duplicates included.
   int64_t lookups() const;
 

@@ -7,6 +7,10 @@
 namespace millrace {
 namespace {
 
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Pair;
+
 TableStatistics statistics(int64_t scale) {
   TableStatistics result;
   result.rows = 10 * scale;
@@ -19,6 +23,8 @@ TableStatistics statistics(int64_t scale) {
   result.unique_ids = 40 * scale;
   result.hottest = 20 * scale;
   result.unadmitted = 5 * scale;
+  result.frozen = {20 * scale, 1 * scale};
+  result.evaluated = {8 * scale, 2 * scale};
   return result;
 }
 
@@ -36,6 +42,8 @@ TEST(TableFiguresTest, ReportsWhatHappenedSinceTheLastReport) {
   EXPECT_EQ(report.evicted.begin()->second, 4);
   EXPECT_EQ(report.unique_share, 0.4);
   EXPECT_EQ(report.hottest_share, 0.2);
+  EXPECT_EQ(report.unknown_share, 6.0 / 120) << "unadmitted ones and those of a frozen table";
+  EXPECT_THAT(figures.unknown_shares(), ElementsAre(Pair("items", 0.25)));
   EXPECT_EQ(figures.lookups(), 200);
   figures.add("users", statistics(4), statistics(1));
   EXPECT_EQ(figures.lookups(), 500) << "of all tables";
@@ -54,6 +62,18 @@ TEST(TableFiguresTest, RanksAddUp) {
   EXPECT_EQ(report.unique_share, 0.4);
   EXPECT_EQ(report.hottest_share, 60.0 / 400);  // a maximum
   EXPECT_EQ(all.lookups(), 400);
+  EXPECT_EQ(report.unknown_share, 6.0 / 120);
+  EXPECT_THAT(all.unknown_shares(), ElementsAre(Pair("items", 0.25)));
+}
+
+TEST(TableFiguresTest, TablesWithoutRowsOrLookupsHaveNoUnknownShare) {
+  TableStatistics empty = statistics(1), idle = statistics(1);
+  empty.rows = 0;
+  idle.evaluated = {};
+  TableFigures figures;
+  figures.add("empty", empty, TableStatistics());
+  figures.add("idle", idle, TableStatistics());
+  EXPECT_THAT(figures.unknown_shares(), IsEmpty());
 }
 
 TEST(TableFiguresTest, RefusesMalformedBytes) {

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/utf8/characters.h"
 #include "metrics/metric_registry.h"
 
@@ -86,6 +89,20 @@ std::string metrics_text(absl::string_view title, const std::map<std::string, do
     lines.add(metric_text(absl::string_view(name).substr(slice.size() + 1), value, kAllDecimals));
   }
   return lines.text();
+}
+
+std::string unknown_ids_text(const std::map<std::string, double>& shares) {
+  constexpr double kLeast = 0.005;
+  std::vector<std::pair<double, std::string>> shown;
+  for (const auto& [table, share] : shares) {
+    if (share >= kLeast) shown.emplace_back(-share, table);
+  }
+  std::sort(shown.begin(), shown.end());
+  std::vector<std::string> texts;
+  for (const auto& [share, table] : shown) {
+    texts.push_back(absl::StrFormat("%s %.1f %%", table, -share * 100));
+  }
+  return texts.empty() ? "" : absl::StrCat("no row: ", absl::StrJoin(texts, ", "));
 }
 
 }  // namespace millrace

@@ -55,5 +55,12 @@ TEST(MetricTextTest, ALineFitsItsColumns) {
             "eval:\n  auc 0.50000\n  loss 0.50000\n  ne 1.00000\n  examples 7");
 }
 
+TEST(MetricTextTest, UnknownIds) {
+  EXPECT_EQ(unknown_ids_text({}), "");
+  EXPECT_EQ(unknown_ids_text({{"a", 0.004}}), "");
+  EXPECT_EQ(unknown_ids_text({{"a", 0.0049}, {"b", 0.021}, {"c", 1}}),
+            "no row: c 100.0 %, b 2.1 %");
+}
+
 }  // namespace
 }  // namespace millrace

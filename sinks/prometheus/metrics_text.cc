@@ -32,6 +32,9 @@ constexpr MetricFamily kLearningRate = {"millrace_learning_rate", kGauge,
 constexpr MetricFamily kEvicted = {"millrace_table_evicted_total", kCounter, "Rows evicted."};
 constexpr MetricFamily kEvaluatedStep = {"millrace_evaluated_step", kGauge,
                                          "Step of the last evaluation."};
+constexpr MetricFamily kEvaluatedUnknown = {
+    "millrace_evaluated_unknown_ratio", kGauge,
+    "Share of a table's lookups in the last evaluation whose ids have no row."};
 
 std::string joined(const std::string& labels, const std::string& more) {
   return absl::StrCat(labels, labels.empty() || more.empty() ? "" : ",", more);
@@ -119,6 +122,9 @@ void PrometheusMetrics::add(const EvaluationResult& result) {
   MetricsPage& gauges = evaluations_[result.set] = MetricsPage();
   add_metrics(result, set, gauges);
   add_figures(kEvaluationFigures, result, set, true, gauges);
+  for (const auto& [table, share] : result.unknown_shares) {
+    gauges.set(kEvaluatedUnknown, absl::StrCat(set, ",", prometheus_label("table", table)), share);
+  }
   gauges.set(kEvaluatedStep, set, static_cast<double>(result.progress.step));
 }
 

@@ -89,6 +89,7 @@ std::string summary_json(const Summary& summary, const DataReport* data) {
     for (const auto& [name, value] : metrics) eval[set == "eval" ? name : set + "/" + name] = value;
   }
   json["eval_step"] = OrderedJson(summary.eval_step);
+  json["unknown_shares"] = OrderedJson(summary.unknown_shares);
   OrderedJson& best = json["best"] = nullptr;
   if (summary.best.has_value()) {
     best = {{"score", summary.best->value},

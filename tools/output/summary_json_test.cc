@@ -30,6 +30,7 @@ Summary full_summary() {
   summary.train = {{"loss", 0.5}, {"auc", 0.75}};
   summary.eval = {{"eval", {{"auc", 0.7}}}, {"fresh", {{"auc", 0.6}}}};
   summary.eval_step = {{"eval", 7}, {"fresh", 5}};
+  summary.unknown_shares = {{"eval", {{"items", 0.25}}}};
   summary.best = BestSummary{0.7, 5, "out/checkpoints/step-00000005"};
   summary.checkpoint = "out/checkpoints/step-00000007";
   summary.rows = {{"c1", 12}, {"c2", 0}};
@@ -74,6 +75,7 @@ TEST(SummaryJsonTest, EveryField) {
     "train": {"loss": 0.5, "auc": 0.75},
     "eval": {"auc": 0.7, "fresh/auc": 0.6},
     "eval_step": {"eval": 7, "fresh": 5},
+    "unknown_shares": {"eval": {"items": 0.25}},
     "best": {"score": 0.7, "step": 5, "checkpoint": "out/checkpoints/step-00000005"},
     "rows": {"c1": 12, "c2": 0},
     "checkpoint": "out/checkpoints/step-00000007",
@@ -96,7 +98,7 @@ TEST(SummaryJsonTest, WhatNeverStartedIsStillAnObjectWithEveryField) {
   EXPECT_EQ(json["error"], "no such file: a.orc");
   EXPECT_EQ(json["steps"], 0);
   EXPECT_EQ(json["examples_per_second"], 0);  // not 0/0
-  for (const char* map : {"train", "eval", "eval_step", "rows", "hooks"})
+  for (const char* map : {"train", "eval", "eval_step", "unknown_shares", "rows", "hooks"})
     EXPECT_EQ(json[map], Json::object()) << map;
 }
 

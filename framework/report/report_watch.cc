@@ -1,0 +1,72 @@
+#include "framework/report/report_watch.h"
+
+#include <cmath>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace millrace {
+namespace {
+
+constexpr int64_t kLeastExamples = 100;
+constexpr double kFarAbove = 3;
+
+std::optional<double> find(const std::map<std::string, double>& metrics, const std::string& name) {
+  const auto found = metrics.find(name);
+  if (found == metrics.end()) return std::nullopt;
+  return found->second;
+}
+
+}  // namespace
+
+void ReportWatch::begin_run() {
+  examined_labels_ = false;
+  first_.reset();
+  last_.reset();
+}
+
+std::vector<std::string> ReportWatch::add(const Report& report) {
+  if (!first_.has_value()) first_ = report;
+  last_ = report;
+  if (examined_labels_ || report.examples < kLeastExamples) return {};
+  examined_labels_ = true;
+  std::vector<std::string> warnings;
+  for (const std::string& task : tasks_) {
+    const std::string prefix = tasks_.size() > 1 ? task + "/" : "";
+    const std::optional<double> auc = find(report.metrics, prefix + "auc");
+    const std::optional<double> ne = find(report.metrics, prefix + "ne");
+    const bool one_class = (auc.has_value() && std::isnan(*auc)) &&
+                           (!ne.has_value() || std::isnan(*ne)) &&
+                           std::isfinite(find(report.metrics, "loss").value_or(0));
+    if (!one_class) continue;
+    warnings.push_back(absl::StrCat(
+        "label ", task, ": the ", report.examples,
+        " examples of the first report have one class, or no label, so auc does not exist; check "
+        "the column of the label, and shuffle data that is sorted by it"));
+  }
+  return warnings;
+}
+
+std::optional<std::string> ReportWatch::end() const {
+  if (!last_.has_value()) return std::nullopt;
+  const double first = find(first_->metrics, "loss").value_or(NAN);
+  const double last = find(last_->metrics, "loss").value_or(NAN);
+  constexpr char kAdvice[] = "; the learning rate may be too high";
+  if (first > 0 && last > kFarAbove * first) {
+    return absl::StrFormat("the loss of the last report, %.6g, is far above %.6g of the first%s",
+                           last, first, kAdvice);
+  }
+  for (const std::string& task : tasks_) {
+    const std::string prefix = tasks_.size() > 1 ? task + "/" : "";
+    const double ne = find(last_->metrics, prefix + "ne").value_or(NAN);
+    if (!(ne > kFarAbove)) continue;
+    return absl::StrFormat(
+        "label %s: ne of the last report is %.4g; above 1 the predictions are worse than the mean "
+        "of the labels%s",
+        task, ne, kAdvice);
+  }
+  return std::nullopt;
+}
+
+}  // namespace millrace
