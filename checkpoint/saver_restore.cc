@@ -31,9 +31,12 @@ constexpr absl::string_view kBetweenPaths("\0", 1);
 absl::StatusOr<FoundCheckpoint> Saver::read(const std::string& path, const TrainState& target) {
   ASSIGN_OR_RETURN(const auto chain, open_chain(files_, path));
   const CheckpointManifest& manifest = chain.back()->manifest();
-  RETURN_IF_ERROR(check_job(manifest, options_.fingerprint, options_.config), path);
+  ASSIGN_OR_RETURN(
+      std::vector<std::string> changes,
+      check_job(manifest, options_.fingerprint, options_.config, options_.accept_changes), path);
   RETURN_IF_ERROR(check_vocabularies(manifest, options_.vocabularies), path);
   FoundCheckpoint found;
+  found.changes = std::move(changes);
   ThreadPool readers(kReadersForWriter * options_.write_threads);
   ASSIGN_OR_RETURN(found.state, read_state(chain, target, readers));
   found.info.path = path;

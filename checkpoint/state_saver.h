@@ -23,6 +23,8 @@ struct FoundCheckpoint {
   LoadedState state;
   std::map<std::string, double> metrics;  // the metrics given to begin()
   std::vector<std::string> notes;         // a line for each newer checkpoint that is damaged
+  // Fields of the configuration that changed since it was saved: "train.X: 1 → 2".
+  std::vector<std::string> changes;
 };
 
 // Saves states of a trainer and reads them back. Every rank has a saver; all ranks call the same

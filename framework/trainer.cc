@@ -149,6 +149,7 @@ absl::Status Trainer::run(Phase phase, const Body& body) {
   agreement_.begin_run();
   recorder_.begin_run(trains ? "train" : "evaluate", trains ? checkpoints_.newest() : "");
   if (trains) {
+    checkpoints_.record_changes();
     position_.finished = false;
     consistency_.begin_run();
     training_.start(position_.progress.elapsed);

@@ -202,6 +202,7 @@ absl::StatusOr<std::unique_ptr<StateSaver>> create_saver(const JobConfig& config
   options.producer = "millrace train";
   options.fingerprint = config_fingerprint(config.train());
   options.config = to_text(config.train());
+  options.accept_changes = config.run().accept_changes();
   ASSIGN_OR_RETURN(std::unique_ptr<StateSaver> saver,
                    Saver::create(std::move(options), files, clock), "run.checkpoint");
   return saver;

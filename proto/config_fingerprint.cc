@@ -202,6 +202,45 @@ std::set<ScheduleConfig::Unit> units_of_totals(const TrainConfig& train) {
   return units;
 }
 
+// Clears learning rates, schedules and weight decays in a message and the messages within.
+void clear_rates(Message& message) {
+  const Reflection& reflection = *message.GetReflection();
+  for (const FieldDescriptor* field : fields_of(message)) {
+    const std::string& name = field->name();
+    if (name == "learning_rate" || name == "schedule" || name == "weight_decay") {
+      reflection.ClearField(&message, field);
+    } else if (is_message(*field)) {
+      const int count = field->is_repeated() ? reflection.FieldSize(message, field) : 0;
+      for (int i = 0; i < count; ++i) {
+        clear_rates(*reflection.MutableRepeatedMessage(&message, field, i));
+      }
+      if (!field->is_repeated()) clear_rates(*reflection.MutableMessage(&message, field));
+    }
+  }
+}
+
+// Returns a configuration without the fields that a resumed job may change.
+TrainConfig fixed_part(TrainConfig config) {
+  if (config.has_optimizer()) clear_rates(*config.mutable_optimizer());
+  for (DenseOptimizerConfig& optimizer : *config.mutable_more_optimizers()) clear_rates(optimizer);
+  if (config.has_sparse_optimizer()) clear_rates(*config.mutable_sparse_optimizer());
+  for (TableConfig& table : *config.mutable_table()) clear_rates(table);
+  if (config.has_default_table()) clear_rates(*config.mutable_default_table());
+  config.clear_clipping();
+  if (config.has_train_data()) config.mutable_train_data()->clear_batch_size();
+  config.clear_micro_batches();
+  config.clear_global_batch_size();
+  config.clear_max_micro_batch_size();
+  // Totals are compared only if a schedule has a share of them.
+  config.clear_max_steps();
+  config.clear_max_epochs();
+  config.clear_max_windows();
+  config.clear_max_steps_per_epoch();
+  config.clear_max_steps_per_window();
+  config.clear_max_evaluation_steps();
+  return config;
+}
+
 }  // namespace
 
 TrainConfig identity_of(const TrainConfig& config) {
@@ -279,6 +318,10 @@ std::vector<std::string> config_differences(const TrainConfig& before, const Tra
   std::vector<std::string> result;
   for (auto& [key, line] : lines) result.push_back(std::move(line));
   return result;
+}
+
+std::vector<std::string> fixed_differences(const TrainConfig& before, const TrainConfig& now) {
+  return config_differences(fixed_part(before), fixed_part(now));
 }
 
 }  // namespace millrace

@@ -32,6 +32,13 @@ std::string config_fingerprint(const TrainConfig& config);
 // global_batch_size, the lines of batch_size and micro_batches are omitted.
 std::vector<std::string> config_differences(const TrainConfig& before, const TrainConfig& now);
 
+// Returns the differences of the identities that a job in progress cannot take over, in the format
+// of config_differences(). Omits fields that a resumed job may change:
+//   * learning_rate, schedule and weight_decay of optimizers, also of single tables; clipping;
+//   * batch_size, micro_batches, global_batch_size, max_micro_batch_size;
+//   * max_steps_per_epoch, max_steps_per_window, max_evaluation_steps.
+std::vector<std::string> fixed_differences(const TrainConfig& before, const TrainConfig& now);
+
 }  // namespace millrace
 
 #endif  // MILLRACE_PROTO_CONFIG_FINGERPRINT_H_

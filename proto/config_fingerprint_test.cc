@@ -188,5 +188,23 @@ TEST(ConfigFingerprintTest, ListsWithoutNamesShowPlaces) {
               ElementsAre("metric[1]: \"ne\" → \"logloss\"", "metric[2]: not set → \"ne\""));
 }
 
+TEST(ConfigFingerprintTest, RatesBatchesAndLimitsWithinAnEpochAreNotFixed) {
+  const TrainConfig job = parse(kJob);
+  for (const char* text :
+       {"sparse_optimizer { learning_rate: 0.2 }", "train_data { batch_size: 8 }",
+        "sparse_optimizer { schedule { linear { length { count: 5 } } } }",
+        "sparse_optimizer { adam { weight_decay: 0.1 } }", "micro_batches: 2",
+        "clipping { max_norm: 1 }", "max_steps_per_epoch: 7"}) {
+    const TrainConfig now = changed(text);
+    EXPECT_THAT(fixed_differences(job, now), IsEmpty()) << text;
+    EXPECT_FALSE(config_differences(job, now).empty()) << text;
+  }
+  EXPECT_THAT(fixed_differences(job, changed("sparse_optimizer { ftrl {} }")),
+              ElementsAre("sparse_optimizer.adam: there → not there",
+                          "sparse_optimizer.ftrl: not there → there"));
+  EXPECT_THAT(fixed_differences(job, changed("seed: 4 train_data { batch_size: 8 }")),
+              ElementsAre("seed: 3 → 4"));
+}
+
 }  // namespace
 }  // namespace millrace

@@ -77,6 +77,7 @@ absl::Status apply_flags(const ConfigFlags& flags, JobConfig* config) {
   if (flags.seed) train->set_seed(*flags.seed);
   if (flags.output_dir) config->mutable_run()->set_output_dir(*flags.output_dir);
   if (flags.resume) config->mutable_run()->set_resume(*flags.resume);
+  if (flags.accept_changes) config->mutable_run()->set_accept_changes(true);
   if (flags.threads) config->mutable_run()->set_threads(*flags.threads);
   if (flags.instruction_set) {
     ASSIGN_OR_RETURN(const RunConfig::InstructionSet set,

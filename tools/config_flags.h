@@ -35,9 +35,10 @@ struct ConfigFlags {
   std::optional<int32_t> threads;
   std::optional<std::string> instruction_set;  // auto, baseline, avx2 or avx512
   std::optional<std::string> resume;           // auto, never or a path
-  std::string summary;                         // path; "": none
-  bool overwrite = false;                      // outputs may replace files of any kind
-  std::string device = "cpu";                  // cpu, auto, cuda or cuda:N
+  bool accept_changes = false;
+  std::string summary;         // path; "": none
+  bool overwrite = false;      // outputs may replace files of any kind
+  std::string device = "cpu";  // cpu, auto, cuda or cuda:N
   // If true, the command can compute on a CUDA device. Other commands refuse a device.
   bool uses_device = false;
 };

@@ -340,6 +340,8 @@ Command add_train_command(CLI::App& program, const RankListener& listener) {
       "--resume", flags->resume,
       "auto: from the newest checkpoint in the output directory; never; or the path "
       "of one");
+  command->add_flag("--accept_changes", flags->accept_changes,
+                    "resume also with other learning rates, schedules, batch sizes or limits");
   return [flags, listener] { return TrainCommand(*flags, listener).run(); };
 }
 

@@ -24,26 +24,40 @@ std::string in_lines(const std::vector<std::string>& differences) {
 
 }  // namespace
 
-absl::Status check_job(const CheckpointManifest& manifest, const std::string& fingerprint,
-                       const std::string& config) {
-  if (manifest.fingerprint() == fingerprint) return absl::OkStatus();
+absl::StatusOr<std::vector<std::string>> check_job(const CheckpointManifest& manifest,
+                                                   const std::string& fingerprint,
+                                                   const std::string& config, bool accept_changes) {
+  if (manifest.fingerprint() == fingerprint) return std::vector<std::string>();
   TrainConfig then, now;
-  std::vector<std::string> lines;
-  if (parse_text(manifest.config(), "its configuration", &then).ok() &&
-      parse_text(config, "the configuration", &now).ok()) {
+  std::vector<std::string> lines, fixed;
+  const bool known = !manifest.config().empty() &&
+                     parse_text(manifest.config(), "its configuration", &then).ok() &&
+                     parse_text(config, "the configuration", &now).ok();
+  if (known) {
     // The fingerprint may have been computed by the rules of another version.
-    if (!manifest.config().empty() && config_fingerprint(then) == fingerprint) {
-      return absl::OkStatus();
-    }
+    if (config_fingerprint(then) == fingerprint) return std::vector<std::string>();
     lines = config_differences(then, now);
+    fixed = fixed_differences(then, now);
+    if (accept_changes && fixed.empty()) {
+      for (std::string& line : lines) line = absl::StrCat("train.", line);
+      return lines;
+    }
   }
+  const char* const remedy =
+      known && fixed.empty()
+          ? "go back to its configuration, or continue it with the new one by --accept_changes"
+          : "go back to its configuration, or begin anew in another output_dir: "
+            "train.initialize_from takes its weights along, a source of train.model_bank with "
+            "parts: [WEIGHTS, SLOTS, DENSE_OPTIMIZER, PROGRESS, CURSOR, HOOKS] takes along its "
+            "optimizers, progress, place in the data and hooks too, so that training continues "
+            "where it stood (docs/model_bank.md)";
+  if (accept_changes) lines = fixed;
   return absl::InvalidArgumentError(absl::StrCat(
-      "this checkpoint is of another job; go back to its configuration, or begin anew in another "
-      "output_dir: train.initialize_from takes its weights along, a source of train.model_bank "
-      "with parts: [WEIGHTS, SLOTS, DENSE_OPTIMIZER, PROGRESS, CURSOR, HOOKS] takes along "
-      "its optimizers, progress, place in the data and hooks too, so that training continues where "
-      "it stood (docs/model_bank.md)",
-      lines.empty() ? "" : ". What differs, then → now:", in_lines(lines)));
+      "this checkpoint is of another job; ", remedy,
+      lines.empty() ? ""
+                    : absl::StrCat(". What differs", accept_changes ? " and cannot change" : "",
+                                   ", then → now:"),
+      in_lines(lines)));
 }
 
 }  // namespace millrace

@@ -3,16 +3,21 @@
 #define MILLRACE_CHECKPOINT_STATE_JOB_CHECK_H_
 
 #include <string>
+#include <vector>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "proto/checkpoint_manifest.pb.h"
 
 namespace millrace {
 
 // Checks that the job has the manifest's fingerprint. `fingerprint`, `config`: of the current job,
-// in the form of manifests. Errors: InvalidArgument listing the fields that differ.
-absl::Status check_job(const CheckpointManifest& manifest, const std::string& fingerprint,
-                       const std::string& config);
+// in the form of manifests. `accept_changes`: if true, the job may differ in what
+// fixed_differences() omits (proto/config_fingerprint.h). Returns the accepted differences, such as
+// "train.optimizer.learning_rate: 0.001 → 0.01". Errors: InvalidArgument listing the fields that
+// differ.
+absl::StatusOr<std::vector<std::string>> check_job(const CheckpointManifest& manifest,
+                                                   const std::string& fingerprint,
+                                                   const std::string& config, bool accept_changes);
 
 }  // namespace millrace
 

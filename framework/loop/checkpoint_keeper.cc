@@ -217,6 +217,10 @@ absl::StatusOr<CheckpointInfo> CheckpointKeeper::save_between_runs() {
 // Restores a checkpoint that the saver found.
 absl::Status CheckpointKeeper::apply(FoundCheckpoint found, std::vector<std::string>* notes) {
   notes->insert(notes->end(), found.notes.begin(), found.notes.end());
+  for (const std::string& change : found.changes) {
+    notes->push_back(absl::StrCat("resumed with a change of ", change));
+  }
+  changes_ = std::move(found.changes);
   const std::vector<std::string> left_out = found.state.left_out;
   const absl::Status status = parts_.state.restore(std::move(found.state), notes);
   if (!status.ok()) {
@@ -239,6 +243,12 @@ absl::Status CheckpointKeeper::apply(FoundCheckpoint found, std::vector<std::str
   newest_ = found.info.path;
   parts_.evaluations.restore_metrics(std::move(found.metrics));
   return absl::OkStatus();
+}
+
+void CheckpointKeeper::record_changes() {
+  for (const std::string& change : std::exchange(changes_, {})) {
+    parts_.recorder.served("change", change);
+  }
 }
 
 std::optional<std::string> CheckpointKeeper::finished() const {

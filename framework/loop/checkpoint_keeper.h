@@ -56,6 +56,8 @@ class CheckpointKeeper {
       : parts_(parts), options_(options) {}
 
   void begin_run();
+  // Records, once, the changes of the configuration with which training resumed.
+  void record_changes();
   // Acquires the saver's destination. Called before the first step of a run. Errors: as
   // StateSaver::open().
   absl::Status open();
@@ -145,6 +147,7 @@ class CheckpointKeeper {
   int64_t durable_step_ = -1;  // steps_done() at the newest durable save
   std::multimap<int64_t, Asked> asked_;  // step → causes of saves that are not durable yet
   std::string newest_;
+  std::vector<std::string> changes_;  // not recorded yet
 };
 
 }  // namespace millrace

@@ -159,9 +159,40 @@ TEST_F(ResumeTest, AnotherJobIsRefusedWithWhatDiffers) {
   EXPECT_EQ(other.exit_code, kUsage);
   EXPECT_THAT(other.err, AllOf(HasSubstr("another job"), HasSubstr("seed: 1 → 7")));
   EXPECT_EQ(files_below("out"), files);
+  // What a job in progress may change is named with the flag that accepts it.
+  const std::string rate = "train.optimizer.learning_rate=0.5";
+  const ProgramResult slower = millrace(command({"--set", rate}));
+  EXPECT_EQ(slower.exit_code, kUsage);
+  EXPECT_THAT(slower.err, AllOf(HasSubstr("--accept_changes"), HasSubstr("→ 0.5")));
+  EXPECT_EQ(files_below("out"), files);
   // What does not decide the result, and limits, may change.
   millrace_ok(
       command({"--threads", "2", "--max_steps", "100", "--set", "run.report.when.every_steps=7"}));
+}
+
+TEST_F(ResumeTest, AJobGoesOnWithAcceptedChanges) {
+  millrace_ok(command());
+  const std::vector<std::string> changed = {"--accept_changes",
+                                            "--set",
+                                            "train.max_epochs=3",
+                                            "--set",
+                                            "train.optimizer.learning_rate=0.5",
+                                            "--set",
+                                            "train.optimizer.schedule.cosine.length.count=100",
+                                            "--set",
+                                            "train.train_data.batch_size=1000"};
+  const ProgramResult run = millrace_ok(command(changed));
+  EXPECT_THAT(run.err, AllOf(HasSubstr("resumed with a change of train.optimizer.learning_rate"),
+                             HasSubstr("resumed with a change of train.train_data.batch_size")));
+  EXPECT_EQ(read_json("out/summary.json")["epochs"], 3);
+  EXPECT_LT(read_json("out/summary.json")["steps"], 60) << "the third epoch has larger batches";
+  EXPECT_THAT(read("out/events.jsonl"), HasSubstr("train.optimizer.learning_rate: "));
+  std::vector<std::string> other = changed;
+  other.insert(other.end(), {"--seed", "7"});
+  const ProgramResult refused = millrace(command(other));
+  EXPECT_EQ(refused.exit_code, kUsage);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("cannot change"), HasSubstr("seed: 1 → 7"),
+                                 Not(HasSubstr("batch_size"))));
 }
 
 TEST_F(ResumeTest, NeverAndFromAPath) {
