@@ -1,7 +1,9 @@
 #include "tools/checkpoint/checkpoint_export.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -282,6 +284,18 @@ TEST_F(ReferredExportTest, FilesKeepTheirNamesAndAreListed) {
   manifest_.clear_referred_files();
   ASSERT_OK_AND_ASSIGN(const auto none, copy());
   EXPECT_TRUE(none.empty());
+}
+
+TEST_F(ReferredExportTest, UrisAndPipesOfAManifestAreNotOpened) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  const int writer = ::open(path("pipe").c_str(), O_RDWR);  // so that no opening waits for one
+  for (const std::string& from : {path("pipe"), "file://" + path("y/words.txt")}) {
+    manifest_.mutable_referred_files(1)->set_path(from);
+    EXPECT_THAT(copy().status(),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr(from), HasSubstr("--no_referred_files"))));
+  }
+  ::close(writer);
 }
 
 TEST_F(ReferredExportTest, WhatIsNotWhatItWasIsAnError) {

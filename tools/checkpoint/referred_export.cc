@@ -6,6 +6,8 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "base/path/rereadable.h"
 #include "base/status_macros.h"
 #include "checkpoint/folder/file_identity.h"
 
@@ -23,6 +25,29 @@ absl::Status of_source(const absl::Status& status, const std::string& path) {
   if (status.ok()) return status;
   return absl::Status(status.code(), absl::StrCat("the checkpoint refers to ", path, ": ",
                                                   status.message(), kHowToGoOn));
+}
+
+absl::Status changed(const ReferredFile& referred, absl::string_view now) {
+  return of_source(absl::FailedPreconditionError(
+                       absl::StrCat("it is not what it was: ", now, "; then ", referred.size(),
+                                    " bytes, digest ", referred.digest())),
+                   referred.path());
+}
+
+// Checks that a file may be opened. Somebody else may have written the manifest: its path must
+// neither block the export nor choose what is read with the credentials of this user.
+absl::Status check_source(FileSystem& sources, const ReferredFile& referred) {
+  if (is_uri(referred.path())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the checkpoint refers to ", referred.path(),
+                     ", and an export fetches no URI that a checkpoint names: copy that file "
+                     "yourself, and leave such files out with --no_referred_files"));
+  }
+  const absl::StatusOr<FileInfo> info = sources.info(referred.path());
+  RETURN_IF_ERROR(of_source(info.status(), referred.path()));
+  RETURN_IF_ERROR(of_source(check_rereadable(referred.path(), *info), referred.path()));
+  if (info->is_directory || info->size_bytes == referred.size()) return absl::OkStatus();
+  return changed(referred, absl::StrCat(info->size_bytes, " bytes"));
 }
 
 absl::Status copy(FileSystem& sources, const std::string& from, FileSystem& files,
@@ -45,14 +70,11 @@ absl::Status copy(FileSystem& sources, const std::string& from, FileSystem& file
 
 absl::Status copy_checked(FileSystem& sources, const ReferredFile& referred, FileSystem& files,
                           const std::string& to) {
+  RETURN_IF_ERROR(check_source(sources, referred));
   RETURN_IF_ERROR(copy(sources, referred.path(), files, to));
   ASSIGN_OR_RETURN(const FileIdentity copied, identify_file(files, to));
   if (copied == FileIdentity{referred.size(), referred.digest()}) return absl::OkStatus();
-  return of_source(
-      absl::FailedPreconditionError(absl::StrCat(
-          "it is not what it was: ", copied.size_bytes, " bytes, digest ", copied.digest, "; then ",
-          referred.size(), " bytes, digest ", referred.digest())),
-      referred.path());
+  return changed(referred, absl::StrCat(copied.size_bytes, " bytes, digest ", copied.digest));
 }
 
 // Returns a name that is not in `taken` yet.

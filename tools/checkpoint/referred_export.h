@@ -17,7 +17,7 @@ namespace millrace {
 // (the original path), `size`, `digest`, `used_by`. Writes nothing if the manifest refers to no
 // files. Returns: paths of the written files.
 // Errors: NotFound and FailedPrecondition for files that changed since the checkpoint was written;
-// errors of reading and writing.
+// InvalidArgument for URIs, pipes and devices, which are not opened; errors of reading and writing.
 absl::StatusOr<std::vector<std::string>> export_referred_files(FileSystem& sources,
                                                                const CheckpointManifest& manifest,
                                                                FileSystem& files,
