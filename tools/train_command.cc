@@ -233,6 +233,7 @@ class TrainCommand {
       for (RunInput& output : run_outputs(config_.run())) taken.push_back(std::move(output));
       return taken;
     }));
+    RETURN_IF_ERROR(check_written_files(files_, flags_.config, config_));
     return check_run_directory(files_, config_.run().output_dir(), flags_.overwrite);
   }
 

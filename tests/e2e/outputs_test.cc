@@ -82,6 +82,13 @@ TEST_F(OutputsTest, ASummaryReplacesNoFileOfAnotherKind) {
   millrace_ok({"train", "job.textproto", "--summary", "notes.csv"});
   refused({"train", "job.textproto", "--summary", "out/events.jsonl", "--overwrite"}, kUsage,
           {"a file that the run itself writes"});
+  SmallJob with_csv = job();
+  with_csv.run = "sink { csv { directory: \"mine\" } }";
+  write("csv.textproto", small_job(with_csv));
+  std::filesystem::create_directory(path("out/mine"));
+  std::filesystem::create_symlink("../../data.parquet", path("out/mine/train.csv"));
+  refused({"train", "csv.textproto", "--overwrite"}, kUsage,
+          {"run.sink[0]", "out/mine/train.csv", "it is a file of train."});
 }
 
 TEST_F(OutputsTest, NorDoOtherOutputs) {

@@ -28,6 +28,12 @@ std::vector<RunInput> run_inputs(FileSystem& files, const std::string& config_pa
 // may use.
 std::vector<RunInput> run_outputs(const RunConfig& config);
 
+// Checks that no sink and no hook would replace or extend an input of the job under a name that the
+// configuration gives: train.csv and eval.csv of sinks, the file of mllog, files of
+// embedding_projector. Errors: InvalidArgument with the sink or hook, the file and the input.
+absl::Status check_written_files(FileSystem& files, const std::string& config_path,
+                                 const JobConfig& job);
+
 // Refuses unexpanded shell paths of inputs (base/path/shell_path.h) that name no existing file.
 // Errors: NotFound with the field or data, and the path.
 absl::Status check_input_paths(FileSystem& files, const TrainConfig& config,

@@ -107,6 +107,41 @@ TEST_F(RunInputsTest, WhatTheRunItselfWrites) {
   EXPECT_THAT(paths, IsSupersetOf({"o/config.textproto", "o/events.jsonl", "o/lock"}));
 }
 
+TEST_F(RunInputsTest, SinksAndHooksReplaceNoInput) {
+  for (const char* name :
+       {"data/train.csv", "data/rank-1/eval.csv", "words", "tb/projector_a.tsv"}) {
+    touch(std::string("o[1]/") + name);
+  }
+  struct Case {
+    std::string path, run, field;  // field: "" if the file stays
+  };
+  for (const Case& c : {
+           Case{"data/train.csv", R"(sink { prometheus {} } sink { csv { directory: "data" } })",
+                "run.sink[1]"},
+           Case{"data/train.csv", R"(sink { csv { directory: "other" } })", ""},
+           Case{"data/rank-1/eval.csv", R"(sink { csv { directory: "data" } ranks: ALL })",
+                "run.sink[0]"},
+           Case{"words", R"(hooks { name: "mllog" [millrace.mllog] { file: "words" } })",
+                "run.hooks[0]"},
+           Case{"tb/projector_a.tsv",
+                R"(hooks { name: "embedding_projector"
+                           [millrace.embedding_projector] { directory: "tb" } })",
+                "run.hooks[0]"},
+       }) {
+    JobConfig job;
+    ASSERT_OK(parse_text("run { output_dir: 'o[1]' " + c.run + " }", "test", &job));
+    job.mutable_train()->mutable_train_data()->add_path("./o[1]/" + c.path);
+    const absl::Status status = check_written_files(FileSystem::local(), "job.textproto", job);
+    if (c.field.empty()) {
+      EXPECT_OK(status) << c.path;
+    } else {
+      EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
+                                   AllOf(HasSubstr(c.field + ": cannot write o[1]/" + c.path),
+                                         HasSubstr("a file of train.train_data"))));
+    }
+  }
+}
+
 TEST_F(RunInputsTest, PathsThatAShellShouldHaveExpanded) {
   FileSystem& files = FileSystem::local();
   EXPECT_THAT(check_input_paths(files, parse(R"(train_data { path: "~/data/*.orc" })")),
