@@ -30,7 +30,7 @@ struct Batch {
   at::Tensor dense;        // float32 [batch, dense features], in the order of the FeatureSchema
   at::Tensor labels;       // float32 [batch, tasks]; not-a-number: missing (FeatureConfig.MASK)
   at::Tensor weights;      // float32 [batch], or undefined: all 1
-  at::Tensor example_ids;  // int64 [batch]; default: file ordinal << 40 | row in the file
+  at::Tensor example_ids;  // int64 [batch]; default: number of the file << 40 | row in the file
   at::Tensor group_ids;    // int64 [batch], or undefined; for grouped metrics
   // Columns of the files as they are, in the order of FeatureSchema::kept_columns(), with `size`
   // rows each; null: none are kept.

@@ -154,6 +154,7 @@ absl::StatusOr<std::unique_ptr<BlockSource>> BlockSource::open(const DatasetOpti
   std::unique_ptr<BlockSource> source(
       new BlockSource(std::move(set), std::move(split), std::move(sample)));
   source->first_file_ = options.first_file;
+  source->file_step_ = options.file_step;
   for (const FeatureConfig& feature : schema.features()) {
     if (feature.name() == label) source->sample_column_ = column_of(feature);
   }
@@ -426,8 +427,9 @@ absl::Status BlockReader::append_unit(const Unit& unit, int64_t epoch, BadRows& 
   RETURN_IF_ERROR(append_features(absl::MakeSpan(*columns), unit.count, place, bad, block));
   RETURN_IF_ERROR(append_kept(absl::MakeSpan(*columns), unit.count, place, bad, block));
   if (block->example_ids.size() == before) {  // no feature is the example id
-    for (const int64_t number : numbers) {
-      block->example_ids.push_back((source_.first_file_ << 40) + number);
+    const int64_t file = source_.first_file_ + unit.file * source_.file_step_;
+    for (int64_t row = 0; row < unit.count; ++row) {
+      block->example_ids.push_back(file << 40 | (first_row + row));
     }
   }
   if (source_.sample_.takes_all()) return absl::OkStatus();

@@ -86,6 +86,7 @@ class BlockSource {
   SampleFilter sample_;
   std::string sample_column_;  // of its label
   int64_t first_file_ = 0;
+  int64_t file_step_ = 1;
   int64_t split_request_ = -1;  // -1: the split needs no column
   bool skip_bad_ = false;       // DataConfig::SKIP
   std::vector<Unit> units_;

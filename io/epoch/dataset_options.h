@@ -21,6 +21,10 @@ struct MixPartOptions {
   int source = 0;  // its number, where others are left out
   RowInterval rows = {};
   bool may_be_empty = false;
+  // Number of files of the source in earlier windows, which default example ids count. -1: the data
+  // does not come in windows.
+  int64_t files_before = -1;
+  int64_t sources = 1;  // in all windows, with those left out
 };
 
 struct DatasetOptions {
@@ -47,8 +51,10 @@ struct DatasetOptions {
   // For a mix: `rows` and `may_be_empty` of each source; none: the defaults. The mix omits an empty
   // source that may be empty.
   std::vector<MixPartOptions> mix_parts = {};
-  // Number of files of other data before these files; default example ids count them too.
+  // Number of the first file in default example ids, and the distance between the numbers of two
+  // files.
   int64_t first_file = 0;
+  int64_t file_step = 1;
 
   // Do not.
   int reader_threads = 1;                    // at least 1

@@ -146,6 +146,11 @@ absl::StatusOr<std::unique_ptr<MixedDataset>> open_mixed_dataset(const DatasetOp
     source.data.set_batch_size(options.data.batch_size());
     source.seed = source_seed(options.seed, part.source);
     source.first_file = options.first_file + files;
+    if (part.files_before >= 0) {
+      // Sources alternate, since the number of files of none of them is known beforehand.
+      source.first_file = part.source + part.files_before * part.sources;
+      source.file_step = part.sources;
+    }
     source.time_types = time_types;
     ASSIGN_OR_RETURN(std::unique_ptr<EpochSource> opened, EpochSource::open(source),
                      entry("mix.source", part.source, config.name()));

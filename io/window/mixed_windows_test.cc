@@ -227,6 +227,23 @@ TEST_F(MixedWindowsTest, OnlyNewDataIsReadBeforeItIsTrainedOn) {
   EXPECT_THAT(data->open_window_again(), IsOkAndHolds(testing::IsNull())) << "a was trained on";
 }
 
+TEST_F(MixedWindowsTest, DefaultIdsNumberTheFilesOfEachSource) {
+  files_.put("more.csv", csv(0, 3));
+  for (const char* name : {"a", "b", "c"}) log(name, 0, 4);
+  files_.put("log/_END", "");
+  const auto data = open(with_default_ids(
+      options_of("batch_size: 4 mix { source { proportion: 1 data { format: CSV "
+                 "windows { directory { path: 'log' } } } } "
+                 "source { proportion: 1 repeat: true data { format: CSV path: 'more.csv' } } }")));
+  ASSERT_OK(data->start_epoch(0));
+  ASSERT_OK_AND_ASSIGN(const auto steps, read_all(*data));
+  std::map<int64_t, std::set<int64_t>> numbers;  // of files, by window
+  for (const Step& step : steps) {
+    for (const int64_t id : step.ids) numbers[step.window].insert(id >> 40);
+  }
+  EXPECT_EQ(numbers, (std::map<int64_t, std::set<int64_t>>{{0, {0, 1}}, {1, {2, 1}}, {2, {4, 1}}}));
+}
+
 TEST_F(MixedWindowsTest, AWindowOfDamagedPartsIsDamaged) {
   log("a", 0, 3);
   files_.put("log/b", "other\n1\n");

@@ -19,6 +19,11 @@ absl::StatusOr<uint64_t> digest_of(FileSystem& files, const std::string& path) {
   return xxh3(absl::StrCat(identity.file(0).size(), " ", identity.file(0).end_digest()));
 }
 
+// Returns the number of files that were given before the first file of the window after `position`.
+int64_t count_files_given(const WindowPosition& position) {
+  return position.files_before() + std::max(0, position.file_size() - position.rest_files());
+}
+
 // No rows for an omitted file.
 absl::StatusOr<int64_t> rows_of(const std::string& path, const DatasetOptions& options) {
   const auto file = open_file(*options.files, path, options.data);
@@ -53,11 +58,13 @@ absl::StatusOr<Found> WindowStream::next(WindowPosition& position) {
   if (!begins && !position.last_repeat()) {
     position.set_repeat(position.repeat() + 1);
   } else {
+    const int64_t given = count_files_given(position);
     ASSIGN_OR_RETURN(const Found found, source_->find(has_been_idle(), position));
     if (source_->seen() != std::exchange(seen_, source_->seen())) last_news_ = clock_.elapsed();
     if (found != Found::kWindow) return found;
     position.clear_repeat();
     position.clear_damage();
+    position.set_files_before(given);
     add_digests(position);
   }
   position.set_index(begins ? 0 : position.index() + 1);

@@ -408,6 +408,7 @@ DatasetOptions WindowedFiles::plain_options(size_t part, const WindowPosition& p
   }
   options.rows = {position.begin_row(), position.end_row()};
   options.may_be_empty = true;
+  options.first_file = position.files_before();
   options.time_types.merge(time_types_of(hashed_columns_));
   return options;
 }
@@ -422,6 +423,8 @@ DatasetOptions WindowedFiles::mix_options(const WindowPosition& position) const 
     MixSourceConfig source = options_.dataset.data.mix().source(i);
     MixPartOptions own;
     own.source = i;
+    own.files_before = 0;
+    own.sources = options_.dataset.data.mix().source_size();
     if (next < parts_.size() && parts_[next].source == i) {
       const WindowPosition& part = part_of(position, next);
       const DatasetOptions plain = plain_options(next++, part);
@@ -430,6 +433,7 @@ DatasetOptions WindowedFiles::mix_options(const WindowPosition& position) const 
       source.mutable_data()->clear_batch_size();
       own.rows = plain.rows;
       own.may_be_empty = plain.may_be_empty;
+      own.files_before = part.files_before();
     }
     *mix.add_source() = std::move(source);
     options.mix_parts.push_back(own);

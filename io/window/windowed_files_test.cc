@@ -59,6 +59,27 @@ TEST_F(WindowedFilesTest, GoesOnFromEveryBatch) {
   }
 }
 
+TEST_F(WindowedFilesTest, DefaultIdsNumberTheFilesOfAllWindows) {
+  std::vector<int64_t> all;
+  for (int64_t i = 0; i < 4; ++i) {
+    put(absl::StrCat("f", i), 20 * i, 11 + i);
+    const std::vector<int64_t> ids = range(i << 40, 11 + i);
+    all.insert(all.end(), ids.begin(), ids.end());
+  }
+  files_.put("in/_END", "");
+  for (const char* more : {"", "windows { files: 2 }", "windows { rows: 7 }"}) {
+    SCOPED_TRACE(more);
+    const WindowedFilesOptions plain = with_default_ids(options(more));
+    expect_to_go_on_from_every_batch(plain, 12);
+    const auto data = open(plain);
+    ASSERT_OK(data->start_epoch(0));
+    ASSERT_OK_AND_ASSIGN(const auto steps, read_all(*data));
+    std::vector<int64_t> ids;
+    for (const Step& step : steps) ids.insert(ids.end(), step.ids.begin(), step.ids.end());
+    EXPECT_THAT(ids, testing::UnorderedElementsAreArray(all));
+  }
+}
+
 // A file of a later window may have doubles where others have integers.
 TEST_F(WindowedFilesTest, NumbersMayHaveAnotherTypeInEachWindow) {
   const auto put_ids = [this](const std::string& name, const auto& ids) {

@@ -68,6 +68,14 @@ class WindowedFilesCase : public testing::Test {
     options.clock = &clock_;
     return options;
   }
+  // Without a feature of example ids.
+  static WindowedFilesOptions with_default_ids(WindowedFilesOptions options) {
+    TrainConfig features;
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+        "feature { name: 'label' kind: LABEL } feature { name: 'i1' kind: DENSE }", &features));
+    options.dataset.schema = *FeatureSchema::create(features);
+    return options;
+  }
   std::unique_ptr<WindowedDataset> open(WindowedFilesOptions options) {
     auto data = WindowedFiles::create(std::move(options));
     EXPECT_OK(data.status());
