@@ -1,9 +1,12 @@
 #include "losses/group_losses.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "losses/example_groups.h"
@@ -16,29 +19,76 @@ at::Tensor as_floats(const at::Tensor& labels) {
   return labels.to(at::kCPU, at::kFloat).contiguous();
 }
 
+// Places of the examples of pairs, of which the first has the higher label.
+struct Pairs {
+  std::vector<int64_t> above, below;
+};
+
+at::Tensor sum_pairs(const at::Tensor& outputs, const at::Tensor& weights, const Pairs& pairs) {
+  const at::Tensor i = at::tensor(pairs.above, at::kLong).to(outputs.device());
+  const at::Tensor j = at::tensor(pairs.below, at::kLong).to(outputs.device());
+  const at::Tensor losses =
+      -at::log_sigmoid(outputs.index_select(0, i) - outputs.index_select(0, j));
+  if (!weights.defined()) return losses.sum();
+  return weighted_sum(losses, weights.index_select(0, i) * weights.index_select(0, j));
+}
+
+// The sum and its gradient over blocks of pairs. No graph holds the pairs of all blocks.
+class BlockwisePairSum {
+ public:
+  BlockwisePairSum(const at::Tensor& outputs, const at::Tensor& weights)
+      : outputs_(outputs),
+        weights_(weights),
+        sum_(at::zeros({}, outputs.options().dtype(at::kDouble))),
+        gradient_(at::zeros_like(outputs.detach())) {}
+
+  void add(const Pairs& pairs) {
+    const at::AutoGradMode with_graph(outputs_.requires_grad());
+    const at::Tensor leaf = outputs_.detach().requires_grad_(outputs_.requires_grad());
+    const at::Tensor sum = sum_pairs(leaf, weights_, pairs);
+    if (outputs_.requires_grad()) {
+      sum.backward();
+      gradient_ += leaf.grad();
+    }
+    sum_ += sum.detach();
+  }
+
+  // Returns a tensor with the value of the sum, through which its gradient flows.
+  at::Tensor result() const {
+    return sum_.to(outputs_.scalar_type()) + ((outputs_ - outputs_.detach()) * gradient_).sum();
+  }
+
+ private:
+  const at::Tensor outputs_;
+  const at::Tensor weights_;
+  at::Tensor sum_;  // float64
+  at::Tensor gradient_;
+};
+
 }  // namespace
 
 at::Tensor PairwiseLoss::sum(const at::Tensor& outputs, const LossExamples& examples) const {
   const at::Tensor labels = as_floats(examples.labels);
   const float* const label = labels.const_data_ptr<float>();
   const ExampleGroups groups(examples.group_ids);
-  std::vector<int64_t> above, below;
+  Pairs pairs;
+  std::optional<BlockwisePairSum> blocks;  // once there are more than pairs_at_once_
   for (size_t group = 0; group < groups.size(); ++group) {
     for (const int64_t i : groups.examples(group)) {
       for (const int64_t j : groups.examples(group)) {
         if (!(label[i] > label[j])) continue;
-        above.push_back(i);
-        below.push_back(j);
+        if (pairs.above.size() == pairs_at_once_) {
+          if (!blocks.has_value()) blocks.emplace(outputs, examples.weights);
+          blocks->add(std::exchange(pairs, {}));
+        }
+        pairs.above.push_back(i);
+        pairs.below.push_back(j);
       }
     }
   }
-  const at::Tensor i = at::tensor(above, at::kLong).to(outputs.device());
-  const at::Tensor j = at::tensor(below, at::kLong).to(outputs.device());
-  const at::Tensor losses =
-      -at::log_sigmoid(outputs.index_select(0, i) - outputs.index_select(0, j));
-  at::Tensor weights = examples.weights;
-  if (weights.defined()) weights = weights.index_select(0, i) * weights.index_select(0, j);
-  return weighted_sum(losses, weights);
+  if (!blocks.has_value()) return sum_pairs(outputs, examples.weights, pairs);
+  blocks->add(pairs);
+  return blocks->result();
 }
 
 int64_t PairwiseLoss::count_targets(const LossExamples& examples) const {

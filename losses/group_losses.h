@@ -2,6 +2,8 @@
 #ifndef MILLRACE_LOSSES_GROUP_LOSSES_H_
 #define MILLRACE_LOSSES_GROUP_LOSSES_H_
 
+#include <cstddef>
+
 #include "losses/loss.h"
 #include "proto/config.pb.h"
 
@@ -13,15 +15,21 @@ namespace millrace {
 //
 //   sum of w_i w_j ln(1 + exp(x_j - x_i))
 //
-// Targets: the number of these pairs. Memory grows with it: about 40 bytes a pair.
+// Targets: the number of these pairs. Time grows with this number. Memory grows with it up to
+// `pairs_at_once`, about 40 bytes a pair: more pairs are summed in blocks.
 class PairwiseLoss : public Loss {
  public:
+  explicit PairwiseLoss(size_t pairs_at_once = 1 << 22) : pairs_at_once_(pairs_at_once) {}
+
   absl::string_view name() const override { return "pairwise"; }
   at::Tensor sum(const at::Tensor& outputs, const LossExamples& examples) const override;
   int64_t count_targets(const LossExamples& examples) const override;
   bool targets_are_examples() const override { return false; }
   bool needs_groups() const override { return true; }
   LossLabels labels() const override { return LossLabels::kGrades; }
+
+ private:
+  const size_t pairs_at_once_;
 };
 
 // The cross entropy between the labels of a group and the softmax of its outputs (ListNet: Cao et

@@ -1,6 +1,8 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "losses/group_losses.h"
 #include "losses/loss_conformance.h"
 #include "losses/loss_testing.h"
@@ -45,6 +47,11 @@ void grade(LossExamples& examples) {
 [[maybe_unused]] const bool kPairwiseOfGrades = register_loss_conformance(
     "PairwiseOfGrades",
     {.make = [] { return make_test_loss("pairwise {}"); }, .plain = plain, .change = grade});
+
+// The pairs of the examples of the suite make several blocks.
+[[maybe_unused]] const bool kPairwiseInBlocks = register_loss_conformance(
+    "PairwiseInBlocks",
+    {.make = [] { return std::make_unique<PairwiseLoss>(/*pairs_at_once=*/7); }, .plain = plain});
 
 TEST(PairwiseLossTest, TargetsArePairs) {
   LossExamples examples = loss_test_examples(9, 100, /*weighted=*/true);
