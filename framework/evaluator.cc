@@ -56,6 +56,14 @@ class Undisturbed {
   std::vector<std::pair<at::Generator, at::Tensor>> generators_;  // with their states
 };
 
+// Returns the loss divided by the model's targets, or by the examples. 0 without targets.
+at::Tensor mean_loss(const ModelOutput& output, int64_t examples) {
+  if (!output.targets.defined()) return output.loss / static_cast<double>(examples);
+  const at::Tensor targets = on_device(output.targets, output.loss.device());
+  const at::Tensor mean = output.loss / targets;
+  return at::where(targets > 0, mean, at::zeros_like(mean));
+}
+
 absl::StatusOr<StepResult> evaluate_batch(Model& model, const Batch& batch,
                                           PrecisionConfig::Compute compute) {
   ASSIGN_OR_RETURN(const std::vector<int64_t> targets, count_targets(model, batch));
@@ -74,9 +82,8 @@ absl::StatusOr<StepResult> evaluate_batch(Model& model, const Batch& batch,
     result.task_targets = targets;
     result.loss = result.task_losses.sum();
   } else {
-    result.loss = output->loss / (output->targets.defined()
-                                      ? output->targets
-                                      : at::scalar_tensor(static_cast<double>(batch.size)));
+    result.loss = mean_loss(*output, batch.size);
+    result.loss_targets = output->targets;
   }
   result.predictions = output->predictions;
   result.labels = batch.labels;

@@ -317,5 +317,20 @@ TEST_F(EvaluatorTest, LossIsOverTargetsWhereThereAreSome) {
   EXPECT_NEAR(targets.metrics.at("loss"), 2 * examples.metrics.at("loss"), 1e-6);
 }
 
+// Covers batches of one example, of which some have no target.
+TEST_F(EvaluatorTest, LossOverTargetsDoesNotDependOnBatches) {
+  int64_t without_targets = 0;
+  model().on_output = [&](ModelOutput& output) {
+    const at::Tensor mask = (output.predictions > 0.5).to(at::kFloat);
+    output.loss = (output.predictions * mask).sum();
+    output.targets = mask.sum();
+    if (output.targets.item<float>() == 0) ++without_targets;
+  };
+  ASSERT_OK_AND_ASSIGN(const EvaluationResult one, evaluate({.batches = 1, .batch_size = 32}));
+  ASSERT_OK_AND_ASSIGN(const EvaluationResult many, evaluate({.batches = 32, .batch_size = 1}));
+  EXPECT_GT(without_targets, 0);
+  EXPECT_NEAR(many.metrics.at("loss"), one.metrics.at("loss"), 1e-6);
+}
+
 }  // namespace
 }  // namespace millrace

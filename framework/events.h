@@ -84,6 +84,9 @@ struct StepResult {
   // Number of times that the step was recomputed because gradients overflowed in float16.
   int64_t repeats = 0;
   at::Tensor loss;  // float32 []: mean over targets, or the sum of task_losses
+  // One number: the sum of ModelOutput::targets, by which `loss` was divided. The loss is 0 where
+  // this sum is 0. Undefined if the model gave no targets.
+  at::Tensor loss_targets;
   // float32 [tasks]: the mean loss of each task over its targets, 0 for a task without targets.
   // Undefined unless the model counts targets.
   at::Tensor task_losses;

@@ -77,6 +77,9 @@ class StepRun {
     ASSIGN_OR_RETURN(const CommitDecision decision, parts_.commit.run(commit));
     gradient_scale_ = decision.gradient_scale;
     result_.loss = decision.loss;
+    if (decision.targets > 0) {
+      result_.loss_targets = at::scalar_tensor(decision.targets, at::kDouble);
+    }
     if (!input_.targets.empty()) {
       result_.task_losses = decision.loss;
       result_.loss = decision.loss.sum();

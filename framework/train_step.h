@@ -85,6 +85,8 @@ class StepObserver {
 //    collection kept from a forward or backward pass fails the step before anything is updated;
 //  * call parts.commit.run() once, after the last backward pass and before any update, and follow
 //    its decision: afterwards, gradients are sums over ranks;
+//  * return CommitDecision::targets, if above 0, as StepResult::loss_targets, so that reports weigh
+//    the loss by targets;
 //  * clip the gradients that parts.commit.run() leaves, before after_backward, if parts.clipping is
 //    given;
 //  * report each phase to parts.commit: forward, backward, update;

@@ -98,6 +98,7 @@ absl::StatusOr<CommitDecision> CommitExchange::run(const CommitInput& input) {
       return absl::InvalidArgumentError(absl::StrCat("the model's targets add up to ", sums.targets,
                                                      " in this step; they must be positive"));
     }
+    decision.targets = sums.targets;
     decision.gradient_scale = static_cast<double>(input.examples) / sums.targets;
     decision.loss = decision.loss * decision.gradient_scale;
   }

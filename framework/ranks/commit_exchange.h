@@ -41,6 +41,7 @@ struct CommitDecision {
   // examples / targets / loss_scale. Dense gradients are already multiplied by this factor, table
   // gradients are not yet.
   double gradient_scale = 1;
+  double targets = 0;  // sum of CommitInput::targets of the whole step; 0 if they are undefined
 };
 
 // Sums dense gradients over ranks and, in a separate sum at the same time, makes the decision: one

@@ -65,6 +65,7 @@ at::Tensor places_with_label(const at::Tensor& labels) {
 
 constexpr uint8_t kMetricStateVersion = 1;
 constexpr uint8_t kVersionWithTargets = 2;
+constexpr uint8_t kVersionWithDivisor = 3;
 // Limit on the examples, or on the targets of a task, of one rank, so that sums stay in range.
 constexpr int64_t kMostCounted = int64_t{1} << 50;
 
@@ -126,7 +127,7 @@ absl::Status MetricSet::check(const StepResult& step) const {
 absl::Status MetricSet::update(const StepResult& step) {
   RETURN_IF_ERROR(check(step));
   if (step.examples == 0) return absl::OkStatus();
-  add_loss(step);
+  RETURN_IF_ERROR(add_loss(step));
   if (!step.predictions.defined()) return absl::OkStatus();
   std::vector<FirstIds> slices;  // on the CPU
   for (size_t i = 0; i < slices_.size(); ++i) {
@@ -164,11 +165,18 @@ void MetricSet::update_task(size_t task, const StepResult& step,
   }
 }
 
-void MetricSet::add_loss(const StepResult& step) {
+absl::Status MetricSet::add_loss(const StepResult& step) {
+  const bool given = step.loss_targets.defined();
+  const double divisor = given ? to_double(step.loss_targets) : static_cast<double>(step.examples);
+  if (!std::isfinite(divisor) || divisor < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the model's targets are ", divisor, " in a batch; they must be at least 0"));
+  }
   examples_ += step.examples;
   if (step.task_targets.empty()) {
-    loss_sum_ += to_double(step.loss) * static_cast<double>(step.examples);
-    return;
+    loss_sum_ += to_double(step.loss) * divisor;
+    divisor_ += divisor;
+    return absl::OkStatus();
   }
   counted_ = true;
   const at::Tensor losses = step.task_losses.to(at::kCPU, at::kDouble).contiguous();
@@ -177,12 +185,13 @@ void MetricSet::add_loss(const StepResult& step) {
     tasks_[i].loss_sum += loss[i] * static_cast<double>(step.task_targets[i]);
     tasks_[i].targets += step.task_targets[i];
   }
+  return absl::OkStatus();
 }
 
 void MetricSet::compute_loss(std::map<std::string, double>& values) const {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   if (!counted_) {
-    values["loss"] = examples_ > 0 ? loss_sum_ / static_cast<double>(examples_) : kNone;
+    values["loss"] = divisor_ > 0 ? loss_sum_ / divisor_ : kNone;
     return;
   }
   double total = kNone;
@@ -224,6 +233,7 @@ std::map<std::string, double> MetricSet::compute() const {
 
 void MetricSet::reset() {
   loss_sum_ = 0;
+  divisor_ = 0;
   examples_ = 0;
   counted_ = false;
   for (Task& task : tasks_) {
@@ -240,9 +250,13 @@ size_t MetricSet::metric_count() const {
 
 std::string MetricSet::save() const {
   ByteWriter writer;
-  writer.write_uint8(counted_ ? kVersionWithTargets : kMetricStateVersion);
+  const bool divided = !counted_ && divisor_ != static_cast<double>(examples_);
+  writer.write_uint8(counted_  ? kVersionWithTargets
+                     : divided ? kVersionWithDivisor
+                               : kMetricStateVersion);
   writer.write_double(loss_sum_);
   writer.write_int64(examples_);
+  if (divided) writer.write_double(divisor_);
   for (const Task& task : tasks_) {
     if (!counted_) break;
     writer.write_double(task.loss_sum);
@@ -277,15 +291,19 @@ absl::Status MetricSet::load_rank(size_t rank, absl::string_view bytes) {
   const double loss_sum = reader.read_double();
   const int64_t examples = reader.read_int64();
   const bool counted = version == kVersionWithTargets;
+  const bool divided = version == kVersionWithDivisor;
+  const double divisor = divided ? reader.read_double() : counted ? 0 : examples;
   std::vector<std::pair<double, int64_t>> task_losses(counted ? tasks_.size() : 0);
-  bool in_range = examples >= 0 && examples <= kMostCounted;
+  bool in_range =
+      examples >= 0 && examples <= kMostCounted && divisor >= 0 && std::isfinite(divisor);
   for (auto& [sum, targets] : task_losses) {
     sum = reader.read_double();
     targets = reader.read_int64();
     in_range &= targets >= 0 && targets <= kMostCounted;
   }
   const uint64_t metrics = reader.read_uint64();
-  if (!reader.ok() || (version != kMetricStateVersion && !counted) || !in_range) {
+  const bool known = version == kMetricStateVersion || counted || divided;
+  if (!reader.ok() || !known || !in_range) {
     return absl::DataLossError("malformed");
   }
   if (metrics != metric_count()) {
@@ -297,6 +315,7 @@ absl::Status MetricSet::load_rank(size_t rank, absl::string_view bytes) {
   if (!reader.done()) return absl::DataLossError("bytes are left over");
   if (scope_ == LossScope::kWholeStep && rank > 0) return absl::OkStatus();
   loss_sum_ += loss_sum;
+  divisor_ += divisor;
   examples_ += examples;
   counted_ |= counted;
   for (size_t i = 0; i < task_losses.size(); ++i) {
@@ -325,6 +344,7 @@ absl::Status MetricSet::load_metrics(ByteReader& reader) {
 
 void MetricSet::merge(const MetricSet& other) {
   loss_sum_ += other.loss_sum_;
+  divisor_ += other.divisor_;
   examples_ += other.examples_;
   counted_ |= other.counted_;
   for (size_t i = 0; i < tasks_.size(); ++i) {

@@ -42,7 +42,8 @@ class MetricSet : public RankPart {
                                           absl::Span<const SliceOptions> slices = {});
 
   // Adds one step. Reads its tensors to the CPU. A rank without examples in the step may leave
-  // predictions and labels undefined. Errors: as check().
+  // predictions and labels undefined. Errors: as check(); InvalidArgument unless loss_targets is
+  // finite and at least 0.
   absl::Status update(const StepResult& step);
 
   // Returns OK if update() can add the step. Reads shapes only. Errors: InvalidArgument if
@@ -50,10 +51,11 @@ class MetricSet : public RankPart {
   // step does not have the ids of these slices.
   absl::Status check(const StepResult& step) const;
 
-  // Returns name → value over the steps since the last reset. "loss" is the mean over examples. If
-  // the model counts targets, "loss" is instead the sum of the tasks' losses, and each task also
-  // has "task/loss", the mean over its targets. With one task, "task/loss" is omitted. The loss of
-  // a task without targets is not-a-number and is omitted from the sum.
+  // Returns name → value over the steps since the last reset. "loss" is the mean over examples, or
+  // over the targets of StepResult::loss_targets. If the model counts targets, "loss" is instead
+  // the sum of the tasks' losses, and each task also has "task/loss", the mean over its targets.
+  // With one task, "task/loss" is omitted. The loss of a task without targets is not-a-number and
+  // is omitted from the sum.
   std::map<std::string, double> compute() const;
   // Returns task → weights, from the first metric of each task that provides them; the key is "" if
   // there is one task. See Metric::threshold_weights().
@@ -83,7 +85,7 @@ class MetricSet : public RankPart {
     int64_t targets = 0;
   };
 
-  void add_loss(const StepResult& step);
+  absl::Status add_loss(const StepResult& step);
   void compute_loss(std::map<std::string, double>& values) const;
   // Updates the metrics of a task with the examples that have its label.
   void update_task(size_t task, const StepResult& step, absl::Span<const FirstIds> slices);
@@ -94,7 +96,9 @@ class MetricSet : public RankPart {
   std::vector<Task> tasks_;
   std::vector<SliceMetrics> slices_;
   LossScope scope_ = LossScope::kThisRank;
-  double loss_sum_ = 0;  // used if no targets are counted
+  // Used if no targets are counted. The divisor of a step is its examples or its loss_targets.
+  double loss_sum_ = 0;
+  double divisor_ = 0;
   int64_t examples_ = 0;
   bool counted_ = false;  // true if the steps have targets
 };

@@ -110,6 +110,31 @@ TEST(MetricSetTest, TheLossOfOneTaskWithTargets) {
   EXPECT_THAT(set.compute(), ElementsAre(Pair("loss", 4)));
 }
 
+// Returns a step of a model that gives ModelOutput::targets.
+StepResult step_with_targets(double loss, double targets) {
+  StepResult result = two(loss);
+  result.loss_targets = at::scalar_tensor(targets);
+  return result;
+}
+
+TEST(MetricSetTest, LossOverTheTargetsOfTheModel) {
+  ASSERT_OK_AND_ASSIGN(MetricSet set, MetricSet::create({}, {"click"}));
+  ASSERT_OK(set.update(step_with_targets(0, 0)));
+  EXPECT_TRUE(std::isnan(set.compute().at("loss"))) << "there are no targets";
+  ASSERT_OK(set.update(step_with_targets(1, 3)));
+  ASSERT_OK(set.update(step_with_targets(5, 1)));
+  EXPECT_THAT(set.compute(), ElementsAre(Pair("loss", 2)));
+  EXPECT_EQ(set.examples(), 6);
+  EXPECT_THAT(set.update(step_with_targets(1, -3)),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("targets are -3")));
+  const std::string saved = set.save();
+  ASSERT_OK(set.load_ranks({saved, saved}));
+  EXPECT_EQ(set.compute().at("loss"), 2);
+  EXPECT_EQ(set.examples(), 12);
+  ASSERT_OK(set.update(step_with_targets(6, 8)));
+  EXPECT_EQ(set.compute().at("loss"), 4) << "(16 + 48) / (8 + 8)";
+}
+
 TEST(MetricSetTest, Weights) {
   ASSERT_OK_AND_ASSIGN(MetricSet set, MetricSet::create({"mean"}, {"click"}));
   StepResult weighted = two(1);

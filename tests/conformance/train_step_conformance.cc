@@ -138,7 +138,12 @@ void check_division(const MakeStep& make) {
   const auto gradient = [&](int64_t examples, bool targets) {
     Bench bench(make, "sgd");
     bench.model().gives_targets = targets;
-    EXPECT_OK(bench.run(batches(1, 8), examples));
+    const absl::StatusOr<StepResult> result = bench.run(batches(1, 8), examples);
+    EXPECT_OK(result);
+    if (result.ok() && targets) {
+      EXPECT_TRUE(result->loss_targets.defined() && result->loss_targets.item<double>() == 4)
+          << "StepResult::loss_targets must be those of the decision";
+    }
     return bench.observer.dense.empty() ? at::Tensor() : bench.observer.dense[0];
   };
   const at::Tensor of_8 = gradient(8, false), of_16 = gradient(16, false);
