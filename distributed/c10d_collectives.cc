@@ -209,6 +209,7 @@ class C10dCollectives : public Collectives {
   absl::StatusOr<std::vector<std::string>> all_gather(absl::string_view bytes) override;
   absl::StatusOr<std::string> broadcast(absl::string_view bytes, int root) override;
   void set_phase(RankPhase phase, int64_t step) override { supervisor_->set_phase(phase, step); }
+  absl::Status failure() override { return supervisor_->failure(); }
   void fail(const absl::Status& reason) override {
     supervisor_->fail(absl::string_view(reason.message())).IgnoreError();
   }

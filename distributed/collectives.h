@@ -81,7 +81,7 @@ class PendingCollective {
 // returns the same error at once: the job cannot continue. Time-outs pause while an awaited rank is
 // in an unlimited phase.
 //
-// Called by one thread, except set_phase() and fail(), which any thread may call.
+// Called by one thread, except set_phase(), failure() and fail(), which any thread may call.
 //
 // Implementations: one_rank_collectives.h, thread_collectives.h (ranks as threads of one process,
 // for tests), c10d_collectives.h. Requirements: collectives_conformance.h.
@@ -128,6 +128,10 @@ class Collectives {
 
   // Sets the rank's activity, for messages of other ranks. Very cheap.
   virtual void set_phase(RankPhase phase, int64_t step) = 0;
+  // Returns the error that ended the job, as far as this rank knows, without communication; OK
+  // while the job can continue. Called by any thread, so that a rank that waits for something else
+  // than its peers notices their failure. Default: OK; a failure is noticed in a collective.
+  virtual absl::Status failure() { return absl::OkStatus(); }
   // Reports to all ranks that this rank cannot continue, and why. The collectives of the other
   // ranks, also those under way, then fail with this message. Only the first call has an effect.
   virtual void fail(const absl::Status& reason) = 0;

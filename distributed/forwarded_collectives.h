@@ -43,6 +43,7 @@ class ForwardedCollectives : public Collectives {
     return others_->broadcast(bytes, root);
   }
   void set_phase(RankPhase phase, int64_t step) override { others_->set_phase(phase, step); }
+  absl::Status failure() override { return others_->failure(); }
   void fail(const absl::Status& reason) override { others_->fail(reason); }
 
  protected:

@@ -27,11 +27,10 @@ class OneRankCollectives : public Collectives {
   absl::StatusOr<std::vector<std::string>> all_gather(absl::string_view bytes) override;
   absl::StatusOr<std::string> broadcast(absl::string_view bytes, int root) override;
   void set_phase(RankPhase phase, int64_t step) override;
+  absl::Status failure() override;
   void fail(const absl::Status& reason) override;
 
  private:
-  absl::Status failure();
-
   Mutex mutex_;
   RankPhase phase_ ABSL_GUARDED_BY(mutex_) = RankPhase::kStart;
   int64_t step_ ABSL_GUARDED_BY(mutex_) = 0;

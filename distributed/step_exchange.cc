@@ -15,6 +15,7 @@ enum Slot {
   kReload,
   kFailed,
   kDurable,
+  kTimeIsUp,
   kElapsed,  // nanoseconds
   // Two halves of the fingerprint, 24 bits each, and their squares: with up to 2^14 ranks no sum
   // wraps.
@@ -65,6 +66,7 @@ void StepExchange::start(const ExchangeInput& input) {
   values_[kReload] = requests.reload;
   values_[kFailed] = input.failed;
   values_[kDurable] = input.durable;
+  values_[kTimeIsUp] = input.time_is_up;
   values_[kElapsed] = collectives_.rank() == 0 ? absl::ToInt64Nanoseconds(input.elapsed) : 0;
   const int64_t low = static_cast<int64_t>(input.fingerprint & kHalfMask);
   const int64_t high = static_cast<int64_t>((input.fingerprint >> 24) & kHalfMask);
@@ -97,6 +99,7 @@ absl::StatusOr<ExchangeResult> StepExchange::finish() {
   result.requests.reload = values_[kReload];
   result.failed = values_[kFailed];
   result.durable = values_[kDurable];
+  result.time_is_up = values_[kTimeIsUp];
   result.elapsed = absl::Nanoseconds(values_[kElapsed]);
   const auto tables = values_.end() - tables_;
   const auto tasks = tables - tasks_;

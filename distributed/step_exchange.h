@@ -34,8 +34,9 @@ struct ExchangeInput {
   std::vector<int64_t> rows = {};
   // Requests of hooks of this rank with scope kThisRank. An empty `evaluate` means zeros.
   RequestCounts requests;
-  bool failed = false;   // if true, this rank failed, and all ranks end
-  bool durable = false;  // if true, the files of this rank of the oldest save are on disk
+  bool failed = false;      // if true, this rank failed, and all ranks end
+  bool durable = false;     // if true, the files of this rank of the oldest save are on disk
+  bool time_is_up = false;  // if true, this rank waited for data until no training time was left
   absl::Duration elapsed = absl::ZeroDuration();  // training time; the exchange uses rank 0's
   // Hash of all requests served so far and of the place in the loop. Equal on all ranks unless the
   // ranks diverged. The exchange compares 48 bits.
@@ -51,6 +52,7 @@ struct ExchangeResult {
   RequestCounts requests;
   int64_t failed = 0;                             // number of ranks
   int64_t durable = 0;                            // number of ranks
+  int64_t time_is_up = 0;                         // number of ranks
   absl::Duration elapsed = absl::ZeroDuration();  // of rank 0
   bool diverged = false;                          // if true, two fingerprints differ
 };

@@ -55,6 +55,7 @@ TEST(StepExchange, AddsUpWhatRanksBringAndTakesTheTimeOfRankZero) {
   second.elapsed = absl::Seconds(100);
   second.failed = true;
   second.durable = true;
+  second.time_is_up = true;
   ExchangeInput third = first;
   third.requests.checkpoint = 1;
   third.requests.reload = 1;
@@ -66,6 +67,7 @@ TEST(StepExchange, AddsUpWhatRanksBringAndTakesTheTimeOfRankZero) {
     EXPECT_EQ(result.requests.reload, 1);
     EXPECT_EQ(result.failed, 1);
     EXPECT_EQ(result.durable, 1);
+    EXPECT_EQ(result.time_is_up, 1);
     EXPECT_EQ(result.elapsed, absl::Seconds(3));
     EXPECT_FALSE(result.diverged);
   }

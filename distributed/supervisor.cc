@@ -119,6 +119,11 @@ void Supervisor::report_stop_signal() {
   if (signal != 0 && options_.peer_stop_signal) options_.peer_stop_signal(signal);
 }
 
+void Supervisor::look_for_dead() {
+  const absl::Status dead = find_dead();
+  if (!dead.ok()) accuse(dead).IgnoreError();
+}
+
 void Supervisor::run() {
   int64_t published = -1;
   absl::Duration next_round;
@@ -149,7 +154,10 @@ void Supervisor::run() {
     absl::Status status;
     if (round || doing != published) {
       status = talk(round, /*all=*/round && (attention || stalled));
-      if (status.ok() && round && stalled) report_stop_signal();
+      if (status.ok() && round && stalled) {
+        report_stop_signal();
+        if (doing % kPhases == static_cast<int64_t>(RankPhase::kData)) look_for_dead();
+      }
       if (status.ok()) published = doing;
     } else if (now() >= next_look) {
       status = read_others(/*all=*/false);

@@ -140,6 +140,18 @@ TEST_F(SupervisorTest, ARankThatWaitsForDataLearnsOfAStopSignal) {
 }
 
 // The rank's next exchange reports the signal.
+TEST_F(SupervisorTest, ARankThatWaitsForDataFindsADeadRank) {
+  supervisor_->set_phase(RankPhase::kData, 4);
+  lost_ = 2;
+  await_rounds(4);
+  EXPECT_OK(supervisor_->failure()) << "the rank lives";
+  dies(2);
+  while (supervisor_->failure().ok()) await_rounds(1);
+  EXPECT_THAT(supervisor_->failure(),
+              StatusIs(absl::StatusCode::kAborted,
+                       HasSubstr("rank 2 failed in forward of step 4: its process ended")));
+}
+
 TEST_F(SupervisorTest, ARankThatComputesDoesNotAskForStopSignals) {
   has_stop_signal(2, 15);
   await_rounds(5);

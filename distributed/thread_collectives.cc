@@ -237,6 +237,8 @@ class ThreadCollectives : public Collectives {
 
   void set_phase(RankPhase phase, int64_t step) override { world_.set_phase(rank_, phase, step); }
 
+  absl::Status failure() override { return world_.failure(); }
+
   void fail(const absl::Status& reason) override { world_.fail(rank_, reason.message()); }
 
  private:

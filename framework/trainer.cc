@@ -77,8 +77,8 @@ Trainer::Trainer(TrainerOptions options, TrainerParts parts, std::unique_ptr<Pha
       recorder_(parts_.event_log.get(), position_, parts_.collectives->rank(),
                 parts_.collectives->world_size()),
       hooks_(*parts_.clock),
-      feed_(feed_options(options_), parts_.train_data.get(), position_, *parts_.collectives,
-            *parts_.clock),
+      feed_(feed_options(options_, training_), parts_.train_data.get(), position_,
+            *parts_.collectives, *parts_.clock),
       step_data_(feed_, *parts_.model, options_.tasks.size()),
       reporter_(std::move(metrics), std::move(spans), parts_.dense_optimizers,
                 parts_.sparse_optimizer.get(), model_parts_.collections, training_),
@@ -116,7 +116,10 @@ Trainer::Trainer(TrainerOptions options, TrainerParts parts, std::unique_ptr<Pha
 Trainer::~Trainer() { leave_job(); }
 
 // Collectives under way use buffers of the other parts, so the collectives are destroyed first.
-void Trainer::leave_job() { parts_.collectives.reset(); }
+void Trainer::leave_job() {
+  feed_.leave_job();
+  parts_.collectives.reset();
+}
 
 MovingAverage* Trainer::evaluated_average() const {
   MovingAverage* const average = parts_.moving_average.get();
@@ -404,6 +407,7 @@ absl::StatusOr<Trainer::PassEnd> Trainer::train_pass(Place place, int64_t max_st
   // The first exchange of a pass is synchronous, because no computation can hide it.
   RETURN_IF_ERROR(agreement_.meet(place, share(next.get())));
   ExchangeResult agreed = agreement_.result();
+  if (agreed.time_is_up > 0) update_elapsed();
   RETURN_IF_ERROR(server_.serve_agreed().status());
   requests_.resume_due_later();
   if (stop_.stopped) return PassEnd::kInterrupted;
@@ -460,6 +464,7 @@ absl::Status Trainer::drop_rest(std::unique_ptr<StepData> next) {
       ASSIGN_OR_RETURN(share.has_data, feed_.count_rest(options_.poll_interval, &share.examples));
     }
     share.elapsed = training_.total();
+    share.time_is_up = feed_.time_is_up();
     RETURN_IF_ERROR(agreement_.meet({"dropping", position_.steps_done()}, share));
     agreed = agreement_.result();
     update_elapsed();
@@ -538,11 +543,13 @@ void Trainer::advance(const StepResult& result) {
 }
 
 // Uses rank 0's time from the last exchange, so that all ranks agree. A single rank needs no
-// exchange.
+// exchange. If any rank waited for data until its time was up, the limit is reached on all ranks.
 void Trainer::update_elapsed() {
-  const absl::Duration elapsed = context_.world_size() == 1 ? training_.total()
-                                                            : std::max(position_.progress.elapsed,
-                                                                       agreement_.result().elapsed);
+  const ExchangeResult& agreed = agreement_.result();
+  absl::Duration elapsed = context_.world_size() == 1
+                               ? training_.total()
+                               : std::max(position_.progress.elapsed, agreed.elapsed);
+  if (agreed.time_is_up > 0) elapsed = std::max(elapsed, options_.max_elapsed);
   position_.progress.elapsed = elapsed;
 }
 
@@ -556,6 +563,7 @@ RankShare Trainer::share(const StepData* next) const {
   }
   share.rows = tables_.rows();
   share.elapsed = training_.total();
+  share.time_is_up = feed_.time_is_up();
   share.durable = parts_.saver != nullptr && parts_.saver->ready();
   return share;
 }

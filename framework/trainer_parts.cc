@@ -1,9 +1,11 @@
 #include "framework/trainer_parts.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -95,11 +97,16 @@ absl::Status check_trainer_parts(const TrainerOptions& options, const TrainerPar
   return check_tables(parts);
 }
 
-BatchFeedOptions feed_options(const TrainerOptions& options) {
+BatchFeedOptions feed_options(const TrainerOptions& options, const TrainingClock& training) {
+  std::function<absl::Duration()> time_left;
+  if (options.max_elapsed > absl::ZeroDuration()) {
+    time_left = [limit = options.max_elapsed, &training] { return limit - training.total(); };
+  }
   return {.micro_batches = options.micro_batches,
           .tasks = static_cast<int64_t>(options.tasks.size()),
           .data_timeout = options.data_timeout,
-          .stop_waiting = [] { return noted_stop_signal() != 0; }};
+          .stop_waiting = [] { return noted_stop_signal() != 0; },
+          .time_left = std::move(time_left)};
 }
 
 EvaluationOptions evaluation_defaults(const TrainerOptions& options) {

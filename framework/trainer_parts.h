@@ -19,6 +19,7 @@
 #include "framework/loop/batch_feed.h"
 #include "framework/loop/best_score.h"
 #include "framework/loop/limits.h"
+#include "framework/loop/training_clock.h"
 #include "framework/paired_evaluation.h"
 #include "framework/report/event_log.h"
 #include "framework/report/slice_metrics.h"
@@ -109,7 +110,7 @@ struct TrainerOptions : Limits {
 absl::Status check_trainer_parts(const TrainerOptions& options, const TrainerParts& parts);
 
 // Each returns the options of one part of the trainer.
-BatchFeedOptions feed_options(const TrainerOptions& options);
+BatchFeedOptions feed_options(const TrainerOptions& options, const TrainingClock& training);
 EvaluationOptions evaluation_defaults(const TrainerOptions& options);
 
 }  // namespace millrace

@@ -14,6 +14,7 @@
 #include "base/status_matchers.h"
 #include "framework/model.h"
 #include "tests/fakes/event_lists.h"
+#include "tests/fakes/hanging_dataset.h"
 #include "tests/fakes/recording_hook.h"
 #include "tests/fakes/tiny_model.h"
 #include "tests/fakes/tiny_trainer.h"
@@ -317,6 +318,23 @@ TEST_F(TrainerTest, MaxElapsedCountsTrainingTime) {
   ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());
   EXPECT_EQ(summary.progress.step, 2);
   EXPECT_EQ(summary.progress.elapsed, absl::Seconds(20));
+}
+
+TEST_F(TrainerTest, MaxElapsedEndsAWaitForData) {
+  FakeClock clock;  // stands still: steps of any duration leave the time for the wait
+  for (const int64_t batches : {0, 2}) {
+    TrainerParts parts = tiny_parts();
+    parts.clock = &clock;
+    parts.train_data = std::make_unique<HangingDataset>(batches);
+    TrainerOptions options;
+    options.max_elapsed = absl::Seconds(1);
+    ASSERT_OK_AND_ASSIGN(const auto trainer, Trainer::create(options, std::move(parts)));
+    ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());
+    EXPECT_EQ(summary.outcome, Outcome::kCompleted);
+    EXPECT_EQ(summary.progress.step, batches);
+    EXPECT_EQ(summary.progress.epoch, 0) << "the epoch has more";
+    EXPECT_EQ(summary.progress.elapsed, absl::Seconds(1));
+  }
 }
 
 TEST_F(TrainerTest, RefusedStepChangesNothing) {

@@ -16,14 +16,19 @@ BatchFeed::BatchFeed(BatchFeedOptions options, Dataset* data, const LoopPosition
       position_(position),
       ranks_(ranks),
       clock_(clock),
-      watch_(options_.data_timeout, options_.stop_waiting) {}
+      watch_(options_.data_timeout, [this] { return must_stop(); }) {}
+
+// Called on any thread.
+bool BatchFeed::must_stop() const {
+  return (options_.stop_waiting != nullptr && options_.stop_waiting()) || !ranks_.failure().ok();
+}
 
 absl::StatusOr<std::unique_ptr<StepData>> BatchFeed::next_step() {
   auto data = std::make_unique<StepData>();
   const absl::Duration start = clock_.elapsed();
   for (int64_t i = 0; i < options_.micro_batches; ++i) {
     ASSIGN_OR_RETURN(
-        std::optional<Batch> batch, read(*data_, RankPhase::kBetweenSteps),
+        std::optional<Batch> batch, read_for_training(),
         absl::StrCat("reading the data of a step after step ", position_.progress.step));
     if (interrupted_) return nullptr;
     if (!batch.has_value()) break;
@@ -56,7 +61,7 @@ std::unique_ptr<StepData> BatchFeed::padding() const {
 absl::StatusOr<bool> BatchFeed::count_rest(absl::Duration at_most, int64_t* examples) {
   const absl::Duration start = clock_.elapsed();
   while (clock_.elapsed() - start < at_most) {
-    ASSIGN_OR_RETURN(const std::optional<Batch> batch, read(*data_, RankPhase::kBetweenSteps),
+    ASSIGN_OR_RETURN(const std::optional<Batch> batch, read_for_training(),
                      "counting examples that are dropped");
     if (interrupted_) return true;
     if (!batch.has_value()) return false;
@@ -66,20 +71,31 @@ absl::StatusOr<bool> BatchFeed::count_rest(absl::Duration at_most, int64_t* exam
 }
 
 absl::StatusOr<std::optional<Batch>> BatchFeed::read(Dataset& data, RankPhase then) {
+  return read(data, then, absl::InfiniteDuration());
+}
+
+absl::StatusOr<std::optional<Batch>> BatchFeed::read_for_training() {
+  const absl::Duration left =
+      options_.time_left == nullptr ? absl::InfiniteDuration() : options_.time_left();
+  return read(*data_, RankPhase::kBetweenSteps, left);
+}
+
+absl::StatusOr<std::optional<Batch>> BatchFeed::read(Dataset& data, RankPhase then,
+                                                     absl::Duration at_most) {
   ranks_.set_phase(RankPhase::kData, position_.steps_done());
-  absl::StatusOr<std::optional<Batch>> batch = watch_.next(data);
+  absl::StatusOr<std::optional<Batch>> batch = watch_.next(data, at_most);
   ranks_.set_phase(then, position_.steps_done());
-  if (absl::IsCancelled(batch.status()) && options_.stop_waiting != nullptr &&
-      options_.stop_waiting()) {
-    // The next exchange carries the stop, so no rank needs the batch.
+  if (absl::IsCancelled(batch.status()) && (watch_.exceeded() || must_stop())) {
+    // The next exchange carries the stop, the limit or the failure, so no rank needs the batch.
     interrupted_ = true;
+    time_is_up_ = watch_.exceeded();
     return std::optional<Batch>();
   }
   return batch;
 }
 
 absl::Status BatchFeed::check_interruption(const StopState& stop) const {
-  if (!interrupted_ || stop.stopped) return absl::OkStatus();
+  if (!interrupted_ || time_is_up_ || stop.stopped) return absl::OkStatus();
   return absl::CancelledError("a signal interrupted reading, but no hook asked to stop");
 }
 

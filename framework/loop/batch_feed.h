@@ -38,6 +38,9 @@ struct BatchFeedOptions {
   absl::Duration data_timeout = absl::Minutes(30);
   // Returns true if waiting for data should stop. Called on any thread. Null: never.
   std::function<bool()> stop_waiting = nullptr;
+  // Returns the training time left until the limit of time. Called before each read for training,
+  // on the reading thread. Null: no limit.
+  std::function<absl::Duration()> time_left = nullptr;
 };
 
 // Reads training data one step ahead of the loop. A source that hangs does not hang the loop:
@@ -50,9 +53,15 @@ class BatchFeed {
             Collectives& ranks, Clock& clock);
 
   // Clears the interruption of an earlier run.
-  void begin_run() { interrupted_ = false; }
+  void begin_run() {
+    interrupted_ = false;
+    time_is_up_ = false;
+  }
+  // Stops the use of the collectives by the thread that watches reads. No reads may follow.
+  void leave_job() { watch_.stop(); }
 
-  // Returns the data of the next step; null at the end of the data or after an interruption. With
+  // Returns the data of the next step; null at the end of the data or after an interruption: by
+  // stop_waiting, by a failure of another rank or because no time is left during the wait. With
   // several ranks, all ranks get equally many micro-batches, the last of which may be empty.
   // Errors: as read().
   absl::StatusOr<std::unique_ptr<StepData>> next_step();
@@ -72,13 +81,19 @@ class BatchFeed {
   // Returns true if a wait of this run was interrupted: this rank may have more data without
   // knowing it, and the source gives no more.
   bool interrupted() const { return interrupted_; }
-  // Returns OK unless reading was interrupted without a stop of the run. Errors: Cancelled, since
-  // the data gives no more batches and the run must end.
+  // Returns true if the interruption came because no time was left: training has reached its limit.
+  bool time_is_up() const { return time_is_up_; }
+  // Returns OK unless reading was interrupted without a stop or limit of the run. Errors:
+  // Cancelled, since the data gives no more batches and the run must end.
   absl::Status check_interruption(const StopState& stop) const;
   // Returns true if a source was given up; its threads may hang (DataWatch::gave_up).
   bool gave_up() const { return watch_.gave_up(); }
 
  private:
+  bool must_stop() const;
+  absl::StatusOr<std::optional<Batch>> read(Dataset& data, RankPhase then, absl::Duration at_most);
+  absl::StatusOr<std::optional<Batch>> read_for_training();
+
   const BatchFeedOptions options_;
   Dataset* const data_;
   const LoopPosition& position_;
@@ -86,6 +101,7 @@ class BatchFeed {
   Clock& clock_;
   DataWatch watch_;
   bool interrupted_ = false;
+  bool time_is_up_ = false;
   std::optional<Batch> last_;  // of this rank, for the shapes of padding
 };
 

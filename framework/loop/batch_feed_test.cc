@@ -153,6 +153,33 @@ TEST_F(BatchFeedTest, AWaitThatIsInterruptedIsNoError) {
   EXPECT_FALSE(feed.interrupted());
 }
 
+// The exchange that follows reports the failure.
+TEST_F(BatchFeedTest, AFailureOfAnotherRankInterruptsAWait) {
+  HangingDataset data(0, [this] { alone_.fail(absl::AbortedError("planted")); });
+  BatchFeed feed = this->feed(data);
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<StepData> step, feed.next_step());
+  EXPECT_EQ(step, nullptr);
+  EXPECT_TRUE(feed.interrupted());
+  EXPECT_FALSE(feed.time_is_up());
+}
+
+TEST_F(BatchFeedTest, TimeEndsWaitsForTrainingAlone) {
+  HangingDataset data(1);
+  ASSERT_OK(data.start_epoch(0));
+  BatchFeed feed({.data_timeout = absl::Seconds(3), .time_left = [] { return absl::Seconds(1); }},
+                 &data, position_, alone_, clock_);
+  ASSERT_OK(feed.next_step());
+  EXPECT_FALSE(feed.time_is_up());
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<StepData> step, feed.next_step());
+  EXPECT_EQ(step, nullptr);
+  EXPECT_TRUE(feed.interrupted());
+  EXPECT_TRUE(feed.time_is_up());
+  EXPECT_OK(feed.check_interruption(StopState()));
+  HangingDataset evaluated(0);
+  EXPECT_THAT(feed.read(evaluated, RankPhase::kEvaluation),
+              StatusIs(absl::StatusCode::kUnavailable));
+}
+
 TEST_F(BatchFeedTest, ASourceThatHangsIsAnError) {
   HangingDataset data(0);
   ASSERT_OK(data.start_epoch(0));

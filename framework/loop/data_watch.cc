@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kLooks = 10;  // number of checks within the time-out
 constexpr int64_t kCancelling = -1;
-constexpr absl::Duration kPatience = absl::Milliseconds(100);  // interval of interruption checks
+constexpr absl::Duration kPatience = absl::Milliseconds(100);  // longest interval of checks
 
 }  // namespace
 
@@ -42,7 +42,11 @@ class DataWatch::Call {
   bool cancelled_ = false;
 };
 
-DataWatch::~DataWatch() {
+absl::Duration DataWatch::pause_for(absl::Duration timeout) {
+  return std::min(timeout / kLooks, kPatience);
+}
+
+void DataWatch::stop() {
   if (!thread_.joinable()) return;
   {
     MutexLock lock(mutex_);
@@ -51,14 +55,19 @@ DataWatch::~DataWatch() {
   thread_.join();
 }
 
-absl::StatusOr<std::optional<Batch>> DataWatch::next(Dataset& data) {
+absl::StatusOr<std::optional<Batch>> DataWatch::next(Dataset& data, absl::Duration at_most) {
   if (!thread_.joinable()) thread_ = std::thread([this] { watch(); });
+  exceeded_ = false;
+  absl::Duration rest;
+  most_looks_ = std::max<int64_t>(1, absl::IDivDuration(at_most, pause_, &rest));
   Call call(*this, data, call_.load(std::memory_order_relaxed) + 1);
   absl::StatusOr<std::optional<Batch>> batch = data.next();
   const bool cancelled = call.end();
   gave_up_ |= cancelled;
   if (!cancelled || batch.ok()) return batch;
+  exceeded_ = was_exceeded_;
   if (was_interrupted_) return absl::CancelledError("reading was interrupted");
+  if (was_exceeded_) return absl::CancelledError("reading took longer than the time left");
   return absl::UnavailableError(
       absl::StrCat("no batch came for ", absl::FormatDuration(timeout_),
                    " (run.distributed.data_timeout_seconds): the source hangs or is slower than "
@@ -68,22 +77,22 @@ absl::StatusOr<std::optional<Batch>> DataWatch::next(Dataset& data) {
 
 // Counts a call as blocked if two successive checks find it under way.
 void DataWatch::watch() {
-  const absl::Duration pause =
-      interrupted_ == nullptr ? timeout_ / kLooks : std::min(timeout_ / kLooks, kPatience);
   absl::Duration rest;
-  const int64_t most = std::max<int64_t>(1, absl::IDivDuration(timeout_, pause, &rest));
+  const int64_t most = std::max<int64_t>(1, absl::IDivDuration(timeout_, pause_, &rest));
   int64_t seen = 0;   // call_ at the last check
   int64_t looks = 0;  // successive checks that found the same call under way
   MutexLock lock(mutex_);
-  while (!mutex_.await_for(pause, [this] { return stopping_; })) {
+  while (!mutex_.await_for(pause_, [this] { return stopping_; })) {
     int64_t call = call_.load(std::memory_order_acquire);
     looks = call == seen && call % 2 == 1 ? looks + 1 : 0;
     seen = call;
     if (looks == 0) continue;
     const bool interrupted = interrupted_ != nullptr && interrupted_();
-    if (looks < most && !interrupted) continue;
+    const bool exceeded = !interrupted && looks >= most_looks_;
+    if (looks < most && !interrupted && !exceeded) continue;
     if (!call_.compare_exchange_strong(call, kCancelling)) continue;
     was_interrupted_ = interrupted;
+    was_exceeded_ = exceeded;
     const auto* files = dynamic_cast<const NamesFiles*>(data_);
     place_ = files == nullptr ? "" : files->files_being_read();
     data_->cancel();

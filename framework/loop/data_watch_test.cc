@@ -50,6 +50,18 @@ TEST(DataWatch, CancelsADatasetThatHangsWhenItIsInterrupted) {
   EXPECT_TRUE(watch.gave_up());
 }
 
+TEST(DataWatch, CancelsADatasetThatHangsWhenNoTimeIsLeft) {
+  for (const absl::Duration left : {absl::Milliseconds(20), -absl::Seconds(1)}) {
+    HangingDataset data(1);
+    DataWatch watch(absl::Hours(1));
+    ASSERT_OK(data.start_epoch(0));
+    ASSERT_OK(watch.next(data, left));
+    EXPECT_FALSE(watch.exceeded());
+    EXPECT_THAT(watch.next(data, left), StatusIs(absl::StatusCode::kCancelled));
+    EXPECT_TRUE(watch.exceeded());
+  }
+}
+
 TEST(DataWatch, LeavesTheDatasetsOwnErrorsAlone) {
   FakeDataset data({.batches = 3, .fail_at = 0});
   FakeDataset cancelled({.batches = 3});

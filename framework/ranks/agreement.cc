@@ -95,6 +95,7 @@ void Agreement::start_exchange(Place place, const RankShare& share) {
   input.rows = share.rows;
   input.elapsed = share.elapsed;
   input.durable = share.durable;
+  input.time_is_up = share.time_is_up;
   input.failed = !own_failure_.ok();
   input.requests.stop = of_this_rank_.has(Request::kStop);
   input.requests.checkpoint = of_this_rank_.has(Request::kCheckpoint);

@@ -35,6 +35,7 @@ struct RankShare {
   std::vector<int64_t> rows = {};                 // of each table over ranks; empty: zeros
   absl::Duration elapsed = absl::ZeroDuration();  // training time; only rank 0's is used
   bool durable = false;                           // StateSaver::ready
+  bool time_is_up = false;                        // BatchFeed::time_is_up
 };
 
 // The rules that keep a run over many ranks consistent. Every rank makes the same sequence of

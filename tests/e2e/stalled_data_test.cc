@@ -124,6 +124,28 @@ TEST_F(StalledDataTest, EndsAllRanks) {
   }
 }
 
+// The rank that cannot read notices that the time is up, and the other ends with it.
+TEST_F(StalledDataTest, MaxSecondsEndsTheWaitOfAnyRank) {
+  for (const char* name : {"c.csv", "d.csv"}) write(name, read("data.csv"));
+  for (const int rank : {0, 1}) {
+    SCOPED_TRACE(absl::StrCat("rank ", rank));
+    // Each rank reads two files.
+    const std::string data = rank == 0 ? absl::StrCat("data.csv,", stalled(0), ",c.csv,d.csv")
+                                       : absl::StrCat("data.csv,c.csv,d.csv,", stalled(1));
+    const ProgramResult result =
+        run({"launch", "-n", "2", "--", "train", "job.textproto", "--output_dir", "b",
+             "--train_data", data, "--set", "train.max_seconds=3"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const nlohmann::json summary = read_json("b/summary.json");
+    EXPECT_EQ(summary["outcome"], "completed");
+    // A slow machine may make no step in the time.
+    if (summary["steps"] > 0) {
+      EXPECT_NE(newest_checkpoint("b"), "");
+    }
+    std::filesystem::remove_all(path("b"));
+  }
+}
+
 // No exchange tells the rank that waits for its data. It learns of the signal from its supervisor.
 TEST_F(StalledDataTest, ASignalToAnyRankStopsAll) {
   for (const char* name : {"c.csv", "d.csv"}) write(name, read("data.csv"));
