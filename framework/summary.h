@@ -57,8 +57,9 @@ struct Summary {
   int world_size = 1;
   std::string checkpoint;        // the newest one saved, or else resumed from; "": none
   int64_t dropped_examples = 0;  // in this run, of all ranks, where uneven data ends with the first
-  int64_t bad_examples = 0;      // in this run, of this rank, skipped as bad data
-  int64_t damaged_windows = 0;   // in this run, skipped as a whole
+  // In this run, skipped as bad data: of all ranks, or after a failure of this rank alone.
+  int64_t bad_examples = 0;
+  int64_t damaged_windows = 0;          // in this run, skipped as a whole
   std::map<std::string, double> train;  // metrics of the last report
   std::map<std::string, std::map<std::string, double>>
       eval;                                  // set → metrics of its last evaluation

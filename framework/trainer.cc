@@ -184,7 +184,8 @@ absl::Status Trainer::run(Phase phase, const Body& body) {
   if (trains) summary.best = best();
   summary.hooks = hooks_.statistics();
   summary.times = timer_->times();
-  summary.rows = count_rows(outcome.ok());
+  summary.rows = model_parts_.table_rows();
+  if (outcome.ok()) count_over_ranks(summary);
   recorder_.end_run(outcome, stop_, agreement_.failed_rank());
   if (trains && outcome.ok() && context_.rank() == 0) {
     if (const auto warning = watch_.end()) MILLRACE_LOG(WARNING) << *warning;
@@ -192,17 +193,19 @@ absl::Status Trainer::run(Phase phase, const Body& body) {
   return outcome;
 }
 
-// Counts the rows of all ranks if the run succeeded on all ranks, else the rows of this rank.
-std::map<std::string, int64_t> Trainer::count_rows(bool all_ranks) {
-  std::map<std::string, int64_t> rows = model_parts_.table_rows();
-  if (!tables_.active() || !all_ranks) return rows;
-  std::vector<int64_t> counts;
-  for (const auto& [table, count] : rows) counts.push_back(count);
-  const absl::Status summed = parts_.collectives->start_sum(absl::MakeSpan(counts))->wait();
-  if (!summed.ok()) return rows;  // a rank was lost after all had ended well
-  size_t i = 0;
-  for (auto& [table, count] : rows) count = counts[i++];
-  return rows;
+// Replaces the counts of this rank by the sums over all ranks. REQUIRES: the run succeeded on all
+// ranks.
+void Trainer::count_over_ranks(Summary& summary) {
+  if (context_.world_size() == 1) return;
+  std::vector<int64_t*> counts = {&summary.bad_examples};
+  for (auto& [table, rows] : summary.rows) {
+    if (tables_.active()) counts.push_back(&rows);
+  }
+  std::vector<int64_t> sums;
+  for (const int64_t* const count : counts) sums.push_back(*count);
+  const absl::Status summed = parts_.collectives->start_sum(absl::MakeSpan(sums))->wait();
+  if (!summed.ok()) return;  // a rank was lost after all had ended well
+  for (size_t i = 0; i < counts.size(); ++i) *counts[i] = sums[i];
 }
 
 std::optional<BestSummary> Trainer::best() const {

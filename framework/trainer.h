@@ -199,7 +199,7 @@ class Trainer {
 
   absl::StatusOr<Summary> train(absl::string_view function, bool evaluate_at_end);
 
-  std::map<std::string, int64_t> count_rows(bool all_ranks);
+  void count_over_ranks(Summary& summary);
 
   // Executes a run: start, `body`, end. Returns the outcome.
   template <typename Body>

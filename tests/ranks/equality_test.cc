@@ -79,6 +79,17 @@ class Mlp : public Model {
   std::vector<torch::nn::Linear> layers_;
 };
 
+// Skipped one bad example before each batch of a rank.
+class SkippingDataset : public FakeDataset {
+ public:
+  using FakeDataset::FakeDataset;
+  absl::StatusOr<std::optional<Batch>> next() override {
+    absl::StatusOr<std::optional<Batch>> batch = FakeDataset::next();
+    if (batch.ok() && batch->has_value()) (*batch)->bad_examples = 1;
+    return batch;
+  }
+};
+
 struct Setup {
   bool adam = false;
   Targets targets = Targets::kExamples;
@@ -109,7 +120,7 @@ absl::StatusOr<at::Tensor> train(const Setup& setup, std::unique_ptr<Collectives
   data.two_labels = setup.targets == Targets::kCounted;
   data.rank = collectives->rank();
   data.world_size = collectives->world_size();
-  parts.train_data = std::make_unique<FakeDataset>(data);
+  parts.train_data = std::make_unique<SkippingDataset>(data);
   parts.collectives = std::move(collectives);
   TrainerOptions options;
   options.micro_batches = setup.micro_batches;
@@ -118,6 +129,7 @@ absl::StatusOr<at::Tensor> train(const Setup& setup, std::unique_ptr<Collectives
   ASSIGN_OR_RETURN(const Summary summary, trainer->train());
   EXPECT_EQ(summary.progress.step, kSteps);
   EXPECT_EQ(summary.progress.examples, kSteps * kBatch * setup.micro_batches);
+  EXPECT_EQ(summary.bad_examples, data.batches * data.world_size) << "of all ranks";
   std::vector<at::Tensor> flat;
   for (const NamedParameter& parameter : parameters) {
     flat.push_back(parameter.value.detach().flatten());
