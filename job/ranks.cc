@@ -1,6 +1,12 @@
 #include "job/ranks.h"
 
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
+#include <google/protobuf/text_format.h>
+
 #include <algorithm>
+#include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -16,6 +22,42 @@
 #include "proto/config_reader.h"
 
 namespace millrace {
+namespace {
+
+// Appends a line "PATH.FIELD: VALUE" for each field of `message`, with the default of a number that
+// is not set, except the fields in `may_differ`.
+void append_fields(absl::string_view path, const google::protobuf::Message& message,
+                   const std::set<absl::string_view>& may_differ, std::string& lines) {
+  google::protobuf::TextFormat::Printer printer;
+  printer.SetSingleLineMode(true);
+  const google::protobuf::Descriptor& type = *message.GetDescriptor();
+  for (int i = 0; i < type.field_count(); ++i) {
+    const google::protobuf::FieldDescriptor& field = *type.field(i);
+    if (may_differ.count(std::string(field.name())) > 0) continue;
+    const int count = field.is_repeated() ? message.GetReflection()->FieldSize(message, &field) : 1;
+    absl::StrAppend(&lines, path, ".", std::string(field.name()), ":");
+    for (int k = 0; k < count; ++k) {
+      std::string value;
+      printer.PrintFieldValueToString(message, &field, field.is_repeated() ? k : -1, &value);
+      absl::StrAppend(&lines, " ", value);
+    }
+    absl::StrAppend(&lines, "\n");
+  }
+}
+
+}  // namespace
+
+std::string common_settings(const RunConfig& run) {
+  std::string lines;
+  append_fields("run.report", run.report(), {"jsonl", "on_error", "tensorboard"}, lines);
+  append_fields("run.evaluation", run.evaluation(), {}, lines);
+  append_fields("run.checkpoint", run.checkpoint(), {"write_threads"}, lines);
+  // Ranks may reach the same checkpoint by different paths.
+  const bool keyword = run.resume() == "auto" || run.resume() == "never";
+  absl::StrAppend(&lines, "run.resume: ", keyword ? run.resume() : "a path", "\n");
+  return lines;
+}
+
 absl::StatusOr<std::unique_ptr<Collectives>> join_ranks(
     const RankEnvironment& environment, const JobConfig& config,
     const std::function<void(RankPhase, int64_t step)>& published, std::optional<int> cuda_device) {
@@ -25,7 +67,7 @@ absl::StatusOr<std::unique_ptr<Collectives>> join_ranks(
   options.environment = environment;
   options.identity.name = config.run().job_name();
   options.identity.version = kVersion;
-  options.identity.config = to_text(config.train());
+  options.identity.config = absl::StrCat(to_text(config.train()), common_settings(config.run()));
   options.rendezvous_timeout = absl::Seconds(distributed.rendezvous_timeout_seconds());
   options.collective_timeout = absl::Seconds(distributed.collective_timeout_seconds());
   // A rank that waits for data receives the stop signals of other ranks, too.

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -16,8 +17,13 @@
 
 namespace millrace {
 
+// Returns the settings of `run` on which the sequence of collectives depends, one per line, such as
+// "run.checkpoint.asynchronous: true".
+std::string common_settings(const RunConfig& run);
+
 // Connects with the other ranks of `environment`, with the timeouts of run.distributed. All ranks
-// must have the same run.job_name and `train`. In a job of one rank, connects with no other.
+// must have the same run.job_name, `train` and common_settings(). In a job of one rank, connects
+// with no other.
 // `published`, `cuda_device`: see C10dOptions.
 // Errors: InvalidArgument if this job cannot run on several ranks; FailedPrecondition if a rank
 // joined twice or has another job, with the difference; Aborted if ranks are missing or the master

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <string>
 #include <thread>
+#include <utility>
 
 #include "base/status_matchers.h"
 #include "distributed/thread_collectives.h"
@@ -46,6 +48,30 @@ TEST(JoinRanksTest, AMasterThatIsNotThereIsAPeersFailure) {
   EXPECT_THAT(
       join_ranks(environment(1, 2), job("run { distributed { rendezvous_timeout_seconds: 1 } }")),
       StatusIs(absl::StatusCode::kAborted, HasSubstr("127.0.0.1")));
+}
+
+TEST(CommonSettingsTest, AreThoseThatDecideTheSequenceOfCollectives) {
+  const auto settings = [](const std::string& run) {
+    return common_settings(job("run { " + run + " }").run());
+  };
+  const std::string defaults = settings("");
+  for (const char* run :
+       {"checkpoint { asynchronous: false }", "checkpoint { write_threads: 2 }", "threads: 3",
+        "read { prefetch_batches: 7 }", "report { jsonl: false tensorboard: false }",
+        "output_dir: 'elsewhere'", "hooks { name: 'profiler' }"}) {
+    EXPECT_EQ(settings(run), defaults) << run;
+  }
+  const std::pair<const char*, const char*> different[] = {
+      {"checkpoint { asynchronous: true }", "\nrun.checkpoint.asynchronous: true\n"},
+      {"checkpoint { when { every_steps: 7 } }", "\nrun.checkpoint.when: every_steps: 7"},
+      {"checkpoint { max_deltas: 3 }", "\nrun.checkpoint.max_deltas: 3\n"},
+      {"report { when { every_steps: 7 } }", "run.report.when: every_steps: 7"},
+      {"evaluation { enabled: false }", "\nrun.evaluation.enabled: false\n"},
+      {"evaluation { set { name: 'a' } set { name: 'b' } }", "\nrun.evaluation.set: name: \"a\""},
+      {"resume: 'never'", "\nrun.resume: never\n"},
+  };
+  for (const auto& [run, line] : different) EXPECT_THAT(settings(run), HasSubstr(line)) << run;
+  EXPECT_EQ(settings("resume: 'a/step-00000001'"), settings("resume: 'b/step-00000001'"));
 }
 
 TEST(OnRank0Test, OthersWaitUntilItIsDone) {

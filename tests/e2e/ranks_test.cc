@@ -387,7 +387,21 @@ TEST_F(RanksTest, AnotherConfigurationIsRefused) {
   EXPECT_FALSE(exists("out"));
 }
 
-// What does not decide the result may differ.
+TEST_F(RanksTest, AnotherSequenceOfCollectivesIsRefused) {
+  ASSERT_OK_AND_ASSIGN(const ReservedPort port, reserve_port());
+  const std::string hurry = "run.distributed.rendezvous_timeout_seconds=3";
+  RunningProgram first = rank(0, 2, port.number, {"--set", hurry});
+  RunningProgram second =
+      rank(1, 2, port.number, {"--set", hurry, "--set", "run.checkpoint.asynchronous=true"});
+  const ProgramResult refused = second.finish();
+  EXPECT_EQ(refused.exit_code, kUsage) << refused.err;
+  EXPECT_THAT(refused.last_error(), AllOf(HasSubstr("rank 1 was refused"),
+                                          HasSubstr("\"run.checkpoint.asynchronous: true\" here"),
+                                          HasSubstr("asynchronous: false\" at rank 0")));
+  EXPECT_EQ(first.finish().exit_code, kPeer);
+}
+
+// What decides neither the result nor the sequence of collectives may differ.
 TEST_F(RanksTest, AnotherRunConfigurationIsFine) {
   ASSERT_OK_AND_ASSIGN(const ReservedPort port, reserve_port());
   RunningProgram first = rank(0, 2, port.number, {"--set", "run.read.prefetch_batches=2"});
