@@ -102,6 +102,8 @@ class Hook {
   virtual absl::Status before_epoch(HookContext& context);
   virtual absl::Status before_window(HookContext& context, const Window& window);
   virtual absl::Status before_step(HookContext& context);
+  // Called once per micro-batch, before its forward pass. The batch is read-only: a change of its
+  // size or, by an operator of LibTorch, of a tensor is an error of this hook.
   virtual absl::Status after_data(HookContext& context, const Batch& batch, int64_t micro_batch);
   virtual absl::Status after_backward(HookContext& context, const Gradients& gradients);
   virtual absl::Status after_step(HookContext& context, const StepResult& result);

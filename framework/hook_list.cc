@@ -1,5 +1,8 @@
 #include "framework/hook_list.h"
 
+#include <ATen/core/Tensor.h>
+
+#include <array>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +13,65 @@
 #include "framework/request_queue.h"
 
 namespace millrace {
+namespace {
+
+// A tensor at one time. Operators of LibTorch that write in place raise the version, also through a
+// view; resize_() does not.
+struct TensorMark {
+  explicit TensorMark(const at::Tensor& tensor)
+      : tensor(tensor.unsafeGetTensorImpl()),
+        numel(tensor.defined() ? tensor.numel() : 0),
+        // Tensors made in inference mode have no version.
+        version(tensor.defined() && !tensor.is_inference() ? tensor._version() : 0) {}
+  bool operator==(const TensorMark&) const = default;
+
+  const c10::TensorImpl* tensor;
+  int64_t numel;
+  int64_t version;
+};
+
+// Finds changes of a batch during a call of a hook. Costs a few integers for each tensor.
+class BatchGuard {
+ public:
+  explicit BatchGuard(const Batch& batch)
+      : batch_(batch), size_(batch.size), marks_(marks_of(batch)) {}
+
+  // Errors: Internal, with the name of the first part of the batch that changed.
+  absl::Status check() const {
+    static constexpr std::array<const char*, kTensors> kNames = {
+        "dense",     "labels",        "weights",        "example_ids",
+        "group_ids", "sparse.values", "sparse.offsets", "sparse.weights"};
+    if (batch_.size != size_) return changed("size");
+    const Marks now = marks_of(batch_);
+    for (size_t i = 0; i < kTensors; ++i) {
+      if (now[i] != marks_[i]) return changed(kNames[i]);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  static constexpr size_t kTensors = 8;
+  using Marks = std::array<TensorMark, kTensors>;
+
+  static Marks marks_of(const Batch& batch) {
+    return {TensorMark(batch.dense),          TensorMark(batch.labels),
+            TensorMark(batch.weights),        TensorMark(batch.example_ids),
+            TensorMark(batch.group_ids),      TensorMark(batch.sparse.values),
+            TensorMark(batch.sparse.offsets), TensorMark(batch.sparse.weights)};
+  }
+
+  static absl::Status changed(const char* name) {
+    return absl::InternalError(
+        absl::StrCat("changed batch.", name,
+                     "; a hook may only read a batch: change a copy, made with clone()"));
+  }
+
+  const Batch& batch_;
+  const int64_t size_;
+  const Marks marks_;
+};
+
+}  // namespace
 
 absl::Status HookList::add(std::unique_ptr<Hook> hook, OnError on_error) {
   if (hook == nullptr) return absl::InvalidArgumentError("a hook is null");
@@ -86,15 +148,16 @@ absl::Status HookList::call(HookContext& context, Entry& entry, Event event, abs
   if (timer_ != nullptr) timer_->add_hooks(now - *since);
   *since = now;
   if (status.ok()) return status;
-  return judge(context, entry, event, std::move(status));
+  return judge(context, entry, event, entry.on_error, std::move(status));
 }
 
-absl::Status HookList::judge(HookContext& context, Entry& entry, Event event, absl::Status error) {
+absl::Status HookList::judge(HookContext& context, Entry& entry, Event event, OnError on_error,
+                             absl::Status error) {
   if (entry.errors++ == 0) entry.first_error = std::string(error.message());
   error = annotate(std::move(error),
                    absl::StrCat("hook ", entry.hook->name(), " in ", event_name(event)));
-  if (entry.on_error == OnError::kFail) return error;
-  const bool disable = entry.on_error == OnError::kDisable || event == kStart;
+  if (on_error == OnError::kFail) return error;
+  const bool disable = on_error == OnError::kDisable || event == kStart;
   entry.disabled |= disable;
   if (disable) context.request_queue().forget_looks(entry.hook->name());
   if (entry.errors == 1 || disable) {
@@ -166,8 +229,24 @@ absl::Status HookList::before_step(HookContext& context) {
 }
 
 absl::Status HookList::after_data(HookContext& context, const Batch& batch, int64_t micro_batch) {
-  return close(context, kAfterData,
-               [&](Hook& hook) { return hook.after_data(context, batch, micro_batch); });
+  absl::Status first;
+  absl::Duration since = clock_.elapsed();
+  for (size_t i = hooks_.size(); i-- > 0;) {
+    Entry& entry = hooks_[i];
+    if (entry.disabled) continue;
+    const BatchGuard guard(batch);
+    const absl::Status status = call(context, entry, kAfterData, &since, [&](Hook& hook) {
+      return hook.after_data(context, batch, micro_batch);
+    });
+    // A changed batch ends the run whatever on_error is, also if the hook failed afterwards: later
+    // hooks and the model would use wrong data.
+    absl::Status changed = guard.check();
+    if (!changed.ok()) {
+      first.Update(judge(context, entry, kAfterData, OnError::kFail, std::move(changed)));
+    }
+    first.Update(status);
+  }
+  return first;
 }
 
 absl::Status HookList::after_backward(HookContext& context, const Gradients& gradients) {

@@ -22,9 +22,11 @@ namespace millrace {
 class PhaseTimer;
 
 // Owns hooks and calls their events in the order that class Hook defines. An exception thrown by a
-// hook becomes an Internal error. Used on the trainer's thread.
+// hook becomes an Internal error, as does a change that a hook makes to the batch of after_data().
+// Used on the trainer's thread.
 //
-// add() sets the effect of errors for each hook. If an error of a hook does not end the run:
+// add() sets the effect of errors for each hook, except that a changed batch always ends the run.
+// If an error of a hook does not end the run:
 //  * the first error of a run is logged, all errors are counted, and a line at `end` gives the
 //    count;
 //  * a hook whose `start` failed is disabled and gets no `end`;
@@ -107,8 +109,9 @@ class HookList {
   absl::Status open(HookContext& context, Event event, const Call& call);
   template <typename Call>
   absl::Status close(HookContext& context, Event event, const Call& call);
-  // Counts an error and applies the hook's OnError. Returns the error if it ends the run, else OK.
-  absl::Status judge(HookContext& context, Entry& entry, Event event, absl::Status error);
+  // Counts an error and applies `on_error`. Returns the error if it ends the run, else OK.
+  absl::Status judge(HookContext& context, Entry& entry, Event event, OnError on_error,
+                     absl::Status error);
 
   Clock& clock_;
   EventLog* event_log_ = nullptr;

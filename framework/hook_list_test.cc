@@ -1,5 +1,7 @@
 #include "framework/hook_list.h"
 
+#include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -275,6 +277,86 @@ TEST(HookListTest, ExceptionsBecomeErrors) {
                 StatusIs(absl::StatusCode::kInternal,
                          AllOf(HasSubstr("hook b in " + event.name), HasSubstr("boom"))));
   }
+}
+
+// Passes each batch to a function.
+class BatchHook : public Hook {
+ public:
+  BatchHook(std::string name, std::function<void(const Batch&)> on_data)
+      : name_(std::move(name)), on_data_(std::move(on_data)) {}
+  absl::string_view name() const override { return name_; }
+  absl::Status after_data(HookContext&, const Batch& batch, int64_t) override {
+    on_data_(batch);
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::string name_;
+  const std::function<void(const Batch&)> on_data_;
+};
+
+// Returns a batch of two examples without weights.
+Batch small_batch() {
+  Batch batch;
+  batch.size = 2;
+  batch.dense = at::zeros({2, 3});
+  batch.labels = at::zeros({2, 1});
+  batch.example_ids = at::zeros({2}, at::kLong);
+  batch.sparse.values = at::zeros({4}, at::kLong);
+  batch.sparse.offsets = at::zeros({3}, at::kLong);
+  return batch;
+}
+
+TEST(HookListTest, AHookThatChangesABatchIsNamedWithWhatItChanged) {
+  const std::pair<const char*, std::function<void(const Batch&)>> cases[] = {
+      {"dense", [](const Batch& batch) { batch.dense.fill_(7); }},
+      {"labels", [](const Batch& batch) { batch.labels.select(0, 1).fill_(0.5); }},
+      {"weights", [](const Batch& batch) { const_cast<Batch&>(batch).weights = at::ones({2}); }},
+      {"example_ids", [](const Batch& batch) { batch.example_ids.add_(1); }},
+      {"sparse.values", [](const Batch& batch) { batch.sparse.values.zero_(); }},
+      {"sparse.offsets", [](const Batch& batch) { batch.sparse.offsets.resize_({1}); }},
+      {"size", [](const Batch& batch) { const_cast<Batch&>(batch).size = 3; }},
+  };
+  for (const auto& [part, change] : cases) {
+    const auto read = [](const Batch& batch) { batch.dense.sum(); };
+    HookList list;
+    ASSERT_OK(list.add(std::make_unique<BatchHook>("first", read)));
+    ASSERT_OK(list.add(std::make_unique<BatchHook>("changes", change)));
+    ASSERT_OK(list.add(std::make_unique<BatchHook>("last", read)));
+    FakeHookContext context;
+    Batch batch = small_batch();
+    EXPECT_THAT(list.after_data(context, batch, 0),
+                StatusIs(absl::StatusCode::kInternal,
+                         HasSubstr(absl::StrCat("hook changes in after_data: changed batch.", part,
+                                                "; a hook may only read"))));
+    auto statistics = list.statistics();
+    EXPECT_EQ(statistics["first"].errors + statistics["last"].errors, 0) << part;
+  }
+}
+
+TEST(HookListTest, AChangedBatchEndsTheRunWhateverOnErrorIs) {
+  for (const OnError on_error : {OnError::kWarn, OnError::kDisable}) {
+    for (const bool throws : {false, true}) {
+      HookList list;
+      const auto change = [throws](const Batch& batch) {
+        batch.dense.fill_(7);
+        if (throws) throw std::runtime_error("thrown");
+      };
+      ASSERT_OK(list.add(std::make_unique<BatchHook>("changes", change), on_error));
+      FakeHookContext context;
+      const absl::Status status = list.after_data(context, small_batch(), 0);
+      EXPECT_THAT(status, StatusIs(absl::StatusCode::kInternal, HasSubstr("changed batch.dense")));
+      EXPECT_EQ(kind_of(status), FailureKind::kPart);
+    }
+  }
+}
+
+TEST(HookListTest, ABatchOfInferenceModeHasNoVersions) {
+  HookList list;
+  ASSERT_OK(list.add(std::make_unique<BatchHook>("reads", [](const Batch&) {})));
+  FakeHookContext context;
+  const c10::InferenceMode inference;
+  EXPECT_OK(list.after_data(context, small_batch(), 0));
 }
 
 TEST(HookListTest, RequestsCarryTheHooksName) {

@@ -23,7 +23,8 @@ struct KeyedJagged {
   at::Tensor weights;  // float32 [total ids], or undefined: all 1
 };
 
-// Batches are values: copies share the tensors, which are never modified.
+// Batches are values: copies share the tensors, which are never modified. HookList::after_data()
+// checks that hooks keep this rule, and ends the run if one does not.
 struct Batch {
   int64_t size = 0;  // examples
   KeyedJagged sparse;
