@@ -8,9 +8,12 @@
 namespace millrace {
 
 absl::Status status_of_exception(const std::exception* exception, const ExceptionWords& words) {
-  if (exception == nullptr) return annotate(absl::InternalError(words.unknown), words.doing);
-  absl::Status status = status_of_exception(*exception);
-  if (absl::IsInternal(status)) status = annotate(std::move(status), words.internal);
+  absl::Status status = absl::InternalError(words.unknown);
+  if (exception != nullptr) {
+    status = status_of_exception(*exception);
+    if (absl::IsInternal(status)) status = annotate(std::move(status), words.internal);
+  }
+  if (words.of_part) status = as_part_failure(std::move(status));
   return annotate(std::move(status), words.doing);
 }
 

@@ -19,6 +19,9 @@ struct ExceptionWords {
   absl::string_view internal = "unexpected exception";
   // Message for a thrown object that is no std::exception.
   absl::string_view unknown = "unexpected exception of an unknown type";
+  // If true, `call` runs code of a part, such as a hook or a model: statuses that would be Internal
+  // alone also get the kind kPart of base/failure_kind.h.
+  bool of_part = false;
 };
 
 // Returns status_of_exception() of base/failure_kind.h in these words. `exception`: null for a
@@ -46,6 +49,13 @@ auto catch_exceptions(Call&& call, const ExceptionWords& words = {}) -> decltype
 template <typename Call>
 auto catch_exceptions(absl::string_view doing, Call&& call) -> decltype(call()) {
   return catch_exceptions(call, {doing, "", "something was thrown that is no std::exception"});
+}
+
+// Does the same for code of a part.
+template <typename Call>
+auto catch_part_exceptions(absl::string_view doing, Call&& call) -> decltype(call()) {
+  return catch_exceptions(call,
+                          {doing, "", "something was thrown that is no std::exception", true});
 }
 
 }  // namespace millrace

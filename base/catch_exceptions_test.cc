@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "absl/status/statusor.h"
+#include "base/failure_kind.h"
 #include "base/status_matchers.h"
 
 namespace millrace {
@@ -46,6 +47,17 @@ TEST(CatchExceptionsTest, SaysWhatWasBeingDone) {
               StatusIs(absl::StatusCode::kResourceExhausted, StartsWith("adding: out of memory")));
   EXPECT_THAT(fail(7), StatusIs(absl::StatusCode::kInternal,
                                 "adding: something was thrown that is no std::exception"));
+}
+
+TEST(CatchExceptionsTest, ExceptionsOfAPartAreOfThatKind) {
+  const auto kind = [](const auto& exception) {
+    return kind_of(catch_part_exceptions("adding", [&]() -> absl::Status { throw exception; }));
+  };
+  EXPECT_EQ(kind(std::runtime_error("boom")), FailureKind::kPart);
+  EXPECT_EQ(kind(7), FailureKind::kPart);
+  EXPECT_EQ(kind(std::bad_alloc()), FailureKind::kMachine);
+  EXPECT_EQ(kind_of(catch_part_exceptions("adding", [] { return absl::InternalError("x"); })),
+            FailureKind::kOther);
 }
 
 TEST(CatchExceptionsTest, WordsOfTheCaller) {

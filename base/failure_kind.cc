@@ -54,11 +54,24 @@ absl::Status replace_kind(absl::Status status, FailureKind kind) {
 FailureKind kind_of(const absl::Status& status) {
   const auto payload = status.GetPayload(kUrl);
   if (!payload.has_value()) return FailureKind::kOther;
-  for (const FailureKind kind : {FailureKind::kDiverged, FailureKind::kEvaluation,
-                                 FailureKind::kMachine, FailureKind::kLimit, FailureKind::kBusy}) {
+  for (const FailureKind kind :
+       {FailureKind::kDiverged, FailureKind::kEvaluation, FailureKind::kMachine,
+        FailureKind::kLimit, FailureKind::kBusy, FailureKind::kPart}) {
     if (*payload == absl::StrCat(static_cast<int>(kind))) return kind;
   }
   return FailureKind::kOther;
+}
+
+absl::Status as_part_failure(absl::Status status) {
+  switch (status.code()) {
+    case absl::StatusCode::kInternal:
+    case absl::StatusCode::kUnknown:
+    case absl::StatusCode::kCancelled:
+    case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kUnauthenticated:
+      return with_kind(std::move(status), FailureKind::kPart);
+    default: return status;
+  }
 }
 
 absl::Status with_more(const absl::Status& status, absl::string_view text) {

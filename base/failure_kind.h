@@ -16,6 +16,7 @@ enum class FailureKind {
   kMachine = 3,     // the machine gives no more memory or threads
   kLimit = 4,       // a limit that the configuration sets was reached
   kBusy = 5,        // another process has what this one needs, and may soon give it up
+  kPart = 6,        // a part, such as a hook, a model or a metric, threw or broke its contract
 };
 
 // Marks a failure; annotate() keeps the mark. A mark that is there already stays. OK stays OK.
@@ -24,6 +25,10 @@ absl::Status with_kind(absl::Status status, FailureKind kind);
 // there already.
 absl::Status replace_kind(absl::Status status, FailureKind kind);
 FailureKind kind_of(const absl::Status& status);
+
+// Marks the error of a part as kPart if its code names no cause outside of the part: Internal,
+// Unknown, Cancelled, DeadlineExceeded or Unauthenticated. Other errors mean the same as anywhere.
+absl::Status as_part_failure(absl::Status status);
 
 // Appends to the message of a failure; code and payloads stay. OK stays OK.
 absl::Status with_more(const absl::Status& status, absl::string_view text);

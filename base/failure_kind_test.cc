@@ -48,6 +48,17 @@ TEST(FailureKindTest, MoreTextKeepsCodeAndKind) {
   EXPECT_OK(with_more(absl::OkStatus(), "; look"));
 }
 
+TEST(FailureKindTest, ErrorsOfPartsThatNameNoOtherCause) {
+  const auto kind = [](const absl::Status& status) { return kind_of(as_part_failure(status)); };
+  EXPECT_EQ(kind(absl::InternalError("x")), FailureKind::kPart);
+  EXPECT_EQ(kind(absl::DeadlineExceededError("x")), FailureKind::kPart);
+  EXPECT_EQ(kind(absl::InvalidArgumentError("x")), FailureKind::kOther);
+  EXPECT_EQ(kind(absl::UnavailableError("x")), FailureKind::kOther);
+  EXPECT_EQ(kind(with_kind(absl::InternalError("x"), FailureKind::kDiverged)),
+            FailureKind::kDiverged);
+  EXPECT_OK(as_part_failure(absl::OkStatus()));
+}
+
 void expect_machine(const std::exception& exception, const std::string& text) {
   const absl::Status status = status_of_exception(exception);
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr(text)));

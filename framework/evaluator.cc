@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/catch_exceptions.h"
+#include "base/failure_kind.h"
 #include "base/status_macros.h"
 #include "embedding/embedding_collection.h"
 #include "framework/device/on_device.h"
@@ -68,10 +69,10 @@ absl::StatusOr<StepResult> evaluate_batch(Model& model, const Batch& batch,
                                           PrecisionConfig::Compute compute) {
   ASSIGN_OR_RETURN(const std::vector<int64_t> targets, count_targets(model, batch));
   absl::StatusOr<ModelOutput> output = absl::InternalError("the model was not called");
-  RETURN_IF_ERROR(catch_exceptions("the model's evaluation", [&] {
+  RETURN_IF_ERROR(catch_part_exceptions("the model's evaluation", [&] {
     const AutocastScope autocast(compute, model.device().type());
     output = model.evaluate(on_device(batch, model.device()));
-    return output.status();
+    return as_part_failure(output.status());
   }));
   RETURN_IF_ERROR(check_model_output(*output, batch, targets.size()));
   StepResult result;
@@ -145,7 +146,7 @@ class Evaluation {
   absl::Status run_batches() {
     const Undisturbed undisturbed(model_);
     const c10::AutoGradMode no_gradients(false);
-    RETURN_IF_ERROR(catch_exceptions("the model's begin_evaluation", [&] {
+    RETURN_IF_ERROR(catch_part_exceptions("the model's begin_evaluation", [&] {
       model_.begin_evaluation(options_.name);
       return absl::OkStatus();
     }));
@@ -193,7 +194,7 @@ class Evaluation {
 
   // Does everything that precedes the evaluation of the batch.
   absl::Status begin_batch(const Batch& batch) {
-    return catch_exceptions("the evaluation of a batch", [&] {
+    return catch_part_exceptions("the evaluation of a batch", [&] {
       model_.set_report_due(true);
       model_.begin_step(progress_, Phase::kEvaluate);
       RETURN_IF_ERROR(hooks_.before_step(context_));

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/catch_exceptions.h"
+#include "base/failure_kind.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "framework/loop/phase_timer.h"
@@ -101,10 +102,10 @@ std::vector<StateHolder> HookList::state_holders() {
   for (const Entry& entry : hooks_) {
     Hook& hook = *entry.hook;
     const auto save = [&hook](HookState& state) {
-      return catch_exceptions([&] { return hook.save_state(state); });
+      return as_part_failure(catch_exceptions([&] { return hook.save_state(state); }));
     };
     const auto load = [&hook](absl::Span<const HookState> per_rank) {
-      return catch_exceptions([&] { return hook.load_state(per_rank); });
+      return as_part_failure(catch_exceptions([&] { return hook.load_state(per_rank); }));
     };
     holders.push_back({"hook", std::string(hook.name()), save, load});
   }
@@ -154,7 +155,7 @@ absl::Status HookList::call(HookContext& context, Entry& entry, Event event, abs
 absl::Status HookList::judge(HookContext& context, Entry& entry, Event event, OnError on_error,
                              absl::Status error) {
   if (entry.errors++ == 0) entry.first_error = std::string(error.message());
-  error = annotate(std::move(error),
+  error = annotate(as_part_failure(std::move(error)),
                    absl::StrCat("hook ", entry.hook->name(), " in ", event_name(event)));
   if (on_error == OnError::kFail) return error;
   const bool disable = on_error == OnError::kDisable || event == kStart;

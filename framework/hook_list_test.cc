@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/clock.h"
+#include "base/failure_kind.h"
 #include "base/file_system.h"
 #include "base/log.h"
 #include "base/status_matchers.h"
@@ -273,9 +274,10 @@ TEST(HookListTest, ExceptionsBecomeErrors) {
     if (event.name == "end") {
       ASSERT_OK(hooks.list.start(hooks.context));
     }
-    EXPECT_THAT(event.fire(hooks.list, hooks.context),
-                StatusIs(absl::StatusCode::kInternal,
-                         AllOf(HasSubstr("hook b in " + event.name), HasSubstr("boom"))));
+    const absl::Status status = event.fire(hooks.list, hooks.context);
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kInternal,
+                                 AllOf(HasSubstr("hook b in " + event.name), HasSubstr("boom"))));
+    EXPECT_EQ(kind_of(status), FailureKind::kPart) << event.name;
   }
 }
 

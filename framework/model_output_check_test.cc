@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/failure_kind.h"
 #include "base/status_matchers.h"
 
 namespace millrace {
@@ -26,8 +27,9 @@ class ModelOutputCheckTest : public testing::Test {
     output_.predictions = at::zeros({3, 2});
   }
   void expect_refused(const char* what) {
-    EXPECT_THAT(check_model_output(output_, batch_),
-                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what)));
+    const absl::Status status = check_model_output(output_, batch_);
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what)));
+    EXPECT_EQ(kind_of(status), FailureKind::kPart);
   }
 
   Batch batch_;

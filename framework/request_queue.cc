@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/catch_exceptions.h"
+#include "base/failure_kind.h"
 #include "base/status_macros.h"
 #include "framework/request_state.h"
 
@@ -56,7 +57,8 @@ absl::Status RequestQueue::look() {
       look();
       return absl::OkStatus();
     });
-    first.Update(annotate(status, absl::StrCat("hook ", hook, " before an exchange")));
+    first.Update(
+        annotate(as_part_failure(status), absl::StrCat("hook ", hook, " before an exchange")));
   }
   set_caller("");
   return first;

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/catch_exceptions.h"
+#include "base/failure_kind.h"
 #include "base/random/philox.h"
 #include "base/status_macros.h"
 #include "framework/device/on_device.h"
@@ -44,7 +45,7 @@ class StepRun {
   }
 
   absl::StatusOr<StepResult> run() {
-    const absl::Status status = catch_exceptions("the train step", [&] {
+    const absl::Status status = catch_part_exceptions("the train step", [&] {
       RETURN_IF_ERROR(compute());
       return result_.applied ? update() : absl::OkStatus();
     });
@@ -106,10 +107,10 @@ class StepRun {
     absl::StatusOr<ModelOutput> output = absl::InternalError("the model was not called");
     {
       Stopwatch watch(result_.timings.forward);
-      RETURN_IF_ERROR(catch_exceptions("the model's forward pass", [&] {
+      RETURN_IF_ERROR(catch_part_exceptions("the model's forward pass", [&] {
         const AutocastScope autocast(parts_.compute, device.type());
         output = parts_.model.forward(batch);
-        return output.status();
+        return as_part_failure(output.status());
       }));
     }
     RETURN_IF_ERROR(check_model_output(*output, batch, input_.targets.size()));
@@ -117,7 +118,7 @@ class StepRun {
     computed_.push_back(&input_.micro_batches[index]);
     parts_.commit.enter(RankPhase::kBackward);
     Stopwatch watch(result_.timings.backward);
-    return catch_exceptions("the backward pass", [&] {
+    return catch_part_exceptions("the backward pass", [&] {
       at::Tensor& loss = outputs_.back().loss;
       const bool counted = !input_.targets.empty();
       loss = counted ? loss * factors_ : loss / static_cast<double>(input_.examples);
@@ -153,8 +154,10 @@ class StepRun {
     for (int64_t i = 0; i < count; ++i) {
       const Batch& batch = *computed_[i];
       if (outputs_[i].targets.defined() != commit.targets.defined()) {
-        return absl::InvalidArgumentError(
-            "the model gave targets for some micro-batches of a step and not for others");
+        return with_kind(
+            absl::InvalidArgumentError(
+                "the model gave targets for some micro-batches of a step and not for others"),
+            FailureKind::kPart);
       }
       if (i > 0) commit.loss = commit.loss + outputs_[i].loss;
       if (i > 0 && commit.targets.defined()) commit.targets = commit.targets + outputs_[i].targets;

@@ -577,10 +577,12 @@ absl::Status Trainer::report_if_due() {
 }
 
 absl::Status Trainer::report() {
-  RETURN_IF_ERROR(catch_exceptions("the report", [this] { return reporter_.fold(); }));
+  RETURN_IF_ERROR(catch_part_exceptions("the report", [this] { return reporter_.fold(); }));
   RETURN_IF_ERROR(agreement_.meet({"report", position_.steps_done()}));
-  ASSIGN_OR_RETURN(const Report report, reporter_.take(position_.progress, *parts_.collectives,
-                                                       std::exchange(agreement_.figures(), {})));
+  ASSIGN_OR_RETURN(const Report report, catch_part_exceptions("the report", [this] {
+                     return reporter_.take(position_.progress, *parts_.collectives,
+                                           std::exchange(agreement_.figures(), {}));
+                   }));
   recorder_.summary().train = report.metrics;
   for (const std::string& warning : watch_.add(report)) {
     if (context_.rank() == 0) MILLRACE_LOG(WARNING) << warning;

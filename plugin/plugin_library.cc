@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/catch_exceptions.h"
+#include "base/failure_kind.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
 #include "base/text.h"
@@ -144,9 +145,9 @@ absl::StatusOr<std::unique_ptr<Hook>> PluginLibrary::create_hook(
     arguments.fail = &keep_error;
     arguments.where = &reported;
     void* made = nullptr;
-    RETURN_IF_ERROR(catch_exceptions("its factory", [&]() -> absl::Status {
+    RETURN_IF_ERROR(catch_part_exceptions("its factory", [&]() -> absl::Status {
       made = hooks_[i].create(&arguments);
-      return made == nullptr ? reported : absl::OkStatus();
+      return made == nullptr ? as_part_failure(reported) : absl::OkStatus();
     }));
     return std::make_unique<PluginHook>(instance, static_cast<Hook*>(made), hooks_[i].destroy);
   }

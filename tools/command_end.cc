@@ -20,7 +20,7 @@ void refuse_exit(int code, void*) {
   std::cerr << "millrace: exit(" << code << ") was called before the command had ended, by a hook, "
             << "a model or a library that is linked in; what it was doing is unfinished"
             << std::endl;
-  ::_exit(kExitBug);
+  ::_exit(kExitPart);
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 namespace millrace {
 
 // During its lifetime, a call of exit() by a hook, a model or a library ends the process with
-// kExitBug and a line on stderr, whatever the code of the call: the command is unfinished. Calls of
-// _exit() cannot be noticed. One object at a time.
+// kExitPart and a line on stderr, whatever the code of the call: the command is unfinished. Calls
+// of _exit() cannot be noticed. One object at a time.
 class ExitGuard {
  public:
   ExitGuard();

@@ -73,7 +73,7 @@ TEST(CommandEndDeathTest, ExitIsNoEndOfACommand) {
         const ExitGuard guard;
         std::exit(0);
       },
-      ExitedWithCode(kExitBug), "millrace: exit\\(0\\) was called before the command had ended");
+      ExitedWithCode(kExitPart), "millrace: exit\\(0\\) was called before the command had ended");
   EXPECT_EXIT(
       {
         { const ExitGuard guard; }

@@ -9,6 +9,7 @@ int exit_code(const absl::Status& status) {
     case FailureKind::kMachine: return kExitMachine;
     case FailureKind::kEvaluation: return kExitEvaluation;
     case FailureKind::kDiverged: return kExitDiverged;
+    case FailureKind::kPart: return kExitPart;
     case FailureKind::kLimit: return kExitUsage;
     case FailureKind::kBusy: return kExitPeer;
     case FailureKind::kOther: break;

@@ -29,6 +29,7 @@ TEST(ExitCode, TheKindOfAFailureGoesFirst) {
   EXPECT_EQ(exit_code(with_kind(absl::FailedPreconditionError("x"), FailureKind::kBusy)), 76);
   EXPECT_EQ(exit_code(with_kind(absl::DataLossError("x"), FailureKind::kEvaluation)), 79);
   EXPECT_EQ(exit_code(with_kind(absl::FailedPreconditionError("x"), FailureKind::kDiverged)), 80);
+  EXPECT_EQ(exit_code(with_kind(absl::InternalError("x"), FailureKind::kPart)), 81);
 }
 
 }  // namespace

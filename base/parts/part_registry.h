@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/catch_exceptions.h"
+#include "base/failure_kind.h"
 #include "base/parts/part_family.h"
 #include "base/status_macros.h"
 
@@ -47,7 +48,8 @@ class PartRegistry : public PartFamily {
   }
 
   // Returns what the factory of this part makes. Errors: those of check(); those of the factory,
-  // its exceptions, and Internal if it makes nothing, all annotated with family and name.
+  // its exceptions, and Internal if it makes nothing, all annotated with family and name and marked
+  // by as_part_failure().
   template <typename... Arguments>
   Result create(absl::string_view part, Arguments&&... arguments) const {
     RETURN_IF_ERROR(check(part));
@@ -58,9 +60,9 @@ class PartRegistry : public PartFamily {
       RETURN_IF_ERROR(made.status(), what);
       return made;
     });
-    RETURN_IF_ERROR(result.status());
+    RETURN_IF_ERROR(as_part_failure(result.status()));
     if (*result == nullptr) {
-      return absl::InternalError(absl::StrCat(what, ": its factory made none"));
+      return as_part_failure(absl::InternalError(absl::StrCat(what, ": its factory made none")));
     }
     return result;
   }

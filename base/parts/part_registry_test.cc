@@ -7,6 +7,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "base/failure_kind.h"
 #include "base/status_matchers.h"
 
 namespace millrace {
@@ -42,6 +43,16 @@ TEST(PartRegistry, FailuresOfFactoriesNameThePart) {
                        AllOf(HasSubstr("number \"same\""), HasSubstr("too large"))));
   EXPECT_THAT(new_registry([](int) { return nullptr; }).create("same", 1),
               StatusIs(absl::StatusCode::kInternal, HasSubstr("its factory made none")));
+}
+
+TEST(PartRegistry, ExceptionsAndNothingAreFailuresOfThePart) {
+  const auto kind = [](Factory factory) {
+    return kind_of(new_registry(std::move(factory)).create("same", 1).status());
+  };
+  EXPECT_EQ(kind([](int) -> Factory::result_type { throw std::runtime_error("x"); }),
+            FailureKind::kPart);
+  EXPECT_EQ(kind([](int) { return nullptr; }), FailureKind::kPart);
+  EXPECT_EQ(kind([](int) { return absl::NotFoundError("x"); }), FailureKind::kOther);
 }
 
 TEST(PartRegistry, ANameRegisteredTwiceMakesNothing) {

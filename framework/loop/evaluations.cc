@@ -146,7 +146,7 @@ absl::StatusOr<Evaluated> Evaluations::run(Dataset& data, EvaluationOptions opti
     const ScopedValue<Phase> evaluating = parts_.context.evaluating();
     const TrainingClock::Pause no_training(parts_.training);
     const PhaseScope phase(parts_.agreement.collectives(), parts_.position, RankPhase::kEvaluation);
-    outcome = catch_exceptions("the evaluation", [&] {
+    outcome = catch_part_exceptions("the evaluation", [&] {
       const MovingAverage::InPlace averages(parts_.average);
       result =
           run_evaluation(parts_.model, data, options, parts_.position.progress, parts_.context,

@@ -86,7 +86,7 @@ absl::StatusOr<StepResult> StepRunner::compute(const StepData& data, int64_t exa
   Events events(*this);
   const auto stepping = parts_.context.stepping();
   absl::StatusOr<StepResult> result = absl::InternalError("the step was not run");
-  absl::Status status = catch_exceptions("the step", [&]() -> absl::Status {
+  absl::Status status = catch_part_exceptions("the step", [&]() -> absl::Status {
     parts_.model.set_report_due(parts_.context.report_due());
     parts_.model.begin_step(parts_.position.progress, Phase::kTrain);
     RETURN_IF_ERROR(parts_.hooks.before_step(parts_.context));

@@ -34,10 +34,11 @@ std::vector<StateHolder> TrainerState::holders(StatePlacement placement) const {
   for (const NamedObject& object : objects_) {
     if (object.placement != placement) continue;
     const auto save = [&object](ObjectState& state) {
-      return catch_exceptions("save_state", [&] { return object.object->save_state(state); });
+      return catch_part_exceptions("save_state", [&] { return object.object->save_state(state); });
     };
     const auto load = [&object](absl::Span<const ObjectState> per_rank) {
-      return catch_exceptions("load_state", [&] { return object.object->load_state(per_rank); });
+      return catch_part_exceptions("load_state",
+                                   [&] { return object.object->load_state(per_rank); });
     };
     holders.push_back({"object", object.name, save, load});
   }

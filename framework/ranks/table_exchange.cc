@@ -77,7 +77,7 @@ absl::Status TableExchange::fetch(absl::Span<const Batch> micro_batches) {
   // All of an evaluation belongs to one phase.
   if (phase_ == Phase::kTrain) agreement_.collectives().set_phase(RankPhase::kLookup, step_);
   absl::Status own =
-      catch_exceptions("the lookups of the model", [&] { return request(micro_batches); });
+      catch_part_exceptions("the lookups of the model", [&] { return request(micro_batches); });
   if (own.ok()) {
     own =
         write_frames(Kind::kIds, [](EmbeddingCollection& collection, int rank, ByteBuffer& frame) {
@@ -108,7 +108,7 @@ absl::Status TableExchange::fetch(absl::Span<const Batch> micro_batches) {
 absl::Status TableExchange::announce(absl::Span<const Batch> micro_batches) {
   if (collections_.empty() || phase_ != Phase::kTrain || announced_) return absl::OkStatus();
   announced_ = true;
-  return catch_exceptions("the lookups of the model", [&] { return request(micro_batches); });
+  return catch_part_exceptions("the lookups of the model", [&] { return request(micro_batches); });
 }
 
 absl::Status TableExchange::request(absl::Span<const Batch> micro_batches) {

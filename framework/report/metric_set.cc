@@ -11,6 +11,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/byte_stream.h"
+#include "base/catch_exceptions.h"
 #include "base/status_macros.h"
 
 namespace millrace {
@@ -135,12 +136,12 @@ absl::Status MetricSet::update(const StepResult& step) {
     slices.push_back({first.ids.to(at::kCPU), first.present.to(at::kCPU)});
     slices_[i].add_ids({as_span<int64_t>(slices[i].ids), as_span<bool>(slices[i].present)});
   }
-  for (size_t i = 0; i < tasks_.size(); ++i) update_task(i, step, slices);
+  for (size_t i = 0; i < tasks_.size(); ++i) RETURN_IF_ERROR(update_task(i, step, slices));
   return absl::OkStatus();
 }
 
-void MetricSet::update_task(size_t task, const StepResult& step,
-                            absl::Span<const FirstIds> slices) {
+absl::Status MetricSet::update_task(size_t task, const StepResult& step,
+                                    absl::Span<const FirstIds> slices) {
   const int64_t column = static_cast<int64_t>(task);
   at::Tensor predictions = plain_column(step.predictions, column);
   at::Tensor labels = plain_column(step.labels, column);
@@ -157,12 +158,18 @@ void MetricSet::update_task(size_t task, const StepResult& step,
   if (groups.defined()) groups = with_label(groups.to(at::kCPU, at::kLong).contiguous());
   const MetricInput input{as_span(predictions), as_span(labels), as_span(weights),
                           as_span<int64_t>(groups)};
-  for (const std::unique_ptr<Metric>& metric : tasks_[task].metrics) metric->update(input);
+  for (const std::unique_ptr<Metric>& metric : tasks_[task].metrics) {
+    RETURN_IF_ERROR(catch_part_exceptions(absl::StrCat("metric ", metric->name()), [&] {
+      metric->update(input);
+      return absl::OkStatus();
+    }));
+  }
   for (size_t i = 0; i < slices_.size(); ++i) {
     const at::Tensor ids = with_label(slices[i].ids);
     const at::Tensor present = with_label(slices[i].present);
     slices_[i].update(task, input, {as_span<int64_t>(ids), as_span<bool>(present)});
   }
+  return absl::OkStatus();
 }
 
 absl::Status MetricSet::add_loss(const StepResult& step) {

@@ -88,7 +88,7 @@ class MetricSet : public RankPart {
   absl::Status add_loss(const StepResult& step);
   void compute_loss(std::map<std::string, double>& values) const;
   // Updates the metrics of a task with the examples that have its label.
-  void update_task(size_t task, const StepResult& step, absl::Span<const FirstIds> slices);
+  absl::Status update_task(size_t task, const StepResult& step, absl::Span<const FirstIds> slices);
   absl::Status load_rank(size_t rank, absl::string_view bytes);
   absl::Status load_metrics(ByteReader& reader);
   size_t metric_count() const;

@@ -10,6 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/catch_exceptions.h"
 #include "base/status_macros.h"
 #include "base/utf8/characters.h"
 #include "io/column_rows.h"
@@ -477,26 +478,20 @@ absl::Status BlockReader::append_features(absl::Span<Column> columns, int64_t ro
         .weights = feature.weight_request < 0 ? nullptr : &columns[feature.weight_request],
         .crossed = crossed,
         .owned = feature.takes_column ? &columns[feature.request] : nullptr};
-    switch (feature.kind) {
-      case FeatureConfig::SPARSE:
-        RETURN_IF_ERROR(transform.append_ids(input, &block->sparse[sparse++]));
-        break;
-      case FeatureConfig::DENSE:
-        RETURN_IF_ERROR(transform.append_numbers(input, &block->dense[dense++]));
-        break;
-      case FeatureConfig::LABEL:
-        RETURN_IF_ERROR(transform.append_numbers(input, &block->labels[label++]));
-        break;
-      case FeatureConfig::WEIGHT:
-        RETURN_IF_ERROR(transform.append_numbers(input, &block->weights));
-        break;
-      case FeatureConfig::EXAMPLE_ID:
-        RETURN_IF_ERROR(transform.append_single_ids(input, &block->example_ids));
-        break;
-      case FeatureConfig::GROUP_ID:
-        RETURN_IF_ERROR(transform.append_single_ids(input, &block->group_ids));
-        break;
-    }
+    const auto append = [&]() -> absl::Status {
+      switch (feature.kind) {
+        case FeatureConfig::SPARSE: return transform.append_ids(input, &block->sparse[sparse++]);
+        case FeatureConfig::DENSE: return transform.append_numbers(input, &block->dense[dense++]);
+        case FeatureConfig::LABEL: return transform.append_numbers(input, &block->labels[label++]);
+        case FeatureConfig::WEIGHT: return transform.append_numbers(input, &block->weights);
+        case FeatureConfig::EXAMPLE_ID:
+          return transform.append_single_ids(input, &block->example_ids);
+        case FeatureConfig::GROUP_ID: return transform.append_single_ids(input, &block->group_ids);
+      }
+      return absl::OkStatus();
+    };
+    RETURN_IF_ERROR(
+        catch_part_exceptions(absl::StrCat("a transform of column ", place.column), append));
   }
   return absl::OkStatus();
 }

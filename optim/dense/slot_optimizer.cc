@@ -32,7 +32,7 @@ absl::Status SlotOptimizer::step(const Progress& progress) {
     if (!gradient.defined()) continue;
     State& state = states_[i];
     const std::string what = absl::StrCat("dense optimizer, parameter \"", names_[i], "\"");
-    RETURN_IF_ERROR(catch_exceptions(what, [&] {
+    RETURN_IF_ERROR(catch_part_exceptions(what, [&] {
       while (state.slots.size() + 1 < layout_.fields.size()) {
         state.slots.push_back(at::zeros_like(weight));
       }

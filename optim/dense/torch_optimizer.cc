@@ -30,7 +30,7 @@ class TorchOptimizer : public DenseOptimizer {
   }
 
   absl::Status step(const Progress& progress) override {
-    return catch_exceptions("dense optimizer", [&] {
+    return catch_part_exceptions("dense optimizer", [&] {
       const double rate = schedule_->rate(progress);
       for (torch::optim::OptimizerParamGroup& group : optimizer_->param_groups()) {
         group.options().set_lr(rate);

@@ -37,8 +37,8 @@ constexpr char kCompleted[] = "completed at step 12";
 constexpr char kStopped[] = "to run again: stopped (signal SIGTERM) at step ";
 
 // Those of which the other ranks are not told.
-constexpr FailureKind kSilentKinds[] = {FailureKind::kKill, FailureKind::kFreeze,
-                                        FailureKind::kExit};
+constexpr InjectedKind kSilentKinds[] = {InjectedKind::kKill, InjectedKind::kFreeze,
+                                         InjectedKind::kExit};
 
 // How long a rank that hangs is waited for.
 constexpr absl::Duration kHangs = absl::Seconds(60);
@@ -54,7 +54,7 @@ std::string describe(const RankFailures& failures) {
   });
 }
 
-InjectedFailure make_failure(const FailurePhaseEntry& entry, FailureKind kind, int rank,
+InjectedFailure make_failure(const FailurePhaseEntry& entry, InjectedKind kind, int rank,
                              uint64_t random) {
   return {entry.phase, kind, rank, 1 + static_cast<int64_t>(random % entry.hits)};
 }
@@ -142,7 +142,7 @@ class Case {
   // Waits for the end and checks it.
   void finish() {
     result_.add("cases");
-    const bool stops = failures_[0].kind == FailureKind::kTerminate;
+    const bool stops = failures_[0].kind == InjectedKind::kTerminate;
     stops ? check_stopped() : check_failed();
     ranks_.reset();
     check_lock();
@@ -200,7 +200,7 @@ class Case {
       if (record_.of(rank).failed_at == 0) check_survivor(rank, outcomes[rank], blamed);
     }
     for (const InjectedFailure& failure : failed_) {
-      if (failure.kind == FailureKind::kFreeze) check_thawed(failure.rank);
+      if (failure.kind == InjectedKind::kFreeze) check_thawed(failure.rank);
     }
   }
 
@@ -229,7 +229,7 @@ class Case {
     bool frozen = false;
     for (const InjectedFailure& failure : failed_) {
       failed_at = std::max(failed_at, record_.of(failure.rank).failed_at.load());
-      frozen = frozen || failure.kind == FailureKind::kFreeze;
+      frozen = frozen || failure.kind == InjectedKind::kFreeze;
     }
     const absl::Duration took = absl::Nanoseconds(ended_at - failed_at);
     absl::Duration& longest = frozen ? longest_.frozen : longest_.lost;
@@ -325,7 +325,7 @@ class Case {
 std::vector<RankFailures> all_rank_failures(uint64_t seed) {
   std::vector<RankFailures> cases;
   for (const FailurePhaseEntry& entry : failure_phases()) {
-    for (const FailureKind kind : kSilentKinds) {
+    for (const InjectedKind kind : kSilentKinds) {
       for (int rank = 0; rank < kRanks; ++rank) {
         cases.push_back({make_failure(entry, kind, rank, philox64(seed, 1, cases.size()))});
       }
@@ -340,7 +340,7 @@ std::vector<RankFailures> random_rank_signals(uint64_t seed, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     const FailurePhaseEntry& entry = random.phase();
     const int rank = random.below(kRanks);
-    cases.push_back({make_failure(entry, FailureKind::kTerminate, rank, random.next())});
+    cases.push_back({make_failure(entry, InjectedKind::kTerminate, rank, random.next())});
   }
   return cases;
 }
@@ -354,7 +354,7 @@ std::vector<RankFailures> random_rank_pairs(uint64_t seed, int64_t count) {
     RankFailures pair;
     for (const int rank : {first, second}) {
       const FailurePhaseEntry& entry = random.phase();
-      const FailureKind kind = kSilentKinds[random.below(3)];
+      const InjectedKind kind = kSilentKinds[random.below(3)];
       pair.push_back(make_failure(entry, kind, rank, random.next()));
     }
     cases.push_back(std::move(pair));

@@ -23,6 +23,7 @@ inline constexpr int kRunAgain = 75;
 inline constexpr int kPeer = 76;
 inline constexpr int kEvaluation = 79;
 inline constexpr int kDiverged = 80;
+inline constexpr int kPart = 81;
 
 // The path of the program that is tested. REQUIRES: the test has //tools:millrace as data.
 std::string millrace_path();

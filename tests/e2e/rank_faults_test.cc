@@ -146,7 +146,7 @@ class RankErrorsTest : public RankFaults, public testing::WithParamInterface<con
 TEST_P(RankErrorsTest, TheMessageReachesAll) {
   const std::pair<std::string, std::string> fault = absl::StrSplit(GetParam(), '/');
   const ProgramResult result = run(fault.first, fault.second);
-  const int code = fault.second == "THROW" ? kBug : kBadData;
+  const int code = fault.second == "THROW" ? kPart : kBadData;
   EXPECT_EQ(result.exit_code, fault.first == "EVALUATION" ? kEvaluation : code) << result.err;
   EXPECT_THAT(result.err, ContainsRegex("\\[1\\] millrace: .*planted"));
   EXPECT_THAT(result.err, ContainsRegex("\\[0\\] millrace: .*rank 1.*planted"));
@@ -162,7 +162,7 @@ INSTANTIATE_TEST_SUITE_P(Places, RankErrorsTest,
 
 TEST_F(RankFaults, AnErrorOfAnOptimizerReachesAll) {
   const ProgramResult result = run("UPDATE", "ERROR");
-  EXPECT_EQ(result.exit_code, kBug) << result.err;
+  EXPECT_EQ(result.exit_code, kPart) << result.err;
   EXPECT_THAT(result.err, ContainsRegex("\\[1\\] millrace: .*dense optimizer: "));
   EXPECT_THAT(result.err, ContainsRegex("\\[0\\] millrace: .*rank 1.*dense optimizer: "));
   EXPECT_LT(elapsed_.count(), kTimeout + kSlack);

@@ -122,12 +122,12 @@ const std::array<FailurePhaseEntry, kFailurePhases>& failure_phases() {
   return kEntries;
 }
 
-const char* failure_kind_name(FailureKind kind) {
+const char* failure_kind_name(InjectedKind kind) {
   switch (kind) {
-    case FailureKind::kKill: return "killed";
-    case FailureKind::kFreeze: return "frozen";
-    case FailureKind::kExit: return "exits";
-    case FailureKind::kTerminate: return "gets SIGTERM";
+    case InjectedKind::kKill: return "killed";
+    case InjectedKind::kFreeze: return "frozen";
+    case InjectedKind::kExit: return "exits";
+    case InjectedKind::kTerminate: return "gets SIGTERM";
   }
   return "";
 }
@@ -175,7 +175,7 @@ void FailureInjector::published(RankPhase phase, int64_t step) {
 }
 
 void FailureInjector::fail() {
-  if (failure_->kind != FailureKind::kTerminate) {
+  if (failure_->kind != InjectedKind::kTerminate) {
     // The store goes with rank 0: the others must also have read what it did, which they do several
     // times between two of its words. Nothing is published any more if rank 0 has failed before.
     const int times = rank_ == 0 ? 3 : 1;
@@ -189,10 +189,10 @@ void FailureInjector::fail() {
   record.step = step_;
   record.failed_at = FailureRecord::now();
   switch (failure_->kind) {
-    case FailureKind::kKill: ::raise(SIGKILL); break;
-    case FailureKind::kFreeze: ::raise(SIGSTOP); break;
-    case FailureKind::kExit: std::exit(1);
-    case FailureKind::kTerminate: ::raise(SIGTERM); break;
+    case InjectedKind::kKill: ::raise(SIGKILL); break;
+    case InjectedKind::kFreeze: ::raise(SIGSTOP); break;
+    case InjectedKind::kExit: std::exit(1);
+    case InjectedKind::kTerminate: ::raise(SIGTERM); break;
   }
 }
 

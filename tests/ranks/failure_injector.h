@@ -42,17 +42,17 @@ struct FailurePhaseEntry {
 // All of them, by number.
 const std::array<FailurePhaseEntry, kFailurePhases>& failure_phases();
 
-enum class FailureKind {
+enum class InjectedKind {
   kKill,       // SIGKILL
   kFreeze,     // SIGSTOP
   kExit,       // exit(1), as a library might call it: other threads run until the end
   kTerminate,  // SIGTERM: the rank continues, and asks all ranks to stop
 };
-const char* failure_kind_name(FailureKind kind);
+const char* failure_kind_name(InjectedKind kind);
 
 struct InjectedFailure {
   FailurePhase phase = FailurePhase::kFetch;
-  FailureKind kind = FailureKind::kKill;
+  InjectedKind kind = InjectedKind::kKill;
   int rank = 0;
   // The number of the hit of this phase on this rank, from 1. An exchange or a sum is two hits:
   // before this rank sends anything, and after it sent its message, before it waits for those of

@@ -330,7 +330,7 @@ TEST_F(LocalRanksTest, ALostRankLeadsToARestart) {
 TEST_F(LocalRanksTest, OtherFailuresAreFinal) {
   options_.ranks.world_size = options_.ranks.count = 1;
   options_.max_restarts = 3;
-  for (const int code : {0, 1, 64, 65, 66, 70, 71, 73, 74, 75, 79, 80}) {
+  for (const int code : {0, 1, 64, 65, 66, 70, 71, 73, 74, 75, 79, 80, 81}) {
     const Outcome outcome = run(absl::StrCat("echo run; exit ", code));
     EXPECT_THAT(outcome.code, IsOkAndHolds(code));
     EXPECT_EQ(outcome.out, "[0] run\n");

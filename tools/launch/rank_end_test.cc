@@ -54,6 +54,7 @@ TEST(RankEndTest, WhichCodesLeadToARestart) {
       {kExitPeer, true, true},
       {kExitEvaluation, true, false},
       {kExitDiverged, true, false},
+      {kExitPart, true, false},
       {127, true, false},  // the program cannot be started
       {128, true, false},  // no signal
       {128 + SIGKILL, true, true},
