@@ -15,6 +15,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "base/catch_exceptions.h"
+#include "base/failure_kind.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "checkpoint/bank/model_bank.h"
@@ -49,6 +50,7 @@
 #include "optim/gradient_clipping.h"
 #include "optim/moving_average.h"
 #include "plugin/configured_plugins.h"
+#include "plugin/plugin_config_check.h"
 #include "proto/config_reader.h"
 #include "proto/data_windows.h"
 #include "proto/field_check.h"
@@ -127,6 +129,24 @@ class JobBuilder {
     static_cast<Limits&>(options) = Limits();
     options.max_steps_per_epoch = 0;
     return make_trainer(std::move(options));
+  }
+
+  absl::StatusOr<std::vector<std::string>> check_parts() {
+    std::vector<std::string> unmade;
+    unmade_ = &unmade;
+    RETURN_IF_ERROR(make_schema());
+    RETURN_IF_ERROR(set_step_size());
+    absl::Status made = make_model();
+    if (made.ok()) made = make_optimizers();
+    // The machine that trains may be larger than the one that checks.
+    if (kind_of(made) == FailureKind::kMachine) {
+      unmade.push_back(absl::StrCat("model, optimizers, metrics and hooks (", made.message(), ")"));
+      return unmade;
+    }
+    RETURN_IF_ERROR(made);
+    ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, make_trainer());
+    RETURN_IF_ERROR(add_configured_hooks(*trainer));
+    return unmade;
   }
 
   absl::StatusOr<std::unique_ptr<Trainer>> loader() {
@@ -478,6 +498,10 @@ class JobBuilder {
       if (made == nullptr) continue;
       RETURN_IF_ERROR(trainer.add_hook(std::move(made), hook.on_error(config_)));
     }
+    return add_configured_hooks(trainer);
+  }
+
+  absl::Status add_configured_hooks(Trainer& trainer) {
     RETURN_IF_ERROR(add_configured("train.hooks", config_.train().hooks(), trainer));
     return add_configured("run.hooks", config_.run().hooks(), trainer);
   }
@@ -499,6 +523,10 @@ class JobBuilder {
   absl::Status add_configured(const HookConfig& config, Trainer& trainer) {
     const HookResources resources{resources_.files, resources_.clock, config_.run().output_dir(),
                                   trainer.collections()};
+    if (config.has_plugin() && unmade_ != nullptr) {
+      unmade_->push_back(absl::StrCat("hook ", instance_name(config), " of a plugin"));
+      return absl::OkStatus();
+    }
     if (config.has_plugin()) {
       ASSIGN_OR_RETURN(ConfiguredPluginHook made,
                        create_configured_plugin_hook(config, config_.run().plugins(), resources));
@@ -522,6 +550,8 @@ class JobBuilder {
   std::shared_ptr<Collectives> collectives_;  // shared with the trainer
   JsonlEventLog* event_log_ = nullptr;
   bool reloads_ = false;  // the model bank
+  // If not null, plugins do not run, and each part that is not made therefore is added.
+  std::vector<std::string>* unmade_ = nullptr;
 };
 
 }  // namespace
@@ -542,6 +572,11 @@ absl::StatusOr<std::unique_ptr<Trainer>> build_step_trainer(const JobConfig& con
                                                             const JobResources& resources,
                                                             const TrainDataChange& change) {
   return JobBuilder(config, resources, /*collectives=*/nullptr).step_trainer(change);
+}
+
+absl::StatusOr<std::vector<std::string>> check_parts(const JobConfig& config,
+                                                     const JobResources& resources) {
+  return JobBuilder(config, resources, /*collectives=*/nullptr).check_parts();
 }
 
 absl::StatusOr<std::unique_ptr<Trainer>> build_loader(const JobConfig& config,

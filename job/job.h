@@ -73,6 +73,15 @@ absl::StatusOr<std::unique_ptr<Trainer>> build_step_trainer(const JobConfig& con
                                                             const JobResources& resources,
                                                             const TrainDataChange& change);
 
+// Makes the model, the optimizers, the metrics and the hooks of `config` as build_trainer() does,
+// and destroys them. Reads no data, writes nothing and runs no plugin. Returns: parts that were not
+// made, with the reason: hooks of plugins, or everything if this machine lacks the memory or
+// threads for the model.
+// REQUIRES: see build_trainer.
+// Errors: errors of building these parts.
+absl::StatusOr<std::vector<std::string>> check_parts(const JobConfig& config,
+                                                     const JobResources& resources);
+
 // Returns a trainer with only the model, for load_model. Opens no data.
 absl::StatusOr<std::unique_ptr<Trainer>> build_loader(const JobConfig& config,
                                                       const JobResources& resources);

@@ -22,6 +22,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -214,6 +215,27 @@ TEST_F(JobTest, EachMistakeOfAHookNamesItsPlace) {
   EXPECT_EQ(build_trainer(config_, resources_).status(),
             absl::InvalidArgumentError("run.hooks[1]: hook \"misconfigured\": a is 0\n"
                                        "run.hooks[1]: b is 0"));
+}
+
+TEST_F(JobTest, PartsAreCheckedWithoutDataAndPlugins) {
+  config_.mutable_train()->mutable_train_data()->set_path(0, "missing.csv");
+  config_.mutable_run()->add_hooks()->set_name("failing");
+  HookConfig& of_plugin = *config_.mutable_run()->add_hooks();
+  of_plugin.mutable_plugin()->set_hook("guard");
+  of_plugin.mutable_plugin()->set_path("/missing/guard.so");
+  EXPECT_THAT(check_parts(config_, resources_),
+              IsOkAndHolds(ElementsAre("hook guard of a plugin")));
+  config_.mutable_run()->add_hooks()->set_name("misconfigured");
+  EXPECT_THAT(check_parts(config_, resources_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("run.hooks[2]: hook \"misconfigured\": a is 0")));
+  config_.mutable_train()->add_table()->set_name("other");  // of another dim
+  FeatureConfig& other = *config_.mutable_train()->add_feature();
+  other.set_name("other");
+  other.set_table("other");
+  EXPECT_THAT(check_parts(config_, resources_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("train.model: model \"deepfm\": all tables must have one dim")));
 }
 
 TEST_F(JobTest, OtherRanksLearnWhyATrainerCannotBeMade) {

@@ -6,12 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_join.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "config/config_check.h"
 #include "distributed/rank_environment.h"
 #include "io/look/data_look.h"
 #include "job/draft/config_draft.h"
+#include "job/job.h"
 #include "job/monitor_check.h"
 #include "proto/config_reader.h"
 #include "tools/commands.h"
@@ -30,9 +32,15 @@ namespace {
 absl::StatusOr<int> print(const ConfigFlags& flags, bool with_defaults) {
   ASSIGN_OR_RETURN(const RankEnvironment ranks, read_rank_environment());
   ASSIGN_OR_RETURN(const JobConfig config, load_job(FileSystem::local(), flags, ranks.world_size));
+  JobResources resources;
+  resources.local_world_size = ranks.local_world_size;
+  const absl::StatusOr<std::vector<std::string>> unmade = check_parts(config, resources);
+  RETURN_IF_ERROR(name_file(unmade.status(), flags.config));
   for (const std::string& warning : config_warnings(config.train()))
     MILLRACE_LOG(WARNING) << warning;
   std::cout << (with_defaults ? to_text_with_defaults(config) : to_text(config));
+  // A comment, so that the output can be read back.
+  if (!unmade->empty()) std::cout << "# not checked: " << absl::StrJoin(*unmade, ", ") << "\n";
   std::cout.flush();
   return kExitFinished;
 }
