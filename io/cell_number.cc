@@ -2,10 +2,14 @@
 
 #include <fast_float/fast_float.h>
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <system_error>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "io/boolean_text.h"
 
 namespace millrace {
@@ -30,6 +34,16 @@ bool parse_cell_number(absl::string_view text, int64_t* value) {
 bool parse_cell_number(absl::string_view text, double* value) {
   const auto parsed = fast_float::from_chars(text.data(), text.data() + text.size(), *value);
   return is_number_or_boolean(text, parsed, value);
+}
+
+char list_delimiter_of(absl::string_view text) {
+  const size_t first = text.find_first_of("|; ");
+  if (first == absl::string_view::npos) return 0;
+  for (absl::string_view piece : absl::StrSplit(text, text[first])) {
+    absl::ConsumePrefix(&piece, "-");
+    if (piece.empty() || !std::all_of(piece.begin(), piece.end(), absl::ascii_isdigit)) return 0;
+  }
+  return text[first];
 }
 
 }  // namespace millrace

@@ -16,6 +16,10 @@ bool parse_cell_number(absl::string_view text, int64_t* value);
 // Takes nan and inf, too.
 bool parse_cell_number(absl::string_view text, double* value);
 
+// Returns the character among '|', ';' and ' ' that separates the whole numbers of a list such as
+// "470|1|2|3", and 0 for any other text, one number included.
+char list_delimiter_of(absl::string_view text);
+
 }  // namespace millrace
 
 #endif  // MILLRACE_IO_CELL_NUMBER_H_

@@ -42,6 +42,15 @@ TEST(CellNumberTest, OtherTextIsZero) {
   EXPECT_FALSE(parse_cell_number(absl::string_view(), &integer));
 }
 
+TEST(CellNumberTest, ListsOfWholeNumbersHaveADelimiter) {
+  EXPECT_EQ(list_delimiter_of("470|1|-2|3"), '|');
+  EXPECT_EQ(list_delimiter_of("1;2"), ';');
+  EXPECT_EQ(list_delimiter_of("99999999999999999999 2"), ' ');
+  for (const char* text : {"", "470", "|", "1|", "1||2", "1|2;3", "1|a", "1,5", "a b", "1.5|2"}) {
+    EXPECT_EQ(list_delimiter_of(text), 0) << text;
+  }
+}
+
 TEST(CellNumberTest, LongTexts) {
   for (const size_t zeros : {40, 55, 56, 57, 200}) {
     double number = 7;

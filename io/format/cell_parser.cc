@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "io/boolean_text.h"
+#include "io/cell_number.h"
 #include "io/exact_integer.h"
 #include "io/format/text_numbers.h"
 
@@ -85,12 +86,22 @@ bool is_integer_as_number(absl::string_view cell, ValueType type, bool hexadecim
          is_exact_integer(value);
 }
 
-std::string complaint(absl::string_view cell, ValueType type, bool hexadecimal) {
+// Returns "; ..." that names csv.list_delimiter for a cell that looks like a list; else "".
+std::string list_hint(absl::string_view cell, const CellFormat& format) {
+  const char delimiter =
+      format.is_typed || format.list_delimiter != 0 ? 0 : list_delimiter_of(cell);
+  if (delimiter == 0) return "";
+  return absl::StrCat("; if it is a list, set csv { list_delimiter: \"",
+                      absl::string_view(&delimiter, 1), "\" }");
+}
+
+std::string complaint(absl::string_view cell, ValueType type, const CellFormat& format) {
   return absl::StrCat("\"", absl::CEscape(cell.substr(0, 40)), "\" is not ",
-                      hexadecimal                  ? "a hexadecimal number of up to 64 bits"
+                      format.hexadecimal           ? "a hexadecimal number of up to 64 bits"
                       : type == ValueType::kDouble ? "a number"
                                                    : "an integer",
-                      is_integer_as_number(cell, type, hexadecimal) ? kCast : "");
+                      is_integer_as_number(cell, type, format.hexadecimal) ? kCast : "",
+                      list_hint(cell, format));
 }
 
 }  // namespace
@@ -121,7 +132,7 @@ absl::Status CellParser::append_numbers(const CellTile& tile, int64_t cell, cons
     if (!fast(text, &value)) {
       text = absl::StripAsciiWhitespace(text);
       if (!text.empty() && !slow(text, &value)) {
-        RETURN_IF_ERROR(on_bad(row, complaint(text, column_.type, format_.hexadecimal)));
+        RETURN_IF_ERROR(on_bad(row, complaint(text, column_.type, format_)));
         text = "";
       }
     }
@@ -175,7 +186,7 @@ absl::Status CellParser::append_lists(const CellTile& tile, int64_t cell, const 
       if (!is_text) piece = absl::StripAsciiWhitespace(piece);
       if (piece.empty()) continue;
       if (!append_piece(piece)) {
-        RETURN_IF_ERROR(on_bad(row, complaint(piece, column_.type, format_.hexadecimal)));
+        RETURN_IF_ERROR(on_bad(row, complaint(piece, column_.type, format_)));
       }
       ++values_;
     }

@@ -28,6 +28,7 @@ struct CellFormat {
   bool hexadecimal = false;  // integers, of 1 to 16 digits; else decimal
   char list_delimiter = 0;   // 0: one value; else a list, whose empty pieces are omitted
   bool is_last = false;      // of its line: a carriage return at its end ends the line
+  bool is_typed = false;     // by the header, which decides about lists, not the configuration
 };
 
 // Called for a cell that holds something else: `row` within the tile, what is wrong. Returns: an

@@ -63,6 +63,19 @@ TEST_F(CellParserTest, BadCellsAreMissingValues) {
   EXPECT_THAT(complaints_, ElementsAre("\"x\" is not an integer", "\"8y\" is not an integer"));
 }
 
+TEST_F(CellParserTest, ACellThatLooksLikeAListNamesItsSetting) {
+  parse("470|1|2,1;2.5\n", 0, ValueType::kInt64);
+  parse("470|1|2,1;2.5\n", 1, ValueType::kDouble);
+  CellFormat typed;
+  typed.is_typed = true;
+  parse("1 2,\n", 0, ValueType::kDouble, typed);
+  EXPECT_THAT(
+      complaints_,
+      ElementsAre("\"470|1|2\" is not an integer; if it is a list, set csv { list_delimiter: "
+                  "\"|\" }",
+                  "\"1;2.5\" is not a number", "\"1 2\" is not a number"));
+}
+
 TEST_F(CellParserTest, BooleansAreOneAndZero) {
   const std::string text = "True,a\n false ,b\n7,c\nTRUE,d\nyes,e\n";
   EXPECT_THAT(parse(text, 0, ValueType::kInt64).int64s, ElementsAre(1, 0, 7, 1));

@@ -48,6 +48,7 @@ absl::StatusOr<CsvColumn> parse_typed_column(const std::string& text) {
                    .type = token ? ValueType::kString : ValueType::kDouble,
                    .type_name = type};
   column.format.list_delimiter = absl::EndsWith(type, "_seq") ? ' ' : '\0';
+  column.format.is_typed = true;
   return column;
 }
 

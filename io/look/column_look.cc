@@ -11,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/hash.h"
 #include "base/utf8/characters.h"
 #include "io/boolean_text.h"
@@ -27,6 +28,7 @@ namespace {
 constexpr int64_t kKept = 8192;
 constexpr int64_t kQuantiles = 100;  // steps
 constexpr int64_t kManyDates = 10;   // different ones are no ids by chance
+constexpr size_t kListBytes = 40;    // of an example
 
 // Returns true for an integer of any size as ids are written: no sign "+", no spaces and no leading
 // zeros, which would be lost in a number.
@@ -181,6 +183,7 @@ uint64_t ColumnSampler::add_text(absl::string_view text, absl::string_view cell)
   if (all_integers_ && parse_integer(cell, &integer)) return add_integer(integer);
   all_integers_ = false;
   if (all_digits_) find_long_integer(cell);
+  if (look_.is_delimited_text) find_list(cell);
   const bool is_number = (all_numbers_ || look_.is_delimited_text) && parse_number(cell, &number);
   if (!is_number && look_.is_delimited_text) odd_.add(cell);
   if (all_numbers_ && is_number) {
@@ -206,6 +209,23 @@ void ColumnSampler::find_long_integer(absl::string_view text) {
   all_digits_ = is_whole_number(text);
   if (!all_digits_ || !look_.long_integer.empty() || parse_integer(text, &integer)) return;
   look_.long_integer = std::string(text);
+}
+
+void ColumnSampler::find_list(absl::string_view text) {
+  for (const char delimiter : {'|', ';', ' '}) {
+    if (!absl::StrContains(text, delimiter) || absl::StrContains(look_.delimiters, delimiter)) {
+      continue;
+    }
+    look_.delimiters.push_back(delimiter);
+  }
+  if (!may_hold_lists_ || is_whole_number(text)) return;
+  const char delimiter = list_delimiter_of(text);
+  may_hold_lists_ =
+      delimiter != 0 && (look_.list_cell.empty() || delimiter == look_.list_delimiter);
+  if (!may_hold_lists_) return;
+  look_.list_delimiter = delimiter;
+  if (look_.list_cell.empty()) look_.list_cell = std::string(text.substr(0, kListBytes));
+  for (const absl::string_view id : absl::StrSplit(text, delimiter)) list_ids_.insert(xxh3(id));
 }
 
 void ColumnSampler::add_to_moments(double value) {
@@ -278,13 +298,20 @@ void ColumnSampler::set_kind_of_cells(ColumnLook& look) const {
   look.is_boolean = others > 0 && booleans_ == others;
   const bool is_text = others > 0 && look.kind == ValueKind::kText;
   if (!is_text || !may_have_decimal_commas_) look.decimal_comma.clear();
-  if (!is_text || is_long) look.missing_texts = missing_texts_;
-  if (!is_text || is_long || !look.decimal_comma.empty()) return;
+  const std::string near_number = odd_.near_number();
+  // "1 200" is a price rather than two ids if all cells with blanks are written so.
+  const bool has_thousands = look.list_delimiter == ' ' && !near_number.empty();
+  if (!is_text || !may_hold_lists_ || booleans_ > 0 || has_thousands) look.list_cell.clear();
+  if (look.list_cell.empty()) look.list_delimiter = 0;
+  look.list_ids = look.list_cell.empty() ? 0 : static_cast<int64_t>(list_ids_.size());
+  const bool are_ids = is_long || !look.list_cell.empty();
+  if (!is_text || are_ids) look.missing_texts = missing_texts_;
+  if (!is_text || are_ids || !look.decimal_comma.empty()) return;
   if (odd_.are_few(others)) {
     look.odd_cells = odd_.count();
     look.odd_texts = odd_.texts();
   } else {
-    look.near_number = odd_.near_number();
+    look.near_number = near_number;
   }
 }
 

@@ -73,9 +73,16 @@ struct ColumnLook {
   // numbers, at least; else 0. Columns with codes such as "007" have none.
   int64_t odd_cells = 0;
   std::vector<std::string> odd_texts;  // up to three different ones of them
-  // A cell such as "12.3%" or "1,234.5" if the column is text for its percent signs or its commas
-  // between thousands alone, else empty.
+  // A cell such as "12.3%", "1,234.5" or "1 234" if the column is text for its percent signs or its
+  // commas or blanks between thousands alone, else empty.
   std::string near_number;
+  // The begin of a cell such as "470|1|2|3" if the column is delimited text whose cells are lists
+  // of whole numbers, or one; else empty. A column of near_number has none.
+  std::string list_cell;
+  char list_delimiter = 0;  // between these numbers, see list_delimiter_of()
+  int64_t list_ids = 0;     // different numbers of the lists in the sample
+  // The characters of "|; " that occur in cells of delimited text. Empty for numbers.
+  std::string delimiters;
 
   // Numbers and integers.
   double min = 0;
@@ -131,6 +138,8 @@ class ColumnSampler {
   // Decides whether the column has whole numbers beyond int64, from such a cell. REQUIRES: the
   // cells before were whole numbers.
   void find_long_integer(absl::string_view text);
+  // Decides whether the column has lists in its cells, from a cell that is no number of 64 bits.
+  void find_list(absl::string_view text);
   // Decides what cells of delimited text hold.
   void set_kind_of_cells(ColumnLook& look) const;
   void count_frequencies(int64_t total_rows, ColumnLook& look) const;
@@ -145,6 +154,8 @@ class ColumnSampler {
   absl::flat_hash_set<uint64_t> boolean_hashes_;
   bool may_hold_dates_ = true;            // every value is a date
   bool may_have_decimal_commas_ = false;  // every cell is an integer or has a decimal comma
+  bool may_hold_lists_ = true;            // every cell is a list or a whole number
+  absl::flat_hash_set<uint64_t> list_ids_;
   // Counts of values that may denote missing values, which counts_ omits.
   std::map<std::string, int64_t> missing_texts_;
   OddCells odd_;  // of delimited text

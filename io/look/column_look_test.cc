@@ -308,9 +308,33 @@ TEST(ColumnLook, PercentSignsAndThousandsAreNamed) {
   };
   EXPECT_EQ(near({"12.3%", "4%", "0"}), "12.3%");
   EXPECT_EQ(near({"999.5", "1,234.5", "NA", "2,345"}), "1,234.5");
+  EXPECT_EQ(near({"950", "1 200", "12 450"}), "1 200");
+  EXPECT_EQ(near({"950", "1 200", "12 45"}), "") << "a list";
   EXPECT_EQ(near({"12.3%", "a"}), "");
   EXPECT_EQ(near({"1", "2.5"}), "");
   EXPECT_EQ(near({"1,5", "2"}), "") << "a decimal comma";
+}
+
+TEST(ColumnLook, ListsInCellsAreNamed) {
+  const ColumnLook look = look_at(texts({"7", "470|1", "NA", "8", "1|2"}), ValueType::kText);
+  EXPECT_EQ(look.list_cell, "470|1");
+  EXPECT_EQ(look.list_delimiter, '|');
+  EXPECT_EQ(look.list_ids, 3);
+  EXPECT_EQ(look.missing_rows, 1) << "NA among numbers";
+  EXPECT_EQ(look.odd_cells, 0);
+  for (const std::vector<std::string>& cells :
+       std::vector<std::vector<std::string>>{{"1|2", "1;2"},
+                                             {"1|2", "a"},
+                                             {"a|b"},
+                                             {"true", "1|2"},
+                                             {"1", "2"},
+                                             {"1|2", "2.5"},
+                                             {"1,5", "2"},
+                                             {"950", "1 200", "12 450"}}) {
+    EXPECT_EQ(look_at(texts(cells), ValueType::kText).list_cell, "") << cells[0];
+  }
+  EXPECT_EQ(look_at(texts({"1|2"}), ValueType::kString).list_cell, "");
+  EXPECT_EQ(look_at(texts({"a|b c", "d|"}), ValueType::kText).delimiters, "| ");
 }
 
 TEST(ColumnLook, DifferentValuesOfAllRowsAreEstimated) {

@@ -16,15 +16,15 @@ constexpr int64_t kFewest = 10;  // cells for each odd one
 constexpr size_t kTexts = 3;
 constexpr size_t kCharacters = 40;  // of a text
 
-// Returns true if commas separate groups of three digits before the decimal point.
-bool has_thousands(absl::string_view text) {
+// Returns true if separators stand between groups of three digits before the decimal point.
+bool has_thousands(absl::string_view text, char separator) {
   absl::ConsumePrefix(&text, "-");
   const absl::string_view whole = text.substr(0, text.find('.'));
-  const size_t first = whole.find(',');
+  const size_t first = whole.find(separator);
   if (first == absl::string_view::npos || first == 0 || first > 3) return false;
   for (size_t i = 0; i < whole.size(); ++i) {
-    const bool is_comma = i >= first && (i - first) % 4 == 0;
-    if (is_comma ? whole[i] != ',' : !absl::ascii_isdigit(whole[i])) return false;
+    const bool separates = i >= first && (i - first) % 4 == 0;
+    if (separates ? whole[i] != separator : !absl::ascii_isdigit(whole[i])) return false;
   }
   return (whole.size() - first) % 4 == 0;
 }
@@ -40,8 +40,10 @@ bool is_near_number(absl::string_view text) {
   double number = 0;
   const bool has_percent = absl::ConsumeSuffix(&text, "%");
   if (has_percent) text = absl::StripTrailingAsciiWhitespace(text);
-  if (!has_thousands(text)) return has_percent && parse_cell_number(text, &number);
-  return parse_cell_number(absl::StrReplaceAll(text, {{",", ""}}), &number);
+  if (!has_thousands(text, ',') && !has_thousands(text, ' ')) {
+    return has_percent && parse_cell_number(text, &number);
+  }
+  return parse_cell_number(absl::StrReplaceAll(text, {{",", ""}, {" ", ""}}), &number);
 }
 
 void OddCells::add(absl::string_view cell) {

@@ -13,8 +13,8 @@ namespace millrace {
 // Returns true for "007": a code, whose leading zero a number would lose.
 bool has_leading_zero(absl::string_view text);
 
-// Returns true for a number with a percent sign behind it, or with commas between groups of three
-// digits: "12.3%", "1,234.5". No reader takes it as a number.
+// Returns true for a number with a percent sign behind it, or with commas or blanks between groups
+// of three digits: "12.3%", "1,234.5", "1 234". No reader takes it as a number.
 bool is_near_number(absl::string_view text);
 
 // Counts the cells of a column that are no numbers, and keeps examples. Not thread-safe.

@@ -11,11 +11,13 @@ namespace {
 using ::testing::ElementsAre;
 
 TEST(OddCells, NumbersWithPercentSignsAndThousandsAreNear) {
-  for (const char* text : {"12.3%", "-5 %", "1,234", "1,234.5", "-12,345,678", "1,000%"}) {
+  for (const char* text : {"12.3%", "-5 %", "1,234", "1,234.5", "-12,345,678", "1,000%", "12 450",
+                           "1 234.5", "-1 234 567"}) {
     EXPECT_TRUE(is_near_number(text)) << text;
   }
-  for (const char* text : {"", "%", "12", "a%", "1,23", "1234,567", ",123", "1,234,", "1,2345",
-                           "1,,234", "1.5,000", "1,234.5.6", "$5", "-"}) {
+  for (const char* text :
+       {"", "%", "12", "a%", "1,23", "1234,567", ",123", "1,234,", "1,2345", "1,,234", "1.5,000",
+        "1,234.5.6", "$5", "-", "1 23", "1234 567", "1 234,567", "1 2345"}) {
     EXPECT_FALSE(is_near_number(text)) << text;
   }
 }

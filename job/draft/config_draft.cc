@@ -94,6 +94,7 @@ double ids_of(const ColumnLook& column, const FeatureConfig& feature) {
   for (const TransformConfig& transform : feature.transform()) {
     if (transform.has_bucketize()) return transform.bucketize().boundary_size() + 1;
   }
+  if (!column.list_cell.empty()) return static_cast<double>(column.list_ids);
   return column.estimated_distinct;
 }
 

@@ -13,8 +13,7 @@ namespace millrace {
 // Returns the configuration in text format, with comments that give reasons. The configuration
 // trains without changes, as far as the sample shows. `output_dir`: of the run.
 //
-// Holds out evaluation data if there is none: the last file if it has at most a quarter of the
-// rows, else a tenth of the rows by hash; nothing with fewer than 100 rows.
+// Holds out evaluation data if there is none, see draft_data().
 //
 // Errors: InvalidArgument without a label, with the columns that could be one, and for labels other
 // than 0 and 1; DataLoss for labels of one class, and if no column can be a feature.

@@ -36,6 +36,18 @@ std::string time_directories(const FileSetLook& look, const std::string& path) {
   return absl::StrJoin(directories, "/");
 }
 
+// Returns " The last partition ..." that says why the last partition by time, of `rows` rows, is
+// not held out.
+std::string partition_comment(const FileSetLook& look, const std::string& last, int64_t rows) {
+  std::string reason = "has more than half of the rows";
+  if (rows == look.rows) reason = "is the only one";
+  if (rows == 0) reason = "has no rows";
+  if (look.files.size() > kMaxListedFiles) {
+    reason = absl::StrCat("is not drafted of more than ", kMaxListedFiles, " files");
+  }
+  return absl::StrCat(" The last partition by time, ", comment_text(last), ", ", reason, ".");
+}
+
 // Returns " 2 % of the evaluation rows are ..." if some are in the training data, else "".
 std::string leakage_comment(const DataLook& look) {
   if (look.leaked_rows == 0) return "";
@@ -66,6 +78,13 @@ std::string blanks_comment(const FileSetLook& look) {
       "them. Remove them from the files if other files will have none.");
 }
 
+// Returns the configuration with the delimiter of lists in cells, if there is one.
+DataConfig with_list_delimiter(DataConfig config, const FileSetLook& train) {
+  const char delimiter = draft_list_delimiter(train);
+  if (delimiter != 0) config.mutable_csv()->set_list_delimiter(std::string(1, delimiter));
+  return config;
+}
+
 }  // namespace
 
 std::string comment_text(absl::string_view text) {
@@ -75,9 +94,11 @@ std::string comment_text(absl::string_view text) {
 DataDraft draft_data(const DataLook& look) {
   const FileSetLook& train = look.train;
   const auto rows = static_cast<double>(train.rows);
-  DataDraft draft{.train = train.config, .blanks = blanks_comment(train), .train_rows = rows};
+  DataDraft draft{.train = with_list_delimiter(train.config, train),
+                  .blanks = blanks_comment(train),
+                  .train_rows = rows};
   if (look.eval) {
-    draft.eval = look.eval->config;
+    draft.eval = with_list_delimiter(look.eval->config, train);
     draft.comment = absl::StrCat("Evaluated on the files of --eval.", leakage_comment(look));
     return draft;
   }
@@ -91,10 +112,12 @@ DataDraft draft_data(const DataLook& look) {
     (is_last ? last_paths : paths).push_back(file.path);
     if (is_last) last_rows += file.rows;
   }
+  // A last day says more of later days than its share of the rows costs training.
+  const int64_t most_rows = last.empty() ? train.rows / 4 : train.rows / 2;
   if (!paths.empty() && train.files.size() <= kMaxListedFiles && last_rows > 0 &&
-      4 * last_rows <= train.rows) {
+      last_rows <= most_rows) {
     set_paths(paths, &draft.train);
-    set_paths(last_paths, &draft.eval.emplace(train.config));
+    set_paths(last_paths, &draft.eval.emplace(draft.train));
     draft.train_rows -= static_cast<double>(last_rows);
     draft.comment = last.empty()
                         ? "The last file is held out to evaluate on: no --eval was given."
@@ -107,16 +130,17 @@ DataDraft draft_data(const DataLook& look) {
                                  " rows are too few to hold some out. Give others with --eval.");
     return draft;
   }
+  SplitConfig& from = *draft.eval.emplace(draft.train).mutable_split();
+  from.set_by(SplitConfig::HASH_OF_EXAMPLE);
+  from.set_from(1 - kEvalShare);
   SplitConfig& to = *draft.train.mutable_split();
   to.set_by(SplitConfig::HASH_OF_EXAMPLE);
   to.set_to(1 - kEvalShare);
-  SplitConfig& from = *draft.eval.emplace(train.config).mutable_split();
-  from.set_by(SplitConfig::HASH_OF_EXAMPLE);
-  from.set_from(1 - kEvalShare);
   draft.train_rows *= 1 - kEvalShare;
-  draft.comment =
+  draft.comment = absl::StrCat(
       "A tenth of the rows, drawn by a hash, is held out to evaluate on: no --eval was given. If "
-      "rows depend on time, give later files with --eval.";
+      "rows depend on time, give later files with --eval.",
+      last.empty() ? "" : partition_comment(train, last, last_rows));
   return draft;
 }
 

@@ -44,6 +44,37 @@ TEST(DataDraft, TheLastFileIsHeldOutIfItIsSmall) {
   EXPECT_TRUE(draft_data(look_of({{"a.csv", 900}, {"b.csv", 600}})).train.has_split());
 }
 
+// Such as three days of equal size, of which a random tenth would not show the next day.
+TEST(DataDraft, TheLastPartitionByTimeMayHaveHalfOfTheRows) {
+  const auto days = [](std::vector<std::pair<std::string, int64_t>> files) {
+    DataLook look = look_of(files);
+    look.train.columns = {{.name = "day", .is_partition = true}};
+    return draft_data(look);
+  };
+  const DataDraft draft = days({{"day=1/a.csv", 300}, {"day=2/a.csv", 300}, {"day=2/b.csv", 300}});
+  EXPECT_TRUE(draft.train.has_split());
+  EXPECT_THAT(draft.comment, HasSubstr("The last partition by time, day=2, has more than half"));
+  const DataDraft last = days({{"day=1/a.csv", 500}, {"day=2/a.csv", 300}, {"day=2/b.csv", 200}});
+  EXPECT_THAT(last.train.path(), ElementsAre("day=1/a.csv"));
+  EXPECT_THAT(last.eval->path(), ElementsAre("day=2/a.csv", "day=2/b.csv"));
+  EXPECT_THAT(days({{"day=1/a.csv", 500}}).comment, HasSubstr("day=1, is the only one"));
+}
+
+TEST(DataDraft, ListsInCellsAreSplitUnlessOtherCellsHaveTheirDelimiter) {
+  DataLook look = look_of({{"a.csv", 1000}});
+  look.train.columns = {{.name = "history"}, {.name = "city"}};
+  look.train.columns[0].list_cell = "470|1";
+  look.train.columns[0].list_delimiter = '|';
+  look.train.columns[1].delimiters = " ";
+  const DataDraft draft = draft_data(look);
+  EXPECT_EQ(draft.train.csv().list_delimiter(), "|");
+  EXPECT_EQ(draft.eval->csv().list_delimiter(), "|");
+  EXPECT_EQ(draft.eval->split().from(), 0.9);
+  EXPECT_FALSE(draft.eval->split().has_to());
+  look.train.columns[1].delimiters = " |";
+  EXPECT_FALSE(draft_data(look).train.has_csv());
+}
+
 TEST(DataDraft, NamesRowsOfTheEvaluationThatAreTrainedOn) {
   DataLook look = look_of({{"a.csv", 1000}});
   look.eval = look_of({{"b.csv", 200}}).train;

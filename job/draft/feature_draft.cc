@@ -25,8 +25,8 @@ constexpr double kLargeNumber = 10;  // above, a dense value would dominate the 
 constexpr double kMaxCount = 1e9;    // integers above are ids
 constexpr size_t kNameBytes = 128;   // of a table
 constexpr char kTextDates[] =
-    "dates as text, of which later ones do not occur in training; write numbers such as 20240131 "
-    "to have periods of time";
+    "dates or times as text, of which later ones do not occur in training; write numbers such as "
+    "20240131 to have periods of time";
 
 bool has_word(const ColumnLook& column, std::initializer_list<absl::string_view> wanted) {
   return name_has_word(column.name, wanted);
@@ -54,10 +54,14 @@ bool is_group(const ColumnLook& column) {
          rows >= 2 * column.distinct;
 }
 
+// Returns true if at least 99.9 % of the rows differ. If the sample is not all rows, every row of
+// the sample must differ, since values repeat more often in all rows than in a sample.
 bool is_unique_per_row(const ColumnLook& column) {
   const bool could_be = column.kind == ValueKind::kText || holds_integers(column);
-  return could_be && column.max_length <= 1 && column.rows >= kManyRows &&
-         column.distinct == column.rows;
+  if (!could_be || column.max_length > 1 || column.rows < kManyRows) return false;
+  if (!column.list_cell.empty()) return false;
+  const bool is_all = column.estimated_distinct <= static_cast<double>(column.distinct);
+  return is_all ? 1000 * column.distinct >= 999 * column.rows : column.distinct == column.rows;
 }
 
 // Returns boundaries of periods with equal shares of the rows.
@@ -123,7 +127,8 @@ std::string text_note(const ColumnLook& column) {
                         ", which are text: write decimal points to train on numbers");
   }
   if (!column.near_number.empty()) {
-    return absl::StrCat("numbers with percent signs or commas, such as ", column.near_number,
+    return absl::StrCat("numbers with percent signs, commas or blanks, such as ",
+                        column.near_number,
                         ", which are text: write digits and decimal points alone to train on "
                         "numbers");
   }
@@ -158,11 +163,10 @@ std::string reason_to_leave_out(const ColumnLook& column) {
   if (const std::string note = text_note(column); is_unique_per_row(column) && !note.empty()) {
     return note;
   }
-  if (is_unique_per_row(column) && column.holds_dates && column.kind == ValueKind::kText) {
-    return absl::StrCat("unique per row: ", kTextDates);
-  }
+  if (column.holds_dates && column.kind == ValueKind::kText) return kTextDates;
   if (is_unique_per_row(column) && !is_time(column)) {
-    return "unique per row, such as an id of the row; nothing can be learnt of it";
+    return absl::StrCat(column.distinct < column.rows ? "nearly " : "",
+                        "unique per row, such as an id of the row; nothing can be learnt of it");
   }
   if (column.kind != ValueKind::kNumber || holds_integers(column)) return "";
   if (column.max_length > 1) {
@@ -203,10 +207,7 @@ void draft_sparse(const ColumnLook& column, FeatureDraft& draft) {
   } else {
     draft.note = "ids or categories";
   }
-  if (column.holds_dates) {
-    draft.note = column.kind == ValueKind::kText ? absl::StrCat("hashed: ", kTextDates)
-                                                 : "dates, as categories";
-  }
+  if (column.holds_dates) draft.note = "dates, as categories";
   if (column.max_length > 1) draft.note += ", in lists";
 }
 
@@ -335,6 +336,15 @@ std::string name_for(const std::string& column, absl::flat_hash_set<std::string>
   return free;
 }
 
+// Returns what becomes of lists in cells of delimited text.
+std::string list_note(const ColumnLook& column, bool are_split) {
+  const std::string lists = absl::StrCat("lists in cells such as ", column.list_cell);
+  if (are_split) return absl::StrCat("ids, hashed as text, in ", lists);
+  return absl::StrCat(lists, ", each hashed as one text: csv { list_delimiter: \"",
+                      absl::string_view(&column.list_delimiter, 1),
+                      "\" } would split them, but cells of other columns too");
+}
+
 // Names features as their columns, or similarly if a table cannot have the name.
 void name_features(const DataLook& look, std::vector<FeatureDraft>& drafts) {
   absl::flat_hash_set<std::string> taken = {"label"};
@@ -352,7 +362,9 @@ void name_features(const DataLook& look, std::vector<FeatureDraft>& drafts) {
 
 ColumnLook with_missing_texts_of_eval(const ColumnLook& column, const DataLook& look) {
   ColumnLook merged = column;
-  if (!look.eval || (column.kind == ValueKind::kText && column.long_integer.empty())) return merged;
+  const bool is_text =
+      column.kind == ValueKind::kText && column.long_integer.empty() && column.list_cell.empty();
+  if (!look.eval || is_text) return merged;
   for (const ColumnLook& other : look.eval->columns) {
     if (other.name != column.name) continue;
     for (const auto& [text, count] : other.missing_texts) merged.missing_texts[text] += count;
@@ -380,6 +392,19 @@ std::optional<TransformConfig> draft_missing_values(const ColumnLook& column, bo
   return transform;
 }
 
+char draft_list_delimiter(const FileSetLook& look) {
+  char delimiter = 0;
+  for (const ColumnLook& column : look.columns) {
+    if (column.list_cell.empty()) continue;
+    if (delimiter != 0 && delimiter != column.list_delimiter) return 0;
+    delimiter = column.list_delimiter;
+  }
+  for (const ColumnLook& column : look.columns) {
+    if (column.list_cell.empty() && absl::StrContains(column.delimiters, delimiter)) return 0;
+  }
+  return delimiter;
+}
+
 bool is_time_partition(const ColumnLook& column) {
   return column.is_partition && (is_name_of_load(column.name) || column.holds_dates);
 }
@@ -390,6 +415,9 @@ std::vector<FeatureDraft> draft_features(const DataLook& look) {
   for (const ColumnLook& column : look.train.columns) {
     if (look.label && column.name == look.label->column) continue;
     FeatureDraft draft = draft_feature(with_missing_texts_of_eval(column, look));
+    if (draft.is_used && !column.list_cell.empty()) {
+      draft.note = list_note(column, draft_list_delimiter(look.train) != 0);
+    }
     if (draft.feature.kind() == FeatureConfig::GROUP_ID && draft.is_used) {
       if (has_group) {
         draft.is_used = false;

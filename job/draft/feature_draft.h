@@ -23,6 +23,11 @@ struct FeatureDraft {
 // according to its name or to values that are dates YYYYMMDD.
 bool is_time_partition(const ColumnLook& column);
 
+// Returns the csv.list_delimiter that splits the lists in cells (ColumnLook::list_cell): the only
+// one of these columns, which no cell of another column contains. Returns 0 without lists or such a
+// one.
+char draft_list_delimiter(const FileSetLook& look);
+
 // Returns the column with the missing_texts of the same column in the evaluation data added.
 ColumnLook with_missing_texts_of_eval(const ColumnLook& column, const DataLook& look);
 
@@ -43,10 +48,10 @@ std::optional<TransformConfig> draft_missing_values(const ColumnLook& column, bo
 // Times are cut into SPARSE periods with equal shares of the rows. Not-a-number is missing, as are
 // texts such as "NA" among numbers, including texts of the evaluation data. A column named as a
 // group, such as "session_id" or "qid", is GROUP_ID. A column is omitted if it is unreadable, equal
-// to the label, without values, constant, unique per row, a list of numbers, infinite somewhere, a
-// partition by time, or has a name that a configuration cannot have. Whole numbers that are
-// integers in some files count as integers. A feature has the name of its column, or a similar name
-// if that name has characters that the name of a table cannot have.
+// to the label, without values, constant, unique in 99.9 % of the rows, dates as text, a list of
+// numbers, infinite somewhere, a partition by time, or has a name that a configuration cannot have.
+// Whole numbers that are integers in some files count as integers. A feature has the name of its
+// column, or a similar name if that name has characters that the name of a table cannot have.
 std::vector<FeatureDraft> draft_features(const DataLook& look);
 
 }  // namespace millrace

@@ -230,7 +230,7 @@ TEST(FeatureDraft, SaysWhyNumbersAreText) {
   EXPECT_THAT(draft(price).note, HasSubstr("2 of 1000"));
   ColumnLook share = column("share", ValueKind::kText, 400);
   share.near_number = "12.3%";
-  EXPECT_THAT(draft(share).note, HasSubstr("percent signs or commas, such as 12.3%"));
+  EXPECT_THAT(draft(share).note, HasSubstr("percent signs, commas or blanks, such as 12.3%"));
 }
 
 TEST(FeatureDraft, WholeNumbersBeyondInt64AreHashed) {
@@ -278,10 +278,20 @@ TEST(FeatureDraft, DatesAreNoNumbers) {
   EXPECT_EQ(draft(day).note, "dates, as categories");
   ColumnLook text = column("when", ValueKind::kText, 60);
   text.holds_dates = true;
-  EXPECT_EQ(transforms_of(draft(text)), "hash { };");
+  EXPECT_FALSE(draft(text).is_used);
   EXPECT_THAT(draft(text).note, HasSubstr("later ones do not occur in training"));
-  text.distinct = text.rows;
-  EXPECT_THAT(draft(text).note, HasSubstr("unique per row: dates as text"));
+}
+
+TEST(FeatureDraft, ListsInCellsAreSplitOrNamed) {
+  DataLook data;
+  data.train.columns = {column("history", ValueKind::kText, 1000),
+                        column("city", ValueKind::kText, 40)};
+  data.train.columns[0].list_cell = "470|1";
+  data.train.columns[0].list_delimiter = '|';
+  EXPECT_EQ(draft_features(data)[0].note, "ids, hashed as text, in lists in cells such as 470|1");
+  EXPECT_EQ(transforms_of(draft_features(data)[0]), "hash { };") << "though each row has its own";
+  data.train.columns[1].delimiters = "|";
+  EXPECT_THAT(draft_features(data)[0].note, HasSubstr("csv { list_delimiter: \"|\" }"));
 }
 
 TEST(FeatureDraft, LeavesOutWhatCannotBeLearnt) {
@@ -299,6 +309,10 @@ TEST(FeatureDraft, LeavesOutWhatCannotBeLearnt) {
   EXPECT_THAT(reason(empty), HasSubstr("all null"));
   EXPECT_THAT(reason(column("k", ValueKind::kText, 1)), HasSubstr("constant"));
   EXPECT_THAT(reason(column("u", ValueKind::kText, 1000)), HasSubstr("unique per row"));
+  ColumnLook nearly = column("u", ValueKind::kText, 999);
+  EXPECT_THAT(reason(nearly), HasSubstr("unique per row"));
+  nearly.estimated_distinct = 5e5;
+  EXPECT_TRUE(draft(nearly).is_used) << "values repeat more often among all rows";
   EXPECT_THAT(reason(column("c{1..3}", ValueKind::kText, 10)), HasSubstr("{"));
   ColumnLook list = numbers("l", ValueKind::kNumber, 900, quantiles(0, 1, 2));
   list.max_length = 4;

@@ -107,8 +107,8 @@ std::string notes_text(const ColumnLook& column, const std::string& name) {
         absl::StrCat("text for its decimal commas: ", name, ": such as ", column.decimal_comma));
   }
   if (!column.near_number.empty()) {
-    notes.push_back(absl::StrCat("text for its percent signs or commas: ", name, ": such as ",
-                                 column.near_number));
+    notes.push_back(absl::StrCat("text for its percent signs, commas or blanks: ", name,
+                                 ": such as ", column.near_number));
   }
   if (column.odd_cells > 0) {
     notes.push_back(
@@ -117,6 +117,11 @@ std::string notes_text(const ColumnLook& column, const std::string& name) {
   if (!column.long_integer.empty()) {
     notes.push_back(
         absl::StrCat("text, being beyond int64: ", name, ": such as ", column.long_integer));
+  }
+  if (!column.list_cell.empty()) {
+    notes.push_back(absl::StrCat("lists in cells: ", name, ": such as ", column.list_cell,
+                                 ": set csv.list_delimiter: \"",
+                                 absl::string_view(&column.list_delimiter, 1), "\""));
   }
   if (column.holds_dates && !column.quantiles.empty()) {
     notes.push_back(absl::StrFormat("dates: %s: %.0f to %.0f", name, column.min, column.max));
@@ -251,6 +256,10 @@ Json column_json(const ColumnLook& column) {
     json["odd_texts"] = column.odd_texts;
   }
   if (!column.long_integer.empty()) json["long_integer"] = column.long_integer;
+  if (!column.list_cell.empty()) {
+    json["list_cell"] = column.list_cell;
+    json["list_delimiter"] = std::string(1, column.list_delimiter);
+  }
   if (column.not_a_number > 0) json["not_a_number"] = column.not_a_number;
   if (column.quantiles.empty()) return json;
   json["min"] = column.min;

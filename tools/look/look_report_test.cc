@@ -170,7 +170,8 @@ TEST(LookReport, SaysWhyNumbersAreText) {
   const std::string text = look_text(look);
   EXPECT_THAT(text, HasSubstr("\ntext for cells that are no numbers: price: 1 of 6000, such as "
                               "\"oops\"\n"));
-  EXPECT_THAT(text, HasSubstr("\ntext for its percent signs or commas: share: such as 12.3%\n"));
+  EXPECT_THAT(text,
+              HasSubstr("\ntext for its percent signs, commas or blanks: share: such as 12.3%\n"));
   const Json columns = Json::parse(look_json(look))["data"]["columns"];
   EXPECT_EQ(columns[0]["odd_cells"], 1);
   EXPECT_EQ(columns[0]["odd_texts"][0], "oops");
@@ -185,6 +186,16 @@ TEST(LookReport, NamesWholeNumbersBeyondInt64) {
   EXPECT_THAT(look_text(look), HasSubstr("\ntext, being beyond int64: user_id: such as 1442743"));
   EXPECT_EQ(Json::parse(look_json(look))["data"]["columns"][2]["long_integer"],
             "14427431683600209446");
+}
+
+TEST(LookReport, NamesListsInCells) {
+  DataLook look = example();
+  look.train.columns[0].name = "history";
+  look.train.columns[0].list_cell = "470|1|2|3";
+  look.train.columns[0].list_delimiter = '|';
+  EXPECT_THAT(look_text(look), HasSubstr("\nlists in cells: history: such as 470|1|2|3: set "
+                                         "csv.list_delimiter: \"|\"\n"));
+  EXPECT_EQ(Json::parse(look_json(look))["data"]["columns"][0]["list_delimiter"], "|");
 }
 
 TEST(LookReport, NamesColumnsWithBlanks) {
