@@ -45,6 +45,13 @@ struct RunTimes {
   }
 };
 
+// The report whose metrics are Summary::train.
+struct ReportSummary {
+  int64_t step = 0;      // its last one
+  int64_t steps = 0;     // since the report before
+  int64_t examples = 0;  // in these steps
+};
+
 struct Summary {
   Outcome outcome = Outcome::kFailed;
   std::string stop_reason;       // of a stop
@@ -70,6 +77,7 @@ struct Summary {
   std::map<std::string, int64_t> rows;          // table → rows
   std::map<std::string, HookStatistics> hooks;  // hook → its cost in this run, on this rank
   RunTimes times;
+  ReportSummary train_report;  // 0 steps: none
 };
 
 }  // namespace millrace

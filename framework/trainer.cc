@@ -584,6 +584,8 @@ absl::Status Trainer::report() {
                                            std::exchange(agreement_.figures(), {}));
                    }));
   recorder_.summary().train = report.metrics;
+  recorder_.summary().train_report = {
+      .step = report.progress.step, .steps = report.steps, .examples = report.examples};
   for (const std::string& warning : watch_.add(report)) {
     if (context_.rank() == 0) MILLRACE_LOG(WARNING) << warning;
   }

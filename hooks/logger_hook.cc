@@ -53,6 +53,7 @@ enum Importance {
   kOfEpoch,
   kOfBar,
   kOfTimeLeft,
+  kOfReportSteps,
   kOfSpeed,
   kOfAuc,
   kOfLoss,
@@ -61,6 +62,9 @@ enum Importance {
 };
 
 constexpr int kMostDecimals = 4;
+// Steps, or time, of a run before its speed says how long the rest takes.
+constexpr int64_t kFewestSteps = 10;
+constexpr absl::Duration kFewestTime = absl::Seconds(5);
 
 // Adds a metric that exists and is finite; other metrics are only in the metrics files.
 void add_metric(const std::map<std::string, double>& metrics, const std::string& name,
@@ -137,6 +141,8 @@ LoggerHook::~LoggerHook() { release_log_sink(); }
 
 absl::Status LoggerHook::start(HookContext& context) {
   started_at_ = context.progress();
+  speed_from_ = started_at_;
+  report_steps_ = 0;
   epoch_steps_ = options_.epoch_steps;
   epoch_ended_ = started_at_;
   epoch_ended_.step = std::min(started_at_.step, started_at_.epoch * epoch_steps_);
@@ -154,6 +160,10 @@ absl::Status LoggerHook::start(HookContext& context) {
 }
 
 absl::Status LoggerHook::after_step(HookContext& context, const StepResult&) {
+  // The first step of a process allocates memory and waits for data, unlike the others.
+  if (context.phase() == Phase::kTrain && context.progress().step == started_at_.step + 1) {
+    speed_from_ = context.progress();
+  }
   if (moving_ && context.phase() == Phase::kTrain) move_to(context.progress());
   return absl::OkStatus();
 }
@@ -176,6 +186,12 @@ absl::Status LoggerHook::after_report(HookContext& context, const Report& report
   if (context.rank() != 0) return absl::OkStatus();
   report_line_ = ConsoleLine();
   report_line_.add(absl::StrCat(short_number(report.examples_per_second), " examples/s"), kOfSpeed);
+  // The last report may cover a few steps alone, whose metrics are not those of training.
+  if (2 * report.steps < report_steps_) {
+    report_line_.add(absl::StrCat("last ", report.steps, report.steps == 1 ? " step:" : " steps:"),
+                     kOfReportSteps);
+  }
+  report_steps_ = report.steps;
   add_metrics(report.metrics, report_line_);
   add_rows(report.tables, report_line_);
   const ConsoleLine line = figures_line(report.progress, /*bar=*/false);
@@ -333,10 +349,11 @@ absl::Duration LoggerHook::time_left(const Progress& progress) const {
     steps_left = steps_left < 0 ? in_epochs : std::min(steps_left, in_epochs);
   }
   if (steps_left == 0) return absl::ZeroDuration();
-  const int64_t done = progress.step - started_at_.step;
-  if (steps_left < 0 || done <= 0) return left;
-  return std::min(left, (progress.elapsed - started_at_.elapsed) *
-                            (static_cast<double>(steps_left) / static_cast<double>(done)));
+  const int64_t done = progress.step - speed_from_.step;
+  const absl::Duration time = progress.elapsed - speed_from_.elapsed;
+  const bool is_early = done < kFewestSteps && time < kFewestTime;
+  if (steps_left < 0 || done <= 0 || is_early) return left;
+  return std::min(left, time * (static_cast<double>(steps_left) / static_cast<double>(done)));
 }
 
 }  // namespace millrace

@@ -38,7 +38,8 @@ struct LoggerOptions {
 };
 
 // Writes the figures of reports (step, epoch, examples/s, loss, AUC, rows, the remaining time if a
-// limit is known) and of evaluations to `out`, on rank 0. Omits a `logloss` equal to `loss`.
+// limit is known) and of evaluations to `out`, on rank 0. Omits a `logloss` equal to `loss`. Gives
+// the number of steps of a report that covers less than half of the steps of the report before.
 //
 // Writes a line per report by default. With progress_line, a single line changes with every step,
 // with a bar if a limit is known. The line is drawn at most five times a second and once more at
@@ -76,7 +77,8 @@ class LoggerHook : public Hook {
   ConsoleLine figures_line(const Progress& progress, bool bar) const;
   // Returns the completed share of the run, in [0, 1]; not-a-number: not known.
   double share_done(const Progress& progress) const;
-  // Returns the time until the first limit, at the speed of this run; infinite: not known.
+  // Returns the time until the first limit, at the speed of this run after its first step;
+  // infinite: not known, as before 10 steps within 5 seconds.
   absl::Duration time_left(const Progress& progress) const;
 
   const LoggerOptions options_;
@@ -90,7 +92,9 @@ class LoggerHook : public Hook {
   bool stale_ = false;  // true if the line lacks a part of latest_ or report_line_
   Progress latest_;
   Progress started_at_;
-  Progress epoch_began_;  // at the beginning of the open epoch
+  Progress speed_from_;       // after the first step of this run, or else at its start
+  int64_t report_steps_ = 0;  // of the last report
+  Progress epoch_began_;      // at the beginning of the open epoch
   // Progress at the end of the last whole epoch of this run, and the epoch's length. Before such an
   // epoch the length is LoggerOptions::epoch_steps.
   Progress epoch_ended_;

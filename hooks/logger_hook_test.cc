@@ -185,6 +185,32 @@ TEST_F(LoggerHookTest, TimeLeftOfAResumedEpochFollowsFromTheSizeOfTheData) {
               HasSubstr("step 160  epoch 2/3  2:20 left  "));
 }
 
+TEST_F(LoggerHookTest, TheFirstStepsDoNotSayHowLongTheRestTakes) {
+  LoggerHook hook({.max_steps = 1000}, out_, clock_);
+  context_.at = {.step = 100, .elapsed = absl::Seconds(7)};
+  ASSERT_OK(hook.start(context_));
+  context_.at = {.step = 101, .elapsed = absl::Seconds(9)};
+  ASSERT_OK(hook.after_step(context_, {}));
+  Report report;
+  report.progress = {.step = 105, .elapsed = absl::Seconds(10)};
+  EXPECT_THAT(written([&] { return hook.after_report(context_, report); }), Not(HasSubstr("left")));
+  report.progress = {.step = 111, .elapsed = absl::Seconds(10)};
+  EXPECT_THAT(written([&] { return hook.after_report(context_, report); }),
+              HasSubstr("step 111/1000  epoch 1  1:28 left  "))
+      << "without the first step: 889 steps of 0.1 s";
+}
+
+TEST_F(LoggerHookTest, AShorterReportSaysHowManyStepsItCovers) {
+  LoggerHook hook({}, out_, clock_);
+  ASSERT_OK(hook.start(context_));
+  Report report = report_at({.step = 100});
+  report.steps = 100;
+  EXPECT_THAT(written([&] { return hook.after_report(context_, report); }), Not(HasSubstr("last")));
+  report.steps = 49;
+  EXPECT_THAT(written([&] { return hook.after_report(context_, report); }),
+              HasSubstr(" examples/s  last 49 steps:  loss 0.1300"));
+}
+
 TEST_F(LoggerHookTest, TheRestOfAnEpochDoesNotSayHowLongOneIs) {
   LoggerHook hook({.max_epochs = 3}, out_, clock_);
   context_.at = {.step = 90, .elapsed = absl::Seconds(90)};

@@ -159,6 +159,8 @@ TEST_F(TrainTest, ACompletedRunAndWhatItLeaves) {
     EXPECT_GT(reports[i]["metrics"]["loss"], 0);
   }
   EXPECT_EQ(reports.back()["metrics"], summary["train"]);
+  EXPECT_EQ(summary["train_report"]["step"], kSteps);
+  EXPECT_EQ(summary["train_report"]["steps"], kSteps - 30);
   for (const auto& [table, count] : summary["rows"].items()) {
     EXPECT_EQ(reports.back()["tables"][table]["rows"], count) << table;
   }

@@ -307,7 +307,7 @@ std::string list_text(const std::vector<ListedCheckpoint>& checkpoints) {
     const Manifest& manifest = listed.reader->manifest();
     table.add({step, manifest.created(), bytes_text(total_bytes(manifest)), parts_text(manifest),
                manifest.has_base() ? absl::StrCat(manifest.base().step()) : "-",
-               metrics_text(manifest), "ok"});
+               metrics_text(manifest), "complete, not read"});
   }
   return table.text();
 }

@@ -59,7 +59,8 @@ TEST_F(CheckpointReportTest, ListHasALineForEach) {
   write({.step = 1, .metrics = {{"eval/auc", 0.75}}});
   write_delta(2, 1);
   const std::string text = list_text(list());
-  EXPECT_THAT(text, AllOf(HasSubstr("full"), HasSubstr("eval/auc 0.75"), HasSubstr("ok")));
+  EXPECT_THAT(
+      text, AllOf(HasSubstr("full"), HasSubstr("eval/auc 0.75"), HasSubstr("complete, not read")));
   const Json json = Json::parse(list_json(list()));
   ASSERT_EQ(json.size(), 2);
   EXPECT_EQ(json[0]["step"], 1);

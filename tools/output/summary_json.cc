@@ -84,6 +84,9 @@ std::string summary_json(const Summary& summary, const DataReport* data) {
   json["damaged_windows"] = summary.damaged_windows;
   json["world_size"] = summary.world_size;
   json["train"] = OrderedJson(summary.train);
+  json["train_report"] = {{"step", summary.train_report.step},
+                          {"steps", summary.train_report.steps},
+                          {"examples", summary.train_report.examples}};
   OrderedJson& eval = json["eval"] = OrderedJson::object();
   for (const auto& [set, metrics] : summary.eval) {
     for (const auto& [name, value] : metrics) eval[set == "eval" ? name : set + "/" + name] = value;

@@ -28,6 +28,7 @@ Summary full_summary() {
   summary.damaged_windows = 1;
   summary.world_size = 4;
   summary.train = {{"loss", 0.5}, {"auc", 0.75}};
+  summary.train_report = {.step = 7, .steps = 2, .examples = 64};
   summary.eval = {{"eval", {{"auc", 0.7}}}, {"fresh", {{"auc", 0.6}}}};
   summary.eval_step = {{"eval", 7}, {"fresh", 5}};
   summary.unknown_shares = {{"eval", {{"items", 0.25}}}};
@@ -73,6 +74,7 @@ TEST(SummaryJsonTest, EveryField) {
     "skipped_steps": 3, "skipped_examples": 48, "dropped_examples": 5, "bad_examples": 2, "damaged_windows": 1,
     "seconds": 2.5, "examples_per_second": 500.0, "world_size": 4,
     "train": {"loss": 0.5, "auc": 0.75},
+    "train_report": {"step": 7, "steps": 2, "examples": 64},
     "eval": {"auc": 0.7, "fresh/auc": 0.6},
     "eval_step": {"eval": 7, "fresh": 5},
     "unknown_shares": {"eval": {"items": 0.25}},
