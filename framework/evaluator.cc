@@ -228,7 +228,7 @@ absl::StatusOr<std::optional<EvaluationResult>> run_evaluation(
     HookContext& context, HookList& hooks, EvaluationRanks& ranks, ReportedValues& values,
     Clock& clock) {
   const absl::Duration start = clock.elapsed();
-  const std::string what = absl::StrCat("evaluating \"", options.name, "\"");
+  const std::string what = absl::StrCat(options.action, " \"", options.name, "\"");
   ASSIGN_OR_RETURN(MetricSet metrics,
                    MetricSet::create(options.metrics, options.tasks, LossScope::kThisRank,
                                      options.metric_configs, options.slices),

@@ -40,6 +40,7 @@ struct EvaluationOptions {
   std::vector<SliceOptions> slices;          // slices without `metrics` use the metrics above
   int64_t max_steps = 0;                     // limit on the batches of each rank; 0: none
   PrecisionConfig::Compute compute = PrecisionConfig::FLOAT32;  // of forward passes
+  std::string action = "evaluating";                            // in error messages
 };
 
 // Keeps the ranks of an evaluation in step; implemented by the trainer. Every function that returns

@@ -266,6 +266,10 @@ TEST_F(EvaluatorTest, Errors) {
   options_.no_examples = "its split leaves nothing";
   EXPECT_THAT(evaluate({.batches = 0}), StatusIs(absl::StatusCode::kInvalidArgument,
                                                  "evaluating \"eval\": its split leaves nothing"));
+  options_.action = "predicting";
+  EXPECT_THAT(evaluate({.batches = 0}), StatusIs(absl::StatusCode::kInvalidArgument,
+                                                 "predicting \"eval\": its split leaves nothing"));
+  options_.action = "evaluating";
   EXPECT_THAT(evaluate({.fail_at = 1}),
               StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr("evaluating \"eval\""), HasSubstr("damaged"))));

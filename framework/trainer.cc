@@ -227,9 +227,12 @@ absl::StatusOr<Summary> Trainer::train(absl::string_view function, bool evaluate
   return summary();
 }
 
-absl::StatusOr<EvaluationResult> Trainer::evaluate(absl::string_view set_name) {
+absl::StatusOr<EvaluationResult> Trainer::evaluate(absl::string_view set_name,
+                                                   absl::string_view action) {
   ASSIGN_OR_RETURN(EvaluationSet * set, evaluations_.find(set_name));
-  return evaluate(*set->data, options_of(*set));
+  EvaluationOptions options = options_of(*set);
+  options.action = std::string(action);
+  return evaluate(*set->data, std::move(options));
 }
 
 absl::StatusOr<EvaluationResult> Trainer::evaluate(Dataset& data, EvaluationOptions options) {

@@ -97,9 +97,10 @@ class Trainer {
     return train("train_and_evaluate", /*evaluate_at_end=*/true);
   }
 
-  // Evaluates one of the evaluation sets. Errors: NotFound naming the nearest set; otherwise as
-  // run_evaluation().
-  absl::StatusOr<EvaluationResult> evaluate(absl::string_view set_name);
+  // Evaluates one of the evaluation sets. `action`: see EvaluationOptions. Errors: NotFound naming
+  // the nearest set; otherwise as run_evaluation().
+  absl::StatusOr<EvaluationResult> evaluate(absl::string_view set_name,
+                                            absl::string_view action = "evaluating");
   // Evaluates any data. Empty options.tasks and options.metrics default to the trainer's;
   // options.compute is always the trainer's.
   absl::StatusOr<EvaluationResult> evaluate(Dataset& data, EvaluationOptions options);

@@ -19,6 +19,15 @@ bool is_utf16(absl::string_view text) {
          absl::StrContains(text, absl::string_view("\0", 1));
 }
 
+// Returns true for Parquet, ORC and delimited text, whose first line has several cells.
+bool is_data(absl::string_view text) {
+  if (absl::StartsWith(text, "PAR1") || absl::StartsWith(text, "ORC")) return true;
+  const absl::string_view first = text.substr(0, text.find('\n'));
+  // Text format, JSON and YAML have braces, colons or words alone in their first line.
+  return !is_utf16(text) && first.find_first_of(",;\t|") != absl::string_view::npos &&
+         first.find_first_of("{}[:#") == absl::string_view::npos;
+}
+
 // Returns the line without quoted text and comments.
 std::string outside_quotes(absl::string_view line) {
   std::string outside;
@@ -79,6 +88,9 @@ absl::string_view without_byte_order_mark(absl::string_view text) {
 }
 
 std::string dialect_hint(absl::string_view text, int line) {
+  if (is_data(text)) {
+    return "; this is data, not a configuration: draft one with millrace config init FILE";
+  }
   if (is_utf16(text)) return "; the file is no UTF-8 text: save it as UTF-8";
   const absl::string_view stripped = absl::StripAsciiWhitespace(text);
   if (is_json(stripped)) {

@@ -44,6 +44,17 @@ TEST(TextDialectTest, Yaml) {
   EXPECT_THAT(error_of("# a list\nhooks:\n  - name: a\n"), HasSubstr("YAML"));
 }
 
+TEST(TextDialectTest, Data) {
+  for (const char* data :
+       {"user_id,click\n1,0\n", "\"a b\";\"c\"\n", "1\t0\n", "PAR1\x15\x04", "ORC\x11"}) {
+    EXPECT_THAT(error_of(data), HasSubstr("; this is data, not a configuration: draft one"))
+        << data;
+  }
+  for (const char* text : {"sed\n", "\t sed: 3, train {", "# a, b\nsed: 3"}) {
+    EXPECT_THAT(error_of(text), Not(HasSubstr("data"))) << text;
+  }
+}
+
 TEST(TextDialectTest, OtherEncodings) {
   EXPECT_THAT(error_of(absl::string_view("\xFF\xFEt\0r\0", 6)), HasSubstr("save it as UTF-8"));
 }

@@ -50,6 +50,34 @@ void collect_enum_values(const Descriptor& message, const std::string& field,
   }
 }
 
+// Returns true if fields lead from `message` to `inner`. Then sets *outer to the innermost message
+// on the way, `inner` excluded, that has a field `name`, unless it is set.
+bool find_outer_with(const Descriptor& message, const Descriptor& inner, const std::string& name,
+                     std::set<const Descriptor*>* seen, const Descriptor** outer) {
+  if (&message == &inner) return true;
+  if (!seen->insert(&message).second) return false;
+  std::vector<const FieldDescriptor*> fields = extensions_of(message);
+  for (int i = 0; i < message.field_count(); ++i) fields.push_back(message.field(i));
+  for (const FieldDescriptor* field : fields) {
+    if (field->message_type() == nullptr ||
+        !find_outer_with(*field->message_type(), inner, name, seen, outer)) {
+      continue;
+    }
+    if (*outer == nullptr && message.FindFieldByName(name) != nullptr) *outer = &message;
+    return true;
+  }
+  return false;
+}
+
+// Returns "; TrainConfig has it: ..." if a message around `inner` has the field, else "".
+std::string brace_hint(const Descriptor& root, const Descriptor& inner, const std::string& name) {
+  std::set<const Descriptor*> seen;
+  const Descriptor* outer = nullptr;
+  find_outer_with(root, inner, name, &seen, &outer);
+  if (outer == nullptr) return "";
+  return absl::StrCat("; ", outer->name(), " around it has one: is a } missing before?");
+}
+
 // Returns the parts of protobuf's message between double quotes.
 std::vector<std::string> quoted_parts(absl::string_view text) {
   const std::vector<std::string> pieces = absl::StrSplit(text, '"');
@@ -65,7 +93,9 @@ std::string with_nearest_name(const Descriptor& root, const std::string& message
   const DescriptorPool& pool = *DescriptorPool::generated_pool();
   if (absl::StrContains(message, "has no field named") && parts.size() == 2) {
     const Descriptor* type = pool.FindMessageTypeByName(parts[0]);
-    if (type != nullptr) return unknown_field(*type, parts[1]);
+    if (type != nullptr) {
+      return absl::StrCat(unknown_field(*type, parts[1]), brace_hint(root, *type, parts[1]));
+    }
   }
   if (absl::StrContains(message, "is not an extension of") && parts.size() == 2) {
     const Descriptor* type = pool.FindMessageTypeByName(parts[1]);

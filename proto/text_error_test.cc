@@ -38,6 +38,15 @@ TEST(TextErrorTest, UnknownFieldNamesTheNearestOfItsMessage) {
   EXPECT_THAT(error_of("run { zzz: 1 }").what, HasSubstr("known: output_dir, threads, read"));
 }
 
+TEST(TextErrorTest, AFieldOfAnOuterMessageHintsAtAMissingBrace) {
+  EXPECT_THAT(error_of("train {\n default_table { dim: 8\n model { name: \"mlp\" } }").what,
+              AllOf(HasSubstr("TableConfig has no field \"model\""),
+                    HasSubstr("; TrainConfig around it has one: is a } missing before?")));
+  EXPECT_THAT(error_of("train { optimizer { schedule { cosine { unit: EPOCHS } } } }").what,
+              HasSubstr("ScheduleConfig around it has one"));
+  EXPECT_THAT(error_of("train { feature { max_epochz: 3 } }").what, Not(HasSubstr("missing")));
+}
+
 TEST(TextErrorTest, UnknownEnumValueNamesTheNearest) {
   EXPECT_EQ(error_of("train { feature { kind: DENS } }").what,
             "no value \"DENS\" of field \"kind\"; did you mean \"DENSE\"?");

@@ -18,6 +18,7 @@
 #include "checkpoint/format/name_path.h"
 #include "checkpoint/inspect/checkpoint_content.h"
 #include "checkpoint/inspect/checkpoint_diff.h"
+#include "checkpoint/inspect/table_scan.h"
 #include "io/files/uri_file_system.h"
 #include "tools/checkpoint/checkpoint_diff_report.h"
 #include "tools/checkpoint/checkpoint_export.h"
@@ -98,6 +99,8 @@ absl::StatusOr<int> read(const CheckpointCommandFlags& flags) {
     text = flags.json ? tensor_json(*content, flags.tensor)
                       : tensor_text(*content, flags.tensor, kMaxTensorLines);
   } else {
+    RETURN_IF_ERROR(find_columns(content->manifest(), flags.table, {}).status(),
+                    content->directory());
     ASSIGN_OR_RETURN(const AskedRows asked, asked_rows(content->manifest(), flags.table, flags.ids,
                                                        flags.text, UriFileSystem::process()));
     text = flags.json ? rows_json(*content, flags.table, asked)

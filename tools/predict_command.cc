@@ -235,7 +235,7 @@ class PredictCommand {
     for (const EvaluationSetConfig& set : config_.train().eval_data()) {
       if (set.data().has_windows()) continue;  // see build_evaluator
       hook.begin_set(set.name(), with_labels(set.name()));
-      ASSIGN_OR_RETURN(const EvaluationResult result, trainer_->evaluate(set.name()));
+      ASSIGN_OR_RETURN(const EvaluationResult result, trainer_->evaluate(set.name(), "predicting"));
       examples_ += result.examples;
       summary_.unknown_shares[set.name()] = result.unknown_shares;
       summary_.rows = trainer_->summary().rows;

@@ -114,6 +114,7 @@ TEST_F(CheckpointCommandTest, ReadsTensorsAndRows) {
   EXPECT_EQ(rows["rows"][1]["weights"].size(), 3);
   refused({"read", "out", "--tensor", "fc.wieght"}, kNoInput, "did you mean \"fc.weight\"");
   refused({"read", "out", "--table", "item", "--ids", "1"}, kNoInput, "did you mean \"items\"");
+  refused({"read", "out", "--table", "item", "--ids", "DE"}, kNoInput, "did you mean \"items\"");
   refused({"read", "out"}, kUsage, "--tensor, or --table");
   refused({"read", "out", "--table", "items", "--ids", "x"}, kUsage, "--ids");
 }

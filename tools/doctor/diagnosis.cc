@@ -128,6 +128,10 @@ Finding open_files(const Machine& machine) {
 
 Finding disk(const Machine& machine) {
   Finding finding{"free disk", bytes_text(*machine.disk_free), ""};
+  if (!machine.missing_directory.empty()) {
+    absl::StrAppend(&finding.value, " at ", machine.disk_parent, ", as ", machine.missing_directory,
+                    " does not exist");
+  }
   if (*machine.disk_free < kGibibyte) {
     finding.advice =
         "a checkpoint is written beside the ones that exist; free some space, or set "

@@ -48,6 +48,14 @@ TEST(DiagnosisTest, AGoodMachineNeedsNoAdvice) {
   EXPECT_THAT(text, EndsWith("\n\nnothing here slows a job\n"));
 }
 
+TEST(DiagnosisTest, AMissingDirectoryIsNamedWithTheParentThatIsReported) {
+  Machine machine = good();
+  machine.missing_directory = "/nowhere/out";
+  machine.disk_parent = "/";
+  EXPECT_THAT(diagnosis_text(diagnose(machine)),
+              HasSubstr("50.0 GiB at /, as /nowhere/out does not exist\n"));
+}
+
 TEST(DiagnosisTest, EachFactHasItsAdvice) {
   Machine machine = good();
   machine.quota = 2.5;

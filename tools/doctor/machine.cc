@@ -93,15 +93,17 @@ void read_control_group(const std::string& directory, Machine* machine) {
   machine->memory_limit = whole(read_text(directory + "/memory.max"));
 }
 
-std::optional<int64_t> free_bytes(const std::string& directory) {
+void read_disk(const std::string& directory, Machine* machine) {
   std::error_code error;
   std::filesystem::path path = std::filesystem::absolute(directory, error);
+  if (!std::filesystem::exists(path, error)) machine->missing_directory = directory;
   while (!std::filesystem::exists(path, error) && path.has_relative_path()) {
     path = path.parent_path();
   }
+  if (!machine->missing_directory.empty()) machine->disk_parent = path.string();
   struct statvfs disk = {};
-  if (::statvfs(path.c_str(), &disk) != 0) return std::nullopt;
-  return static_cast<int64_t>(disk.f_bavail) * static_cast<int64_t>(disk.f_frsize);
+  if (::statvfs(path.c_str(), &disk) != 0) return;
+  machine->disk_free = static_cast<int64_t>(disk.f_bavail) * static_cast<int64_t>(disk.f_frsize);
 }
 
 }  // namespace
@@ -135,7 +137,7 @@ Machine read_machine(const std::string& directory, const std::string& root) {
   if (::getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY) {
     machine.open_files = static_cast<int64_t>(files.rlim_cur);
   }
-  machine.disk_free = free_bytes(directory);
+  read_disk(directory, &machine);
   return machine;
 }
 

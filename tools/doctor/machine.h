@@ -28,6 +28,8 @@ struct Machine {
   std::string huge_pages;               // "always", "madvise" or "never"
   std::optional<int64_t> open_files;    // the limit of this process
   std::optional<int64_t> disk_free;     // bytes, for this user
+  std::string missing_directory;        // whose disk was asked for; "": it exists
+  std::string disk_parent;              // its nearest parent, if it is missing
 };
 
 // Returns the facts of this machine, and of the disk of `directory` or, if missing, of its nearest

@@ -67,6 +67,9 @@ TEST_F(MachineTest, WhatIsNotToldIsNone) {
 TEST_F(MachineTest, TheDiskIsThatOfTheNearestParent) {
   const Machine machine = read_machine(testing::TempDir() + "/none/below/it", root_);
   EXPECT_GT(machine.disk_free.value_or(0), 0);
+  EXPECT_EQ(machine.missing_directory, testing::TempDir() + "/none/below/it");
+  EXPECT_TRUE(std::filesystem::equivalent(machine.disk_parent, testing::TempDir()));
+  EXPECT_EQ(read_machine(testing::TempDir(), root_).missing_directory, "");
 }
 
 TEST_F(MachineTest, ThisMachine) {
