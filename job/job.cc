@@ -445,7 +445,7 @@ class JobBuilder {
     options.tasks = schema_.labels();
     if (!train.metric().empty()) options.metrics = {train.metric().begin(), train.metric().end()};
     options.metric_configs = {train.custom_metric().begin(), train.custom_metric().end()};
-    ASSIGN_OR_RETURN(options.slices, slice_options(train, schema_));
+    ASSIGN_OR_RETURN(options.slices, slice_options(train, schema_, resources_.files));
     return options;
   }
 

@@ -132,6 +132,10 @@ TEST(JobCheckTest, MetricsOnTheLogLineExist) {
   for (const char* rest : {"}", "metric: \"auc\" }", "id: 7 metric: \"auc\" }"}) {
     EXPECT_OK(check(sliced + rest, "log { metric: \"auc\" metric: \"c=7/auc\" }")) << rest;
   }
+  EXPECT_OK(check(sliced + "text: \"DE\" }", "log { metric: \"c=DE/auc\" }"));
+  EXPECT_THAT(
+      std::string(check(sliced + "text: \"DE\" }", "log { metric: \"c=8/auc\" }").message()),
+      HasSubstr("run.log.metric[0] \"c=8/auc\""));
   EXPECT_THAT(std::string(check(sliced + "id: 7 }", "log { metric: \"c=8/auc\" }").message()),
               HasSubstr("run.log.metric[0] \"c=8/auc\""));
   EXPECT_THAT(std::string(check(kKnown, "log { metric: \"eval/auc\" }").message()),

@@ -126,12 +126,14 @@ void MetricNames::add_spans(const std::vector<std::string>& metrics,
   }
 }
 
-// Without SliceConfig.id the data decides the ids with a slice, so a monitor cannot name one.
+// Without SliceConfig.id and text the data decides the ids with a slice, so a monitor cannot name
+// one.
 void MetricNames::add_slices(const std::vector<std::string>& metrics,
                              std::vector<std::string>& names) const {
   for (const SliceConfig& slice : config_.train().slice()) {
     std::vector<std::string> values;
     for (const int64_t id : slice.id()) values.push_back(absl::StrCat(id));
+    values.insert(values.end(), slice.text().begin(), slice.text().end());
     values.insert(values.end(), {"other", "none"});
     std::vector<std::string> own(slice.metric().begin(), slice.metric().end());
     if (own.empty()) own = metrics;
@@ -293,7 +295,8 @@ absl::Status MetricNames::check_shown(absl::string_view where, absl::string_view
   }
   // The data decides the ids with a slice.
   for (const SliceConfig& slice : config_.train().slice()) {
-    if (slice.id().empty() && absl::StartsWith(metric, absl::StrCat(slice.feature(), "="))) {
+    const bool is_open = slice.id().empty() && slice.text().empty();
+    if (is_open && absl::StartsWith(metric, absl::StrCat(slice.feature(), "="))) {
       return absl::OkStatus();
     }
   }

@@ -97,7 +97,9 @@ void SliceMetrics::update(size_t task, const MetricInput& input, const Ids& ids)
 std::vector<std::pair<std::string, const SliceMetrics::Slice*>> SliceMetrics::named_slices() const {
   std::vector<std::pair<std::string, const Slice*>> slices;
   for (const auto& [id, slice] : ids_) {
-    slices.emplace_back(absl::StrCat(options_.name, "=", id), &slice);
+    const auto named = options_.id_names.find(id);
+    const std::string value = named == options_.id_names.end() ? absl::StrCat(id) : named->second;
+    slices.emplace_back(absl::StrCat(options_.name, "=", value), &slice);
   }
   slices.emplace_back(absl::StrCat(options_.name, "=other"), &other_);
   slices.emplace_back(absl::StrCat(options_.name, "=none"), &none_);

@@ -24,6 +24,8 @@ struct SliceOptions {
   std::vector<int64_t> ids = {};     // ids that have a slice; empty: the smallest ids
   int64_t max_ids = 10;              // without `ids`: maximum number of ids with a slice
   std::vector<std::string> metrics;  // names of metrics
+  // Names of ids in reports. Default: the id itself.
+  std::map<int64_t, std::string> id_names = {};
 };
 
 // The metrics of each id of one feature, of the examples without an id ("none") and of the examples
@@ -50,8 +52,8 @@ class SliceMetrics {
   // Adds examples of a task. `input` and `ids` have the same length.
   void update(size_t task, const MetricInput& input, const Ids& ids);
 
-  // Adds "FEATURE=ID/PREFIX" + metric → value, with the prefix of each task, and
-  // "FEATURE=ID/examples" → number of examples. Omits slices without examples.
+  // Adds "FEATURE=ID/PREFIX" + metric → value, with the name of the id and with the prefix of each
+  // task, and "FEATURE=ID/examples" → number of examples. Omits slices without examples.
   void compute(absl::Span<const std::string> prefixes, std::map<std::string, double>& values) const;
   void reset();
 

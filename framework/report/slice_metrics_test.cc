@@ -75,6 +75,14 @@ TEST(SliceMetricsTest, NamedIdsHaveASliceAndNoOthers) {
                                            Pair("c=other/examples", 2), Pair("c=other/mean", 0.5)));
 }
 
+TEST(SliceMetricsTest, IdsMayHaveNames) {
+  SliceMetrics slices =
+      make({.name = "c", .ids = {9, 3}, .metrics = {"mean"}, .id_names = {{9, "DE"}}});
+  add({{9, true, 0.5f}, {3, true, 0.25f}}, slices);
+  EXPECT_THAT(compute(slices), ElementsAre(Pair("c=3/examples", 1), Pair("c=3/mean", 0.25),
+                                           Pair("c=DE/examples", 1), Pair("c=DE/mean", 0.5)));
+}
+
 TEST(SliceMetricsTest, AnIdThatASmallerOneReplacesIsOther) {
   SliceMetrics slices = make({.name = "c", .max_ids = 2, .metrics = {"mean"}});
   add({{5, true, 0.5f}, {6, true, 0.25f}}, slices);

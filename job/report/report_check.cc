@@ -76,13 +76,31 @@ void check_slice(const TrainConfig& train, const std::string& where, const Slice
                  FieldErrors* errors) {
   errors->add(check_feature(train, where, slice.feature()));
   errors->add(within(where, "max_ids", slice.max_ids(), 1, kMostSlices));
-  if (slice.id_size() > kMostSlices) {
-    errors->add(wrong(where, absl::StrCat("there are ", slice.id_size(), " ids; at most ",
-                                          kMostSlices, " can have a slice")));
+  if (slice.id_size() + slice.text_size() > kMostSlices) {
+    errors->add(wrong(where, absl::StrCat("there are ", slice.id_size() + slice.text_size(),
+                                          " ids; at most ", kMostSlices, " can have a slice")));
   }
   // `config defaults` writes defaults out.
-  if (slice.id_size() > 0 && slice.max_ids() != SliceConfig::default_instance().max_ids()) {
-    errors->add(wrong(where, "id and max_ids are both given; remove one of them"));
+  if (slice.id_size() + slice.text_size() > 0 &&
+      slice.max_ids() != SliceConfig::default_instance().max_ids()) {
+    errors->add(wrong(where, absl::StrCat(slice.id_size() > 0 ? "id" : "text",
+                                          " and max_ids are both given; remove one of them")));
+  }
+  std::set<std::string> id_names;  // in reports
+  for (const int64_t id : slice.id()) id_names.insert(absl::StrCat(id));
+  std::set<std::string> texts;
+  for (const std::string& text : slice.text()) {
+    if (text.empty() || text == "other" || text == "none" ||
+        text.find_first_of("/=") != std::string::npos) {
+      errors->add(wrong(where, absl::StrCat("text \"", text,
+                                            "\" cannot be in the name of a metric; give its id, "
+                                            "which `millrace checkpoint read --ids` prints")));
+    } else if (!texts.insert(text).second) {
+      errors->add(wrong(where, absl::StrCat("text \"", text, "\" is given twice; remove one")));
+    } else if (id_names.contains(text)) {
+      errors->add(wrong(where, absl::StrCat("text \"", text, "\" and id ", text,
+                                            " would have one name in reports; remove one")));
+    }
   }
   std::set<int64_t> ids;
   for (const int64_t id : slice.id()) {

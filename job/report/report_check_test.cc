@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "proto/config_reader.h"
 
@@ -41,6 +42,13 @@ TEST(ReportCheckTest, MistakesOfSlices) {
   expect("feature: \"country\" max_ids: 1001", "max_ids is 1001");
   expect("feature: \"country\" max_ids: 3 id: 4", "id and max_ids are both given");
   expect("feature: \"country\" id: 4 id: 4", "id 4 is given twice");
+  expect("feature: \"country\" max_ids: 3 text: \"DE\"", "text and max_ids are both given");
+  expect("feature: \"country\" text: \"DE\" text: \"DE\"", "text \"DE\" is given twice");
+  expect("feature: \"country\" id: -3 text: \"-3\"", "text \"-3\" and id -3 would have one name");
+  EXPECT_OK(check(R"(slice { feature: "country" id: 3 text: "03" })"));
+  for (const char* text : {"", "a/b", "a=b", "other", "none"}) {
+    expect(absl::StrCat("feature: \"country\" text: \"", text, "\""), "in the name of a metric");
+  }
   expect("feature: \"country\" metric: \"acu\"", "train.slice[0] \"country\".metric[0]");
   expect("feature: \"country\" metric: \"auc\" metric: \"auc\"", "the metric is named before");
   EXPECT_THAT(check(R"(slice { feature: "country" } slice { feature: "country" })"),

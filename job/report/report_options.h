@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/file_system.h"
 #include "framework/cadence.h"
 #include "framework/report/slice_metrics.h"
 #include "framework/report/span_metrics.h"
@@ -13,9 +14,13 @@
 
 namespace millrace {
 
-// Returns train.slice. Errors: InvalidArgument for a feature that `schema` does not have.
+// Returns train.slice, with the ids of its texts. `files` holds vocabularies. Errors:
+// InvalidArgument for a feature that `schema` does not have or that makes no ids of text, and for a
+// text that has the id of another slice; NotFound for a text outside the vocabulary; errors of
+// TextIds.
 absl::StatusOr<std::vector<SliceOptions>> slice_options(const TrainConfig& train,
-                                                        const FeatureSchema& schema);
+                                                        const FeatureSchema& schema,
+                                                        FileSystem& files);
 
 // Returns run.report.span.
 SpanOptions span_options(const ReportConfig& report);

@@ -1,6 +1,10 @@
 #include "job/report/report_options.h"
 
+#include <gmock/gmock.h>
+
+#include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
+#include "io/transform/hash_functions.h"
 #include "proto/config_reader.h"
 
 namespace millrace {
@@ -24,7 +28,7 @@ TEST(ReportOptionsTest, Slices) {
     slice { feature: "a" max_ids: 5 } })");
   ASSERT_OK_AND_ASSIGN(const FeatureSchema schema, FeatureSchema::create(config.train()));
   ASSERT_OK_AND_ASSIGN(const std::vector<SliceOptions> slices,
-                       slice_options(config.train(), schema));
+                       slice_options(config.train(), schema, FileSystem::local()));
   ASSERT_EQ(slices.size(), 2);
   EXPECT_EQ(slices[0].name, "b");
   EXPECT_EQ(slices[0].feature, 1);
@@ -32,6 +36,28 @@ TEST(ReportOptionsTest, Slices) {
   EXPECT_THAT(slices[0].metrics, ElementsAre("auc"));
   EXPECT_EQ(slices[1].feature, 0);
   EXPECT_EQ(slices[1].max_ids, 5);
+}
+
+TEST(ReportOptionsTest, SlicesByText) {
+  const auto slices_of = [](absl::string_view slice) {
+    const JobConfig config = parse(absl::StrCat(R"(train {
+      feature { name: "label" kind: LABEL } feature { name: "a" transform { hash {} } }
+      feature { name: "b" } table { name: "a" dim: 2 } table { name: "b" dim: 2 }
+      slice { )",
+                                                slice, "} }"));
+    const auto schema = FeatureSchema::create(config.train());
+    EXPECT_OK(schema);
+    return slice_options(config.train(), *schema, FileSystem::local());
+  };
+  const auto hash = static_cast<int64_t>(hash_bytes(HashTransform::XXH3, "DE", 0));
+  ASSERT_OK_AND_ASSIGN(const std::vector<SliceOptions> slices,
+                       slices_of(R"(feature: "a" id: 7 text: "DE")"));
+  EXPECT_THAT(slices[0].ids, ElementsAre(7, hash));
+  EXPECT_THAT(slices[0].id_names, ElementsAre(testing::Pair(hash, "DE")));
+  EXPECT_THAT(slices_of(absl::StrCat(R"(feature: "a" text: "DE" id: )", hash)),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("has a slice already")));
+  EXPECT_THAT(slices_of(R"(feature: "b" text: "DE")"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("makes no ids of text")));
 }
 
 TEST(ReportOptionsTest, SpansReportAtTheirEnds) {
