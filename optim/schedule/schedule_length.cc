@@ -27,12 +27,26 @@ std::string unit_name(const ScheduleScope& scope) {
   return absl::AsciiStrToLower(ScheduleConfig::Unit_Name(scope.unit));
 }
 
+// Returns "; or ..." that names a unit whose total is known, and its place; "" if there is none.
+std::string other_unit(const ScheduleScope& scope) {
+  for (const ScheduleConfig::Unit unit : {ScheduleConfig::EPOCHS, ScheduleConfig::WINDOWS}) {
+    const std::optional<int64_t> total = scope.totals.of(unit);
+    if (unit == scope.unit || !total.has_value()) continue;
+    const std::string& name = ScheduleConfig::Unit_Name(unit);
+    return absl::StrCat("; or, as ", source_of_total(unit), " is ", *total, ", set unit: ", name,
+                        " in the message schedule around it, as in schedule { unit: ", name,
+                        " ... }");
+  }
+  return "";
+}
+
 absl::Status unknown_total(absl::string_view place, const ScheduleScope& scope) {
   const absl::string_view source = source_of_total(scope.unit);
   const std::string remedy =
       source.empty() ? "use count, or another unit" : absl::StrCat("set ", source, " or use count");
-  return wrong(place, absl::StrCat("share needs the total of ", unit_name(scope),
-                                   " of training, which is not known; ", remedy));
+  return wrong(place,
+               absl::StrCat("share needs the total of ", unit_name(scope),
+                            " of training, which is not known; ", remedy, other_unit(scope)));
 }
 
 // Errors: a value that is not set or not a length.

@@ -58,7 +58,8 @@ TEST(ScheduleLengthTest, ShareOfAnUnknownTotalSaysWhatToSet) {
   EXPECT_FALSE(length_of(share(0.5), scope(ScheduleConfig::STEPS)).has_value());
   EXPECT_EQ(errors_of(share(0.5), ScheduleConfig::STEPS),
             "s.length: share needs the total of steps of training, which is not known; set "
-            "max_steps or use count");
+            "max_steps or use count; or, as max_epochs is 10, set unit: EPOCHS in the message "
+            "schedule around it, as in schedule { unit: EPOCHS ... }");
   EXPECT_THAT(errors_of(share(0.5), ScheduleConfig::WINDOWS), HasSubstr("set max_windows or"));
   EXPECT_THAT(errors_of(share(0.5), ScheduleConfig::EXAMPLES),
               HasSubstr("the total of examples of training, which is not known; use count, or "
