@@ -8,6 +8,9 @@ namespace {
 
 // Name, what it shows, what a user has, command, exit code, last line, and what the run may make.
 const HostileCase kCases[] = {
+    {"AnotherRate", "a job changes only if that was asked for", "trained out",
+     "millrace train job.textproto --set train.optimizer.learning_rate=0.5", 64,
+     "millrace: *continue it with the new one by --accept_changes*learning_rate*0.5*"},
     {"EvaluateNothing", "a checkpoint that is missing", "",
      "millrace evaluate job.textproto --checkpoint none", 66, "millrace: *--checkpoint*none*"},
     {"EvaluateAnEmptyFolder", "a folder without checkpoints", "mkdir empty",

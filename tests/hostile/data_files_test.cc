@@ -39,6 +39,31 @@ const HostileCase kCases[] = {
      "millrace train job.textproto --train_data bad.csv --set train.feature[1].kind=WEIGHT "
      "--set train.feature[1].default_value=1",
      65, "millrace: *bad.csv*row 1*i1*weight -1 is below 0*"},
+    {"UnknownIds",
+     "ids of another form than those of training are noticed",
+     "trained out; awk -F, -v OFS=, 'NR > 1 { $(NF - 1) = NR + 1000000 } 1' eval.csv > other.csv",
+     "millrace evaluate --checkpoint out --eval_data other.csv 2> log; code=$?; "
+     "grep 'have no row' log >&2; exit $code",
+     0,
+     "*evaluating \"eval\": * of the lookups in table c* are of ids that have no row*",
+     {"log"}},
+    {"LabelsOfOneClass",
+     "a label that says nothing is noticed",
+     "sed '2,$s/^[01]/0/' train.csv > bad.csv",
+     "millrace train job.textproto --train_data bad.csv 2> log; code=$?; "
+     "grep 'one class' log >&2; exit $code",
+     0,
+     "*label label: the 200 examples of the first report have one class*",
+     {"out", "out/*", "log"}},
+    {"RateFarTooHigh",
+     "a loss that ends far above its start is noticed",
+     "",
+     "millrace train job.textproto --set train.optimizer.learning_rate=1e6 "
+     "--set run.report.when.every_steps=2 2> log; code=$?; "
+     "grep 'learning rate may be too high' log >&2; exit $code",
+     0,
+     "*of the last report*the learning rate may be too high*",
+     {"out", "out/*", "log"}},
     {"NoHeader", "the first row in the place of the names", "tail -n +2 train.csv > bad.csv",
      "millrace train job.textproto --train_data bad.csv", 64, "millrace: *bad.csv*label*"},
     {"TruncatedOrc", "a copy that was cut off", "head -c -40 train.orc > bad.orc",
