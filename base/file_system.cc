@@ -255,13 +255,15 @@ class LocalFileSystem : public FileSystem, public HardLinks {
   absl::StatusOr<FileInfo> info(const std::string& path) override {
     struct stat stat;
     if (::stat(path.c_str(), &stat) != 0) return read_error(errno, "find", path);
-    return FileInfo{stat.st_size, S_ISDIR(stat.st_mode), kind_of(stat.st_mode)};
+    return FileInfo{stat.st_size, S_ISDIR(stat.st_mode), kind_of(stat.st_mode),
+                    absl::TimeFromTimespec(stat.st_mtim)};
   }
 
   absl::StatusOr<FileInfo> link_info(const std::string& path) override {
     struct stat stat;
     if (::lstat(path.c_str(), &stat) != 0) return read_error(errno, "find", path);
-    return FileInfo{stat.st_size, S_ISDIR(stat.st_mode), kind_of(stat.st_mode)};
+    return FileInfo{stat.st_size, S_ISDIR(stat.st_mode), kind_of(stat.st_mode),
+                    absl::TimeFromTimespec(stat.st_mtim)};
   }
 
   absl::StatusOr<std::unique_ptr<PositionedFile>> create_new(const std::string& path,

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 
 namespace millrace {
 
@@ -64,6 +65,8 @@ struct FileInfo {
   int64_t size_bytes = 0;
   bool is_directory = false;
   FileKind kind = FileKind::kRegular;
+  // Time of the last change of the content; of a directory, of its entries. Default: unknown.
+  absl::Time modified = absl::InfiniteFuture();
 };
 
 struct DirectoryEntry {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/status_macros.h"
@@ -13,6 +14,9 @@ namespace millrace {
 namespace {
 
 constexpr char kWhole[] = "_SUCCESS";  // in a directory
+
+// A change of a directory within this time of another may have the same time.
+constexpr absl::Duration kSettled = absl::Seconds(2);
 
 }  // namespace
 
@@ -28,18 +32,32 @@ std::string DirectoryWindowSource::path_of(const std::string& name) const {
   return join_path(config_.path(), name);
 }
 
-absl::StatusOr<Found> DirectoryWindowSource::find(bool no_more, WindowPosition& position) {
+absl::Time DirectoryWindowSource::settled_time() const {
+  const absl::StatusOr<FileInfo> info = files_.info(config_.path());
+  const bool settled = info.ok() && info->modified < absl::Now() - kSettled;
+  return settled ? info->modified : absl::InfiniteFuture();
+}
+
+bool DirectoryWindowSource::holds(const WindowPosition& position) const {
+  return last_look_.modified != absl::InfiniteFuture() &&
+         position.last_name() >= last_look_.since && settled_time() == last_look_.modified;
+}
+
+absl::StatusOr<DirectoryWindowSource::Look> DirectoryWindowSource::look(
+    const WindowPosition& position) {
+  Look look;
+  look.since = position.last_name();
+  look.modified = settled_time();
   ASSIGN_OR_RETURN(Listing listing, list());
   // Files that arrived during the first listing may be missing from the listing although the marker
   // is present.
   if (listing.ended) {
     ASSIGN_OR_RETURN(listing, list());
-    no_more = true;
   }
   if (!looked_) assume_taken(listing, position);
   looked_ = true;
-  ASSIGN_OR_RETURN(std::vector<WindowEntry> entries, entries_to_take(listing, position));
-  if (!listing.ended && !entries.empty()) {
+  ASSIGN_OR_RETURN(look.entries, entries_to_take(listing, position));
+  if (!listing.ended && !look.entries.empty()) {
     // For the same reason, now that there is something to take. All that came before the last name
     // is in a listing begun after that name was seen; of what came behind it, some may be missing.
     const std::string last = listing.entries.back().name;
@@ -48,21 +66,44 @@ absl::StatusOr<Found> DirectoryWindowSource::find(bool no_more, WindowPosition& 
         std::upper_bound(listing.entries.begin(), listing.entries.end(), last,
                          [](const std::string& a, const DirectoryEntry& b) { return a < b.name; }),
         listing.entries.end());
-    ASSIGN_OR_RETURN(entries, entries_to_take(listing, position));
+    ASSIGN_OR_RETURN(look.entries, entries_to_take(listing, position));
   }
-  seen_ = static_cast<int64_t>(listing.entries.size());
+  look.ended = listing.ended;
+  for (const DirectoryEntry& entry : listing.entries) {
+    look.names.emplace(xxh3(entry.name), entry.name);
+    // A later find must look into directories again.
+    if (entry.kind == FileKind::kDirectory) look.modified = absl::InfiniteFuture();
+  }
+  const bool late = !look.entries.empty() && look.entries.front().name <= look.since;
+  if (late) look.modified = absl::InfiniteFuture();
+  return look;
+}
+
+absl::StatusOr<Found> DirectoryWindowSource::find(bool no_more, WindowPosition& position) {
+  if (!holds(position)) {
+    ASSIGN_OR_RETURN(last_look_, look(position));
+    forget_what_is_gone();
+  }
+  no_more |= last_look_.ended;
+  seen_ = static_cast<int64_t>(last_look_.names.size());
+  absl::Span<const WindowEntry> entries = last_look_.entries;
+  if (last_look_.modified != absl::InfiniteFuture()) {
+    const auto next =
+        std::upper_bound(entries.begin(), entries.end(), position.last_name(),
+                         [](const std::string& a, const WindowEntry& b) { return a < b.name; });
+    entries.remove_prefix(static_cast<size_t>(next - entries.begin()));
+  }
   ASSIGN_OR_RETURN(const int64_t used, cutter_.cut(entries, no_more, position));
   if (used < 0) {
     waits_for_ = absl::StrCat("files in ", config_.path(), " (", cutter_.progress(), ")");
     return no_more ? Found::kEnded : Found::kNotYet;
   }
-  std::vector<std::string> late;
-  for (size_t i = static_cast<size_t>(used); i < entries.size(); ++i) {
-    if (entries[i].name <= position.forgotten()) late.push_back(entries[i].name);
+  position.clear_late();
+  for (const WindowEntry& entry : entries.subspan(static_cast<size_t>(used))) {
+    if (entry.name > position.forgotten()) break;
+    position.add_late(entry.name);
   }
-  entries.resize(static_cast<size_t>(used));
-  remember(listing, entries, position);
-  *position.mutable_late() = {late.begin(), late.end()};
+  remember(entries.first(static_cast<size_t>(used)), position);
   return Found::kWindow;
 }
 
@@ -154,18 +195,21 @@ absl::Status DirectoryWindowSource::add_entry(const DirectoryEntry& entry,
   return absl::OkStatus();
 }
 
-// Names that are gone need not be known; of the others the newest stay in the position.
-void DirectoryWindowSource::remember(const Listing& listing, const std::vector<WindowEntry>& taken,
-                                     WindowPosition& position) {
-  absl::flat_hash_map<uint64_t, const std::string*> there;
-  for (const DirectoryEntry& entry : listing.entries) there[xxh3(entry.name)] = &entry.name;
+// Names that are gone need not be known.
+void DirectoryWindowSource::forget_what_is_gone() {
   absl::flat_hash_set<uint64_t> still_forgotten;
   for (const uint64_t hash : forgotten_) {
-    if (there.count(hash) > 0) still_forgotten.insert(hash);
+    if (last_look_.names.contains(hash)) still_forgotten.insert(hash);
   }
+  forgotten_ = std::move(still_forgotten);
+}
+
+// Adds the names of a window to the position, which keeps the newest names that are there.
+void DirectoryWindowSource::remember(absl::Span<const WindowEntry> taken,
+                                     WindowPosition& position) {
   std::vector<uint64_t> kept;
   for (const uint64_t hash : position.taken()) {
-    if (there.count(hash) > 0) kept.push_back(hash);
+    if (last_look_.names.contains(hash)) kept.push_back(hash);
   }
   for (const WindowEntry& entry : taken) {
     kept.push_back(xxh3(entry.name));
@@ -173,11 +217,10 @@ void DirectoryWindowSource::remember(const Listing& listing, const std::vector<W
   }
   const auto excess = std::max<int64_t>(0, static_cast<int64_t>(kept.size()) - taken_names_);
   for (int64_t i = 0; i < excess; ++i) {
-    still_forgotten.insert(kept[i]);
-    const std::string& name = *there[kept[i]];
+    forgotten_.insert(kept[i]);
+    const std::string& name = last_look_.names[kept[i]];
     if (name > position.forgotten()) position.set_forgotten(name);
   }
-  forgotten_ = std::move(still_forgotten);
   *position.mutable_taken() = {kept.begin() + excess, kept.end()};
 }
 

@@ -9,6 +9,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "io/window/window_cutter.h"
 #include "io/window/window_source.h"
 
@@ -37,8 +39,24 @@ class DirectoryWindowSource : public WindowSource {
     std::vector<DirectoryEntry> entries;  // that count, or may: directories are not looked into
     bool ended = false;                   // the end marker is there
   };
+  // The result of look(), which later finds use as long as the directory is not modified.
+  struct Look {
+    bool ended = false;
+    std::vector<WindowEntry> entries;                  // to take after `since`, in their order
+    absl::flat_hash_map<uint64_t, std::string> names;  // hash → name of all entries
+    std::string since;                                 // last_name of the position
+    // When the directory was modified before it was listed; InfiniteFuture: not for later finds.
+    absl::Time modified = absl::InfiniteFuture();
+  };
 
   absl::StatusOr<Listing> list() const;
+  // Lists the directory. Returns a look at all that is there to take.
+  absl::StatusOr<Look> look(const WindowPosition& position);
+  // Returns true if last_look_ still holds, for this position too.
+  bool holds(const WindowPosition& position) const;
+  // Returns the time of the last change of the directory; InfiniteFuture: not known, or so short
+  // ago that a further change might have the same time.
+  absl::Time settled_time() const;
   // Returns the names that are neither taken nor omitted, in the order to take.
   absl::StatusOr<std::vector<WindowEntry>> entries_to_take(const Listing& listing,
                                                            const WindowPosition& position);
@@ -46,14 +64,15 @@ class DirectoryWindowSource : public WindowSource {
   void assume_taken(const Listing& listing, const WindowPosition& position);
   // Adds the files of one, if it counts.
   absl::Status add_entry(const DirectoryEntry& entry, std::vector<WindowEntry>* entries) const;
-  void remember(const Listing& listing, const std::vector<WindowEntry>& taken,
-                WindowPosition& position);
+  void forget_what_is_gone();
+  void remember(absl::Span<const WindowEntry> taken, WindowPosition& position);
 
   FileSystem& files_;
   const DirectoryWindows config_;
   const int64_t taken_names_;
   WindowCutter cutter_;
   bool looked_ = false;
+  Look last_look_;
   // Names, by their hashes, that were taken and that no position keeps any longer.
   absl::flat_hash_set<uint64_t> forgotten_;
   std::set<std::string> left_out_;  // late ones

@@ -210,6 +210,53 @@ TEST_F(DirectoryWindowSourceTest, ManyNames) {
               IsOkAndHolds(Found::kEnded));
 }
 
+// Counts listings. Directories were modified at a time that tests set.
+class CountingFiles : public MemoryFileSystem {
+ public:
+  absl::StatusOr<std::vector<DirectoryEntry>> list(const std::string& path) override {
+    ++lists;
+    return MemoryFileSystem::list(path);
+  }
+  absl::StatusOr<FileInfo> info(const std::string& path) override {
+    ASSIGN_OR_RETURN(FileInfo info, MemoryFileSystem::info(path));
+    info.modified = modified;
+    return info;
+  }
+
+  int lists = 0;
+  absl::Time modified = absl::InfiniteFuture();
+};
+
+TEST_F(DirectoryWindowSourceTest, ListsAgainOnlyAfterAChange) {
+  CountingFiles files;
+  const auto put = [&](const char* name, absl::Time modified) {
+    files.put(absl::StrCat("in/", name), "x");
+    files.modified = modified;
+    files.lists = 0;
+  };
+  WindowsConfig config;
+  config.mutable_directory()->set_path("in");
+  DirectoryWindowSource source(files, config, nullptr);
+  const absl::Time old = absl::UnixEpoch();
+  for (const char* name : {"a", "b", "c", "d"}) put(name, old);
+  WindowPosition peeked;
+  ASSERT_THAT(source.find(/*no_more=*/false, peeked), IsOkAndHolds(Found::kWindow));
+  EXPECT_EQ(peeked.name(), "a");
+  EXPECT_THAT(windows(source), ElementsAre("a", "b", "c", "d"));
+  EXPECT_EQ(files.lists, 2) << "to find that names are missing needs two";
+  put("e", old + absl::Seconds(1));
+  put("f", old + absl::Seconds(2));
+  EXPECT_THAT(windows(source), ElementsAre("e", "f"));
+  EXPECT_EQ(files.lists, 2);
+  put("g", absl::Now());
+  put("h", absl::Now());
+  EXPECT_THAT(windows(source), ElementsAre("g", "h"));
+  EXPECT_EQ(files.lists, 5) << "a change may hide another of the same time";
+  put("ba", old);
+  EXPECT_THAT(source.find(/*no_more=*/false, position_),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("ba came late")));
+}
+
 TEST_F(DirectoryWindowSourceTest, OldLateNamesThatWaitAreKept) {
   put({"c"});
   position_.set_last_name("m");

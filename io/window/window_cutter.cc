@@ -18,12 +18,12 @@ std::string window_name(const std::string& first, const std::string& last) {
   return first == last ? first : absl::StrCat(first, "..", last);
 }
 
-absl::StatusOr<int64_t> WindowCutter::cut(const std::vector<WindowEntry>& entries, bool no_more,
+absl::StatusOr<int64_t> WindowCutter::cut(absl::Span<const WindowEntry> entries, bool no_more,
                                           WindowPosition& position) {
   return rows_ > 0 ? cut_rows(entries, no_more, position) : cut_files(entries, no_more, position);
 }
 
-int64_t WindowCutter::cut_files(const std::vector<WindowEntry>& entries, bool no_more,
+int64_t WindowCutter::cut_files(absl::Span<const WindowEntry> entries, bool no_more,
                                 WindowPosition& position) {
   const int64_t there = static_cast<int64_t>(entries.size());
   if (there == 0 || (there < files_ && !no_more)) {
@@ -41,8 +41,8 @@ int64_t WindowCutter::cut_files(const std::vector<WindowEntry>& entries, bool no
   return count;
 }
 
-absl::StatusOr<int64_t> WindowCutter::cut_rows(const std::vector<WindowEntry>& entries,
-                                               bool no_more, WindowPosition& position) {
+absl::StatusOr<int64_t> WindowCutter::cut_rows(absl::Span<const WindowEntry> entries, bool no_more,
+                                               WindowPosition& position) {
   const int64_t begin = position.rest_row();
   const int64_t end = begin + rows_;
   WindowPosition next;

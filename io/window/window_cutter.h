@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "io/window/window_source.h"
 #include "proto/config.pb.h"
 #include "proto/window_position.pb.h"
@@ -35,16 +36,15 @@ class WindowCutter {
   // `entries` in their order. Returns: how many of the entries are taken, with name, file and what
   // is said of rows set; -1 with nothing set if there is nothing, or too little and `no_more` is
   // false.
-  absl::StatusOr<int64_t> cut(const std::vector<WindowEntry>& entries, bool no_more,
+  absl::StatusOr<int64_t> cut(absl::Span<const WindowEntry> entries, bool no_more,
                               WindowPosition& position);
 
   // "3 of 4 are there", of the last cut that returned -1.
   const std::string& progress() const { return progress_; }
 
  private:
-  int64_t cut_files(const std::vector<WindowEntry>& entries, bool no_more,
-                    WindowPosition& position);
-  absl::StatusOr<int64_t> cut_rows(const std::vector<WindowEntry>& entries, bool no_more,
+  int64_t cut_files(absl::Span<const WindowEntry> entries, bool no_more, WindowPosition& position);
+  absl::StatusOr<int64_t> cut_rows(absl::Span<const WindowEntry> entries, bool no_more,
                                    WindowPosition& position);
   absl::StatusOr<int64_t> rows_of(const std::string& file);
 
