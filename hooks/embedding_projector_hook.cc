@@ -52,6 +52,11 @@ std::string file_name(const std::string& table, const char* end) {
   return absl::StrCat("projector_", name, end);
 }
 
+// Returns the path, below the directory of the hook, of a file of one rank.
+std::string path_of_rank(int rank, const std::string& file) {
+  return rank == 0 ? file : absl::StrCat("rank-", rank, "/", file);
+}
+
 }  // namespace
 
 EmbeddingProjectorHook::EmbeddingProjectorHook(FileSystem& files, const std::string& output_dir,
@@ -122,7 +127,7 @@ absl::Status EmbeddingProjectorHook::start(HookContext& context) {
   return context.phase() == Phase::kTrain ? check_tables() : absl::OkStatus();
 }
 
-absl::Status EmbeddingProjectorHook::write(const EmbeddingTable& table, int64_t rows) {
+absl::Status EmbeddingProjectorHook::write(const EmbeddingTable& table, int64_t rows, int rank) {
   const RowStore& store = table.store();
   std::vector<float> weights(static_cast<size_t>(store.dim()));
   const auto columns = static_cast<size_t>(table.dim() - table.added_columns());
@@ -133,25 +138,35 @@ absl::Status EmbeddingProjectorHook::write(const EmbeddingTable& table, int64_t 
                     "\n");
     absl::StrAppend(&ids, store.id(row), "\t", store.meta(row).frequency, "\n");
   }
-  RETURN_IF_ERROR(write_file_atomically(
-      files_, join_path(directory_, file_name(table.name(), ".tsv")), vectors));
-  return write_file_atomically(files_, join_path(directory_, file_name(table.name(), "_ids.tsv")),
-                               ids);
+  const auto path = [&](const char* end) {
+    return join_path(directory_, path_of_rank(rank, file_name(table.name(), end)));
+  };
+  RETURN_IF_ERROR(write_file_atomically(files_, path(".tsv"), vectors));
+  return write_file_atomically(files_, path("_ids.tsv"), ids);
 }
 
+// A rank holds the rows of its own ids alone, and hooks exchange nothing: every rank writes.
 absl::Status EmbeddingProjectorHook::end(HookContext& context, const absl::Status& outcome) {
-  if (context.phase() != Phase::kTrain || context.rank() != 0 || !outcome.ok()) {
-    return absl::OkStatus();
-  }
-  RETURN_IF_ERROR(files_.create_directories(directory_));
+  if (context.phase() != Phase::kTrain || !outcome.ok()) return absl::OkStatus();
+  const int own = context.rank();
+  RETURN_IF_ERROR(
+      files_.create_directories(directory_of(join_path(directory_, path_of_rank(own, "file")))));
   std::string projector;
   for (const EmbeddingProjectorConfig::Table& wanted : config_.table()) {
     ASSIGN_OR_RETURN(const EmbeddingTable* const table, find(wanted.table()));
-    RETURN_IF_ERROR(write(*table, wanted.rows()));
-    absl::StrAppend(&projector, "embeddings {\n  tensor_name: \"", absl::CEscape(table->name()),
-                    "\"\n  tensor_path: \"", file_name(table->name(), ".tsv"),
-                    "\"\n  metadata_path: \"", file_name(table->name(), "_ids.tsv"), "\"\n}\n");
+    RETURN_IF_ERROR(write(*table, wanted.rows(), own));
+    for (int rank = 0; rank < context.world_size(); ++rank) {
+      const auto path = [&](const char* end) {
+        return path_of_rank(rank, file_name(table->name(), end));
+      };
+      const std::string name =
+          rank == 0 ? table->name() : absl::StrCat(table->name(), ", rank ", rank);
+      absl::StrAppend(&projector, "embeddings {\n  tensor_name: \"", absl::CEscape(name),
+                      "\"\n  tensor_path: \"", path(".tsv"), "\"\n  metadata_path: \"",
+                      path("_ids.tsv"), "\"\n}\n");
+    }
   }
+  if (own != 0) return absl::OkStatus();
   return write_file_atomically(files_, join_path(directory_, "projector_config.pbtxt"), projector);
 }
 

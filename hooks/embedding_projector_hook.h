@@ -22,8 +22,9 @@ class EmbeddingTable;
 // Writes, for each configured table at the end of training, the rows with the most lookups as
 // projector_TABLE.tsv (a line of weights per row, without the columns added by the model) and
 // projector_TABLE_ids.tsv (id and number of lookups), and lists both in projector_config.pbtxt.
-// Existing files are replaced. With several ranks, writes the rows of rank 0. Reads a table without
-// a copy.
+// Existing files are replaced. With several ranks, each writes the first rows of its own part of a
+// table, rank N in the subdirectory rank-N; the files of rank 0 list those of all. Reads a table
+// without a copy.
 class EmbeddingProjectorHook : public Hook {
  public:
   // The name under which the hook is registered.
@@ -47,7 +48,7 @@ class EmbeddingProjectorHook : public Hook {
  private:
   absl::Status check_tables() const;
   absl::StatusOr<const EmbeddingTable*> find(const std::string& table) const;
-  absl::Status write(const EmbeddingTable& table, int64_t rows);
+  absl::Status write(const EmbeddingTable& table, int64_t rows, int rank);
 
   FileSystem& files_;
   const std::string directory_;

@@ -5,13 +5,17 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <set>
 #include <vector>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/clock.h"
 #include "base/memory_file_system_testing.h"
+#include "base/status_macros.h"
 #include "base/status_matchers.h"
+#include "distributed/thread_collectives.h"
 #include "framework/hook_registry.h"
 #include "tests/conformance/hook_conformance.h"
 #include "tests/fakes/tiny_trainer.h"
@@ -106,6 +110,37 @@ TEST_F(EmbeddingProjectorHookTest, NoOtherRowIsLookedUpMoreOften) {
   ASSERT_GT(all.size(), 4);
   all.resize(4);
   EXPECT_EQ(three, all);
+}
+
+TEST_F(EmbeddingProjectorHookTest, EachRankWritesItsPart) {
+  const auto train_rank = [&](std::unique_ptr<Collectives> collectives) -> absl::Status {
+    TinyTrainerOptions options;
+    options.train.sparse = 1;
+    options.train.rank = collectives->rank();
+    options.train.world_size = 2;
+    TrainerParts parts = tiny_parts(options);
+    parts.collectives = std::move(collectives);
+    std::vector<EmbeddingCollection*> collections = collections_of(*parts.model);
+    ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
+                     Trainer::create(options.trainer, std::move(parts)));
+    RETURN_IF_ERROR(trainer->add_hook(std::make_unique<EmbeddingProjectorHook>(
+        files_, "out", collections, config_of("table { table: 'items' }"))));
+    return trainer->train().status();
+  };
+  EXPECT_THAT(run_thread_ranks({.world_size = 2}, train_rank), testing::Each(IsOk()));
+  std::set<std::string> ids;
+  size_t lines = 0;
+  for (const char* folder : {"", "rank-1/"}) {
+    const auto part = rows(absl::StrCat(folder, "projector_items_ids.tsv"));
+    ASSERT_GT(part.size(), 1) << folder;
+    EXPECT_EQ(rows(absl::StrCat(folder, "projector_items.tsv")).size(), part.size() - 1);
+    for (size_t i = 1; i < part.size(); ++i) ids.insert(part[i][0]);
+    lines += part.size() - 1;
+  }
+  EXPECT_EQ(ids.size(), lines) << "no row is in two parts";
+  EXPECT_THAT(*read_file(files_, "out/tensorboard/projector_config.pbtxt"),
+              HasSubstr("tensor_name: \"items, rank 1\"\n  tensor_path: "
+                        "\"rank-1/projector_items.tsv\""));
 }
 
 TEST_F(EmbeddingProjectorHookTest, ATableThatIsNotThereIsNamed) {

@@ -92,7 +92,8 @@ std::vector<WrittenFiles> written_files(const JobConfig& job) {
         written.push_back({field, literal_pattern(hooks[i].GetExtension(mllog).file())});
       } else if (hooks[i].name() == "embedding_projector") {
         const std::string& directory = hooks[i].GetExtension(embedding_projector).directory();
-        written.push_back({field, absl::StrCat(literal_pattern(directory), "/projector_*")});
+        written.push_back(
+            {field, absl::StrCat(literal_pattern(directory), "/{,rank-*/}projector_*")});
       }
     }
   };
