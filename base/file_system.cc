@@ -47,6 +47,7 @@ absl::Status write_error(int error, absl::string_view doing, const std::string& 
     case EEXIST:
     case EACCES:
     case EPERM:
+    case EXDEV:  // a rename to another file system
     case EROFS: code = absl::StatusCode::kPermissionDenied; break;
     case ENOSPC:
     case EFBIG:  // the limit of file sizes

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -12,6 +13,7 @@
 #include "absl/strings/strip.h"
 #include "base/lines/json_line.h"
 #include "base/log.h"
+#include "base/random/random_hex.h"
 #include "base/status_macros.h"
 
 namespace millrace {
@@ -51,14 +53,46 @@ absl::Status WindowIoHook::start(HookContext& context) {
   ahead_ = false;
   if (context.rank() != 0) state_.Clear();
   if (context.phase() != Phase::kTrain || context.rank() != 0) return absl::OkStatus();
+  tried_ = !options_.roots.empty();
+  for (const std::string& root : options_.roots) RETURN_IF_ERROR(try_moves(root));
   // A run resumes from a durable checkpoint.
   return state_.window_size() > 0 ? acknowledge(context.progress().window) : absl::OkStatus();
 }
 
-absl::Status WindowIoHook::before_window(HookContext& context, const Window&) {
+absl::Status WindowIoHook::before_window(HookContext& context, const Window& window) {
   ahead_ = false;
-  if (context.rank() == 0) read_ahead();
+  if (context.rank() != 0) return absl::OkStatus();
+  if (!tried_ && !window.files.empty()) {
+    RETURN_IF_ERROR(try_moves(directory_of(window.files.front())));
+    tried_ = true;
+  }
+  read_ahead();
   return absl::OkStatus();
+}
+
+absl::Status WindowIoHook::try_moves(const std::string& from) {
+  if (!options_.oldest_windows || !files_.info(from).ok()) return absl::OkStatus();
+  RETURN_IF_ERROR(try_move(from, options_.move_done_to), "run.window_io.move_done_to");
+  return annotate(try_move(from, options_.move_damaged_to), "run.window_io.move_damaged_to");
+}
+
+// Moves a new empty file, which no source takes for data. Two paths of one device may still be on
+// different mounts.
+absl::Status WindowIoHook::try_move(const std::string& from, const std::string& folder) {
+  if (folder.empty()) return absl::OkStatus();
+  const std::string name = absl::StrCat(".millrace.tmp-", random_hex(16));
+  const std::string trial = join_path(from, name), moved = join_path(folder, name);
+  const auto move = [&]() -> absl::Status {
+    RETURN_IF_ERROR(files_.create_directories(folder));
+    ASSIGN_OR_RETURN(const std::unique_ptr<PositionedFile> file, files_.create_new(trial, 0));
+    RETURN_IF_ERROR(file->close());
+    return files_.rename(trial, moved);
+  };
+  const absl::Status status = move();
+  files_.remove(status.ok() ? moved : trial).IgnoreError();
+  return annotate(status, absl::StrCat("files of ", from, " cannot be moved to ", folder,
+                                       "; choose a directory of the same file system, and make "
+                                       "both writable"));
 }
 
 absl::Status WindowIoHook::after_step(HookContext& context, const StepResult&) {
@@ -163,18 +197,24 @@ absl::Status WindowIoHook::move_files() {
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(const int64_t oldest, options_.oldest_windows());
+  std::set<std::string> changed;  // directories
   for (WindowIoState::Finished& window : windows) {
     if (window.index() >= oldest || !moves(window)) continue;
     for (const std::string& file : window.file()) {
       RETURN_IF_ERROR(move_file(
-          file, window.damage().empty() ? options_.move_done_to : options_.move_damaged_to));
+          file, window.damage().empty() ? options_.move_done_to : options_.move_damaged_to,
+          &changed));
     }
     window.clear_file();
+  }
+  for (const std::string& directory : changed) {
+    RETURN_IF_ERROR(files_.sync_directory(directory));
   }
   return absl::OkStatus();
 }
 
-absl::Status WindowIoHook::move_file(const std::string& path, const std::string& folder) {
+absl::Status WindowIoHook::move_file(const std::string& path, const std::string& folder,
+                                     std::set<std::string>* changed) {
   // A missing file was moved before a kill, or by its owner.
   if (absl::IsNotFound(files_.link_info(path).status())) return absl::OkStatus();
   const std::string target = join_path(folder, name_below(path, options_.roots));
@@ -183,7 +223,9 @@ absl::Status WindowIoHook::move_file(const std::string& path, const std::string&
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(files_.create_directories(directory_of(target)));
-  return files_.rename(path, target);
+  RETURN_IF_ERROR(files_.rename(path, target));
+  changed->insert({directory_of(path), directory_of(target)});
+  return absl::OkStatus();
 }
 
 absl::Status WindowIoHook::save_state(HookState& state) const {

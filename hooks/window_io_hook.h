@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -38,7 +39,9 @@ struct WindowIoOptions {
 //  * polls for the next window, at most once a second, and starts the read-ahead of its files;
 //  * acknowledges each window once a durable checkpoint holds the whole window: exactly one line
 //    per window in <output_dir>/windows.jsonl, on disk before the next event;
-//  * moves the files of windows that even the oldest checkpoint holds.
+//  * moves the files of windows that even the oldest checkpoint holds. `start` moves an empty file
+//    in the same way, before_window where no roots are known, so that a move that cannot succeed
+//    ends the run before its first step.
 // Windows that are not yet acknowledged or moved are the state of the hook.
 class WindowIoHook : public Hook {
  public:
@@ -62,7 +65,13 @@ class WindowIoHook : public Hook {
   absl::Status append(const WindowIoState::Finished& window);
   absl::StatusOr<int64_t> last_acknowledged();
   absl::Status move_files();
-  absl::Status move_file(const std::string& path, const std::string& folder);
+  // Adds the directories that the move changes to `changed`.
+  absl::Status move_file(const std::string& path, const std::string& folder,
+                         std::set<std::string>* changed);
+  // Checks that files of the directory `from` can be moved. Errors: those of FileSystem, with the
+  // field.
+  absl::Status try_moves(const std::string& from);
+  absl::Status try_move(const std::string& from, const std::string& folder);
 
   const WindowIoOptions options_;
   WindowedDataset& windows_;
@@ -71,6 +80,7 @@ class WindowIoHook : public Hook {
   WindowIoState state_;
   int64_t acknowledged_ = -2;  // the last window in the file; -1: none; -2: not read
   bool ahead_ = false;         // the next window was read ahead
+  bool tried_ = false;         // moves were tried, or will be in `start`
   absl::Duration looked_ = absl::ZeroDuration();  // the clock's elapsed()
 };
 

@@ -13,6 +13,7 @@
 namespace millrace {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -170,6 +171,46 @@ TEST_F(WindowIoHookTest, NothingIsReplaced) {
   checkpoint(one, 1);
   EXPECT_THAT(read_file(files_, "done/a"), IsOkAndHolds("old"));
   EXPECT_TRUE(exists("in/a"));
+}
+
+// Each directory below the root is a disk.
+class Disks : public MemoryFileSystem {
+ public:
+  absl::Status rename(const std::string& from, const std::string& to) override {
+    if (from.substr(0, from.find('/')) != to.substr(0, to.find('/'))) {
+      return absl::PermissionDeniedError("Invalid cross-device link");
+    }
+    return MemoryFileSystem::rename(from, to);
+  }
+};
+
+TEST_F(WindowIoHookTest, AMoveToAnotherDiskIsRefusedBeforeTheFirstStep) {
+  Disks disks;
+  disks.put("in/a", "x");
+  options_.oldest_windows = []() -> absl::StatusOr<int64_t> { return 9; };
+  const auto refused = [](const std::string& field) {
+    return StatusIs(absl::StatusCode::kPermissionDenied,
+                    AllOf(HasSubstr("run.window_io." + field), HasSubstr("same file system")));
+  };
+  const auto before = disks.fingerprint();
+  options_.move_damaged_to = "bad";
+  for (const bool has_roots : {true, false}) {
+    options_.roots = has_roots ? std::vector<std::string>{"in"} : std::vector<std::string>{};
+    WindowIoHook one(options_, windows_, disks, clock_);
+    absl::Status status = one.start(context_);
+    if (!has_roots) {
+      ASSERT_OK(status);
+      status = one.before_window(context_, window(0, {"in/a"}));
+    }
+    EXPECT_THAT(status, refused("move_damaged_to"));
+  }
+  options_.move_damaged_to = "in/bad";
+  options_.roots = {"in", "not/there/yet"};
+  WindowIoHook good(options_, windows_, disks, clock_);
+  EXPECT_OK(good.start(context_));
+  ASSERT_OK(disks.remove("bad"));
+  ASSERT_OK(disks.remove("in/bad"));
+  EXPECT_EQ(disks.fingerprint(), before) << "no trial stays";
 }
 
 TEST_F(WindowIoHookTest, OtherRanksDoNothing) {
