@@ -26,13 +26,13 @@ void append_values(const Column& from, int64_t begin, int64_t end, Column& to) {
   }
 }
 
-// Converts one number. Returns false if `to` does not hold it exactly.
+// Appends one number in the type `to`. Returns false if `to` does not hold it exactly; the appended
+// number has no meaning then.
 bool convert_number(ValueType from, ValueType to, int64_t bits, double number, Column& converted) {
   if (from == ValueType::kDouble) {
-    if (!is_exact_integer(number)) return false;
-    if (to == ValueType::kUint64 && number < 0) return false;
-    converted.int64s.push_back(static_cast<int64_t>(number));
-    return true;
+    const bool fits = is_exact_integer(number) && (to != ValueType::kUint64 || number >= 0);
+    converted.int64s.push_back(fits ? static_cast<int64_t>(number) : 0);
+    return fits;
   }
   if (to != ValueType::kDouble) {
     converted.int64s.push_back(bits);
@@ -51,7 +51,7 @@ int64_t row_of_value(absl::Span<const int64_t> offsets, int64_t index) {
   return std::upper_bound(offsets.begin(), offsets.end(), index) - offsets.begin() - 1;
 }
 
-std::optional<int64_t> convert_column(ValueType to, Column& column) {
+std::optional<int64_t> convert_column(ValueType to, Column& column, const BadRows* omitted) {
   if (column.type == to) return std::nullopt;
   if (column.values() == 0) {
     column.type = to;
@@ -63,7 +63,8 @@ std::optional<int64_t> convert_column(ValueType to, Column& column) {
   for (int64_t row = 0; row < column.rows; ++row) {
     for (int64_t i = column.begin(row); i < column.end(row); ++i) {
       if (!convert_number(column.type, to, is_double ? 0 : column.int64s[i],
-                          is_double ? column.doubles[i] : 0, converted)) {
+                          is_double ? column.doubles[i] : 0, converted) &&
+          (omitted == nullptr || !omitted->contains(row))) {
         return row;
       }
     }

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "absl/types/span.h"
+#include "io/bad_rows.h"
 #include "io/column.h"
 
 namespace millrace {
@@ -19,8 +20,10 @@ void append_rows(const Column& from, int64_t begin, int64_t end, Column& to);
 
 // Makes a column of numbers one of the type `to`. A column without values may have any type.
 // Returns the first row with a value that `to` does not hold exactly; the column is unchanged then.
+// Values of rows in `omitted` do not matter.
 // REQUIRES: is_number() of both types, unless there are no values or the types are equal.
-std::optional<int64_t> convert_column(ValueType to, Column& column);
+std::optional<int64_t> convert_column(ValueType to, Column& column,
+                                      const BadRows* omitted = nullptr);
 
 // Returns a column of these rows, in this order. REQUIRES: they are rows of `from`.
 Column gather_rows(const Column& from, absl::Span<const int32_t> rows);

@@ -511,7 +511,7 @@ absl::Status BlockReader::append_kept(absl::Span<Column> columns, int64_t rows, 
               .message());
     }
     const ValueType type = read_type(request.as);  // of all files
-    if (const std::optional<int64_t> row = convert_column(type, column)) {
+    if (const std::optional<int64_t> row = convert_column(type, column, &bad)) {
       return absl::InvalidArgumentError(
           place
               .error(*row,

@@ -286,6 +286,26 @@ TEST_F(KeptColumnsTest, ANumberThatNoOtherTypeHoldsIsRefused) {
                                                HasSubstr("no float64 exactly"))));
 }
 
+TEST_F(KeptColumnsTest, ANumberOfARowThatIsLeftOutDoesNotMatter) {
+  TestTable table = table_of(kRows);
+  table.columns.pop_back();
+  TestColumn::Rows<int64_t> days(kRows, {1});
+  days[150] = {(int64_t{1} << 53) + 1};
+  table.columns.push_back({.name = "day", .rows = days});
+  std::get<TestColumn::Rows<double>>(table.columns[0].rows)[150] = {0.5};  // a label
+  write(table, DataConfig::PARQUET, "a");
+  table = table_of(kRows, kRows);
+  table.columns.back().rows = TestColumn::Rows<double>(kRows, {0.5});
+  write(table, DataConfig::PARQUET, "b");
+  options_.data.set_bad_data(DataConfig::SKIP);
+  options_.data.set_batch_size(2 * kRows);
+  ASSERT_OK_AND_ASSIGN(const std::vector<Batch> batches, read());
+  const Column& day = (*batches[0].kept)[1];
+  ASSERT_EQ(day.rows, 2 * kRows - 1);
+  EXPECT_EQ(day.doubles[day.begin(150)], 1);
+  EXPECT_EQ(day.doubles[day.begin(kRows)], 0.5);
+}
+
 TEST_F(KeptColumnsTest, FilesWithOtherTypes) {
   write(table_of(kRows), DataConfig::PARQUET, "a");
   TestTable table = table_of(kRows);
