@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <random>
 #include <system_error>
 
 #include "absl/base/thread_annotations.h"
@@ -222,6 +223,24 @@ class LocalFileLock : public FileLock {
   const std::string path_;
 };
 
+// Writes a PositionedFile from its beginning.
+class SequentialFile : public WritableFile {
+ public:
+  explicit SequentialFile(std::unique_ptr<PositionedFile> file) : file_(std::move(file)) {}
+
+  absl::Status append(absl::string_view bytes) override {
+    RETURN_IF_ERROR(file_->write_at(size_, bytes));
+    size_ += static_cast<int64_t>(bytes.size());
+    return absl::OkStatus();
+  }
+  absl::Status sync() override { return file_->sync(); }
+  absl::Status close() override { return file_->close(); }
+
+ private:
+  const std::unique_ptr<PositionedFile> file_;
+  int64_t size_ = 0;
+};
+
 FileKind kind_of(mode_t mode) {
   if (S_ISREG(mode)) return FileKind::kRegular;
   if (S_ISDIR(mode)) return FileKind::kDirectory;
@@ -280,6 +299,19 @@ class LocalFileSystem : public FileSystem, public HardLinks {
       return status;
     }
     if (!reserved && ::ftruncate(fd, size_bytes) != 0) return write_error(errno, "create", path);
+    return file;
+  }
+
+  absl::StatusOr<std::unique_ptr<WritableFile>> create_replacement(
+      const std::string& path, const std::string& like) override {
+    struct stat stat;
+    const bool exists = ::stat(like.c_str(), &stat) == 0 && S_ISREG(stat.st_mode);
+    const mode_t mode = exists ? stat.st_mode & 0777 : 0644;
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (fd < 0) return write_error(errno, "create", path);
+    auto file = std::make_unique<LocalWritableFile>(fd, path);
+    // Restores what the mask of the process removed. A file system without permissions may refuse.
+    if (exists) (void)::fchmod(fd, mode);
     return file;
   }
 
@@ -428,6 +460,12 @@ absl::StatusOr<std::string> read_to_end(ReadableFile& file) {
 
 }  // namespace
 
+absl::StatusOr<std::unique_ptr<WritableFile>> FileSystem::create_replacement(
+    const std::string& path, const std::string& like) {
+  ASSIGN_OR_RETURN(std::unique_ptr<PositionedFile> file, create_new(path, 0));
+  return std::make_unique<SequentialFile>(std::move(file));
+}
+
 FileSystem& FileSystem::local() {
   static LocalFileSystem* files = new LocalFileSystem;
   return *files;
@@ -458,6 +496,12 @@ std::string aside_path(const std::string& path) {
   return absl::StrCat(path, ".millrace.tmp-", ::getpid());
 }
 
+std::string new_aside_path(const std::string& path) {
+  std::random_device random;
+  return absl::StrCat(aside_path(path), "-", absl::Hex(random(), absl::kZeroPad8),
+                      absl::Hex(random(), absl::kZeroPad8));
+}
+
 absl::Status write_file_atomically(FileSystem& files, const std::string& path,
                                    absl::string_view content) {
   return write_file_atomically(files, path,
@@ -466,13 +510,14 @@ absl::Status write_file_atomically(FileSystem& files, const std::string& path,
 
 absl::Status write_file_atomically(FileSystem& files, const std::string& path,
                                    const std::function<absl::Status(WritableFile&)>& write) {
-  const std::string aside = aside_path(path);
+  const std::string aside = new_aside_path(path);
   auto write_and_rename = [&]() -> absl::Status {
-    ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, files.create(aside));
+    ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, files.create_replacement(aside, path));
     RETURN_IF_ERROR(write(*file));
     RETURN_IF_ERROR(file->sync());
     RETURN_IF_ERROR(file->close());
-    return files.rename(aside, path);
+    RETURN_IF_ERROR(files.rename(aside, path));
+    return files.sync_directory(directory_of(path));
   };
   const absl::Status status = write_and_rename();
   if (!status.ok()) files.remove(aside).IgnoreError();

@@ -96,6 +96,11 @@ class FileSystem {
   // where the system can. Errors: PermissionDenied too if there is one of this name.
   virtual absl::StatusOr<std::unique_ptr<PositionedFile>> create_new(const std::string& path,
                                                                      int64_t size_bytes) = 0;
+  // Creates a file that is not there yet, symbolic links included, which will be renamed to `like`.
+  // It has the permissions of a file `like`, if there is one. Default: as create_new, without them.
+  // Errors: as create_new.
+  virtual absl::StatusOr<std::unique_ptr<WritableFile>> create_replacement(const std::string& path,
+                                                                           const std::string& like);
   virtual absl::StatusOr<FileInfo> info(const std::string& path) = 0;
   // The same, but of a symbolic link itself.
   virtual absl::StatusOr<FileInfo> link_info(const std::string& path) = 0;
@@ -106,8 +111,8 @@ class FileSystem {
   virtual absl::StatusOr<std::vector<DirectoryEntry>> list(const std::string& path) = 0;
   // Makes a directory and those above it; it may exist already.
   virtual absl::Status create_directories(const std::string& path) = 0;
-  // Replaces `to` if it exists, atomically. Errors: PermissionDenied too if both are not on one file
-  // system.
+  // Replaces `to` if it exists, atomically. Errors: PermissionDenied too if both are not on one
+  // file system.
   virtual absl::Status rename(const std::string& from, const std::string& to) = 0;
   // A file, an empty directory, or a symbolic link itself.
   virtual absl::Status remove(const std::string& path) = 0;
@@ -127,10 +132,16 @@ absl::StatusOr<std::string> read_file(FileSystem& files, const std::string& path
 // Removes a directory and all in it, or a file; symbolic links are removed, never followed.
 absl::Status remove_recursively(FileSystem& files, const std::string& path);
 
-// Where this process writes what will be renamed to `path`.
+// Where this process writes a directory that will be renamed to `path`.
 std::string aside_path(const std::string& path);
+// Returns a new name, beginning with aside_path(), for a file that will be renamed to `path`.
+// Nobody can foresee the name.
+std::string new_aside_path(const std::string& path);
 
-// Writes aside, syncs and renames, so that `path` holds either its old or its whole new content.
+// Writes aside, syncs, renames and syncs the directory, so that `path` holds either its old or its
+// whole new content, durably once the call returned OK. Keeps the permissions of an existing file.
+// A symbolic link is replaced, not followed. Errors: those of writing; after a failed sync of the
+// directory `path` holds the new content.
 absl::Status write_file_atomically(FileSystem& files, const std::string& path,
                                    absl::string_view content);
 // The same for content that is written piece by piece; an error of `write` is returned.

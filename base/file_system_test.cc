@@ -206,7 +206,8 @@ TEST_F(FileSystemTest, RemoveTakesFilesAndEmptyDirectories) {
   EXPECT_THAT(files_.glob(path("*")), IsOkAndHolds(IsEmpty()));
 }
 
-// Whatever call fails, the old content stays, nothing is left aside, and the error is returned.
+// Whatever call fails, the old content stays, nothing is left aside, and the error is returned. The
+// last one makes the new content durable.
 TEST_F(FileSystemTest, AtomicWriteThatFailsLeavesTheOldContent) {
   write("a", "old");
   int64_t n = 0;
@@ -219,10 +220,25 @@ TEST_F(FileSystemTest, AtomicWriteThatFailsLeavesTheOldContent) {
       break;
     }
     EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted, "injected")) << n;
-    EXPECT_THAT(read_file(files_, path("a")), IsOkAndHolds("old")) << n;
+    EXPECT_THAT(read_file(files_, path("a")), IsOkAndHolds(n < 5 ? "old" : "new")) << n;
     EXPECT_THAT(files_.glob(path("*")), IsOkAndHolds(ElementsAre(path("a")))) << n;
   }
-  EXPECT_GE(n, 5) << "create, append, sync, close, rename";
+  EXPECT_EQ(n, 6) << "create, append, sync, close, rename, sync of the directory";
+  EXPECT_THAT(read_file(files_, path("a")), IsOkAndHolds("new"));
+}
+
+TEST_F(FileSystemTest, AtomicWriteKeepsPermissionsAndFollowsNoLink) {
+  write("a", "old");
+  ASSERT_EQ(::chmod(path("a").c_str(), 0620), 0);
+  write("a", "new");
+  struct stat stat;
+  ASSERT_EQ(::stat(path("a").c_str(), &stat), 0);
+  EXPECT_EQ(stat.st_mode & 0777, 0620u);
+  EXPECT_NE(new_aside_path("a"), new_aside_path("a"));
+  ASSERT_EQ(::symlink(path("a").c_str(), path("link").c_str()), 0);
+  EXPECT_THAT(files_.create_replacement(path("link"), path("b")),
+              StatusIs(absl::StatusCode::kPermissionDenied));
+  write("link", "other");
   EXPECT_THAT(read_file(files_, path("a")), IsOkAndHolds("new"));
 }
 

@@ -87,7 +87,6 @@ absl::StatusOr<int64_t> rewrite_lines(FileSystem& files, const std::string& path
     bytes += writer.bytes();
     return writer.flush();
   }));
-  RETURN_IF_ERROR(files.sync_directory(directory_of(path)));
   return bytes;
 }
 

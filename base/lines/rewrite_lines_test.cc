@@ -79,8 +79,9 @@ class PieceSizes : public FaultFileSystem {
     if (!file.ok()) return file.status();
     return std::make_unique<Reader>(*std::move(file), largest);
   }
-  absl::StatusOr<std::unique_ptr<WritableFile>> create(const std::string& path) override {
-    auto file = FaultFileSystem::create(path);
+  absl::StatusOr<std::unique_ptr<WritableFile>> create_replacement(
+      const std::string& path, const std::string& like) override {
+    auto file = FaultFileSystem::create_replacement(path, like);
     if (!file.ok()) return file.status();
     return std::make_unique<Writer>(*std::move(file), largest);
   }

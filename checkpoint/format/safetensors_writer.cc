@@ -58,8 +58,7 @@ absl::Status write_safetensors(FileSystem& files, const std::string& path,
     }
     return absl::OkStatus();
   };
-  RETURN_IF_ERROR(write_file_atomically(files, path, write));
-  return files.sync_directory(directory_of(path));
+  return write_file_atomically(files, path, write);
 }
 
 }  // namespace millrace

@@ -395,6 +395,12 @@ absl::StatusOr<std::unique_ptr<PositionedFile>> UriFileSystem::create_new(const 
   return local_.create_new(path, size_bytes);
 }
 
+absl::StatusOr<std::unique_ptr<WritableFile>> UriFileSystem::create_replacement(
+    const std::string& path, const std::string& like) {
+  if (is_uri(path)) return read_only(path);
+  return local_.create_replacement(path, like);
+}
+
 absl::Status UriFileSystem::create_directories(const std::string& path) {
   return is_uri(path) ? read_only(path) : local_.create_directories(path);
 }

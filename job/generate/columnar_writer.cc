@@ -103,12 +103,14 @@ arrow::Result<std::shared_ptr<arrow::Table>> make_table(
 // The common part of both formats: the file under its temporary name, and errors.
 class FileWriter : public ColumnarWriter {
  public:
-  FileWriter(FileSystem& files, std::string path, std::unique_ptr<WritableFile> file)
+  FileWriter(FileSystem& files, std::string path, std::string aside,
+             std::unique_ptr<WritableFile> file)
       : files_(files),
         path_(std::move(path)),
+        aside_(std::move(aside)),
         output_(std::make_shared<FileOutput>(std::move(file))) {}
   ~FileWriter() override {
-    if (!done_) files_.remove(aside_path(path_)).IgnoreError();
+    if (!done_) files_.remove(aside_).IgnoreError();
   }
 
   // Starts the file.
@@ -128,7 +130,7 @@ class FileWriter : public ColumnarWriter {
       ARROW_RETURN_NOT_OK(close_format());
       return output_->Close();
     }));
-    RETURN_IF_ERROR(files_.rename(aside_path(path_), path_));
+    RETURN_IF_ERROR(files_.rename(aside_, path_));
     done_ = true;
     return absl::OkStatus();
   }
@@ -156,6 +158,7 @@ class FileWriter : public ColumnarWriter {
 
   FileSystem& files_;
   const std::string path_;
+  const std::string aside_;
   const std::shared_ptr<FileOutput> output_;
   const std::shared_ptr<arrow::Schema> schema_ = make_schema();
   bool done_ = false;
@@ -209,12 +212,13 @@ class OrcWriter : public FileWriter {
 absl::StatusOr<std::unique_ptr<ColumnarWriter>> ColumnarWriter::create(FileSystem& files,
                                                                        const std::string& path,
                                                                        ColumnarFormat format) {
-  ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, files.create(aside_path(path)));
+  const std::string aside = new_aside_path(path);
+  ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, files.create_replacement(aside, path));
   std::unique_ptr<FileWriter> writer;
   if (format == ColumnarFormat::kParquet) {
-    writer = std::make_unique<ParquetWriter>(files, path, std::move(file));
+    writer = std::make_unique<ParquetWriter>(files, path, aside, std::move(file));
   } else {
-    writer = std::make_unique<OrcWriter>(files, path, std::move(file));
+    writer = std::make_unique<OrcWriter>(files, path, aside, std::move(file));
   }
   RETURN_IF_ERROR(writer->open());
   return writer;

@@ -291,7 +291,6 @@ absl::Status RecordQueue::remove_if(const std::function<bool(absl::string_view)>
       return kept.append(line);
     });
   }));
-  RETURN_IF_ERROR(files_.sync_directory(directory_));
   // A queue that is opened after this ignores the older segments.
   RETURN_IF_ERROR(save_position(next, 0));
   for (const Segment& segment : segments) {

@@ -53,8 +53,7 @@ absl::Status save_run_state(FileSystem& files, const std::string& path,
                      {"experiment_id", state.experiment_id},
                      {"start_ms", state.start_ms},
                      {"params_logged", state.params_logged}};
-  RETURN_IF_ERROR(write_file_atomically(files, path, dump_json(json, 2) + "\n"));
-  return files.sync_directory(directory_of(path));
+  return write_file_atomically(files, path, dump_json(json, 2) + "\n");
 }
 
 }  // namespace millrace

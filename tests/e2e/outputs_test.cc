@@ -205,6 +205,17 @@ TEST_F(OutputsTest, WhatAKilledPredictLeftGoes) {
   write("p.csv.millrace.tmp-1", "half of it");
   millrace_ok({"predict", "job.textproto", "--checkpoint", "out", "--output", "p.csv"});
   EXPECT_FALSE(exists("p.csv.millrace.tmp-1"));
+  std::filesystem::create_symlink("p.csv", path("link.csv"));
+  std::filesystem::permissions(
+      path("p.csv"), std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  write("p.csv", "old");
+  millrace_ok(
+      {"predict", "job.textproto", "--checkpoint", "out", "--output", "link.csv", "--overwrite"});
+  EXPECT_TRUE(std::filesystem::is_symlink(path("link.csv")));
+  EXPECT_NE(read("p.csv"), "old");
+  EXPECT_EQ(
+      std::filesystem::status(path("p.csv")).permissions() & std::filesystem::perms::others_read,
+      std::filesystem::perms::none);
 }
 
 TEST_F(OutputsTest, ConfigurationsFromPipes) {

@@ -168,10 +168,9 @@ class Exporter {
     TableParquetOptions parquet;
     if (options_.delta) parquet.removed = std::move(tombstones);
     parquet.metadata = metadata_;
-    RETURN_IF_ERROR(write_file_atomically(files_, path, [&](WritableFile& file) {
+    return write_file_atomically(files_, path, [&](WritableFile& file) {
       return write_table_parquet(file, *scan, parquet);
-    }));
-    return files_.sync_directory(directory_of(path));
+    });
   }
 
   FileSystem& files_;

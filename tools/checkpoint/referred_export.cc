@@ -109,10 +109,8 @@ absl::StatusOr<std::vector<std::string>> export_referred_files(FileSystem& sourc
                      {"used_by", std::vector<std::string>(referred.used_by().begin(),
                                                           referred.used_by().end())}});
   }
-  RETURN_IF_ERROR(files.sync_directory(folder));
   written.push_back(join_path(directory, kIndex));
   RETURN_IF_ERROR(write_file_atomically(files, written.back(), index.dump(2) + "\n"));
-  RETURN_IF_ERROR(files.sync_directory(directory));
   return written;
 }
 

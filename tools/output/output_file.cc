@@ -24,14 +24,27 @@ std::string normal_path(const std::string& path) {
   return std::filesystem::path(absolute_path(path)).lexically_normal().string();
 }
 
-// The lock of a directory under its temporary name is a file with this suffix next to the
-// directory.
+// The lock of a file or directory under its temporary name is a file with this suffix next to it.
 constexpr char kLock[] = ".lock";
 // Number of attempts to lock a file that another process removes between its creation and its lock.
 constexpr int kLockAttempts = 10;
 
-// Returns true if `name` is a temporary file or directory for `output`, or the lock of such a
-// directory.
+constexpr int kMostLinks = 40;  // as Linux follows
+
+// Returns the path that a chain of symbolic links at `path` ends at; `path` if it is none.
+std::string resolve_links(const std::string& path) {
+  std::filesystem::path at = path;
+  std::error_code error;
+  for (int i = 0; i < kMostLinks; ++i) {
+    const std::filesystem::path target = std::filesystem::read_symlink(at, error);
+    if (error) break;
+    at = at.parent_path() / target;
+  }
+  return at.string();
+}
+
+// Returns true if `name` is a temporary file or directory for `output` of a process, or its lock.
+// Temporary files that have a lock next to them have longer names.
 bool is_aside(absl::string_view name, absl::string_view output) {
   const std::string prefix = absl::StrCat(output, ".millrace.tmp-");
   int64_t process = 0;
@@ -40,10 +53,23 @@ bool is_aside(absl::string_view name, absl::string_view output) {
   return absl::SimpleAtoi(name, &process) && process > 0;
 }
 
-// Locks the temporary file of this process, which writes `path`. A process that removes leftovers
-// may lock the file too for a moment, and then remove it: a locked file must still exist.
-absl::StatusOr<std::unique_ptr<FileLock>> lock_output(FileSystem& files, const std::string& path,
-                                                      const std::string& lock_path) {
+// Removes what the owner of a lock left: the temporary directory `aside`, and the temporary files
+// whose names begin with this path. Returns false if anything stays.
+bool remove_asides(FileSystem& files, const std::string& aside,
+                   absl::Span<const DirectoryEntry> entries) {
+  bool all = !files.link_info(aside).ok() || remove_recursively(files, aside).ok();
+  const std::string begin = base_name(aside) + "-";
+  for (const DirectoryEntry& entry : entries) {
+    if (entry.kind != FileKind::kRegular || !absl::StartsWith(entry.name, begin)) continue;
+    all = files.remove(join_path(directory_of(aside), entry.name)).ok() && all;
+  }
+  return all;
+}
+
+// Takes the lock under which this process writes `path` aside. A process that removes leftovers may
+// lock the file too for a moment, and then remove it: a locked file must still exist.
+absl::StatusOr<std::unique_ptr<FileLock>> lock_output(FileSystem& files, const std::string& path) {
+  const std::string lock_path = absl::StrCat(aside_path(path), kLock);
   remove_leftovers(files, path);
   for (int attempt = 0; attempt < kLockAttempts; ++attempt) {
     ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock, files.lock(lock_path));
@@ -136,10 +162,10 @@ void remove_leftovers(FileSystem& files, const std::string& path) {
     // process, of this machine or of a container, may have the same number now.
     const absl::StatusOr<std::unique_ptr<FileLock>> lock = files.lock(leftover);
     if (!lock.ok() || *lock == nullptr) continue;
-    // Removed last, since the lock identifies a temporary directory.
-    if (absl::EndsWith(leftover, kLock)) {
-      const std::string directory(absl::StripSuffix(leftover, kLock));
-      if (files.link_info(directory).ok() && !remove_recursively(files, directory).ok()) continue;
+    // Removed last, since the lock identifies the rest.
+    if (absl::EndsWith(leftover, kLock) &&
+        !remove_asides(files, std::string(absl::StripSuffix(leftover, kLock)), *entries)) {
+      continue;
     }
     files.remove(leftover).IgnoreError();
   }
@@ -147,22 +173,23 @@ void remove_leftovers(FileSystem& files, const std::string& path) {
 
 absl::Status write_output_file(FileSystem& files, const std::string& path,
                                const std::function<absl::Status(WritableFile&)>& write) {
-  return with_output_lock(files, path, [&] { return write_file_atomically(files, path, write); });
+  const std::string target = resolve_links(path);
+  return with_output_lock(files, target,
+                          [&] { return write_file_atomically(files, target, write); });
 }
 
 absl::Status with_output_lock(FileSystem& files, const std::string& path,
                               absl::FunctionRef<absl::Status()> write) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<FileLock> lock,
-                   lock_output(files, path, aside_path(path)));
+  ASSIGN_OR_RETURN(const std::unique_ptr<FileLock> lock, lock_output(files, path));
   const absl::Status status = write();
-  if (!status.ok()) files.remove(aside_path(path)).IgnoreError();  // the file that is locked
+  files.remove(absl::StrCat(aside_path(path), kLock)).IgnoreError();
   return status;
 }
 
 absl::Status write_output_directory(FileSystem& files, const std::string& path,
                                     const std::function<absl::Status(const std::string&)>& write) {
-  const std::string aside = aside_path(path), lock_path = absl::StrCat(aside, kLock);
-  ASSIGN_OR_RETURN(const std::unique_ptr<FileLock> lock, lock_output(files, path, lock_path));
+  const std::string aside = aside_path(path);
+  ASSIGN_OR_RETURN(const std::unique_ptr<FileLock> lock, lock_output(files, path));
   const auto write_and_rename = [&]() -> absl::Status {
     // Left by an earlier process with the same number.
     if (files.link_info(aside).ok()) RETURN_IF_ERROR(remove_recursively(files, aside));
@@ -173,7 +200,7 @@ absl::Status write_output_directory(FileSystem& files, const std::string& path,
   };
   const absl::Status status = write_and_rename();
   if (!status.ok()) remove_recursively(files, aside).IgnoreError();
-  files.remove(lock_path).IgnoreError();
+  files.remove(absl::StrCat(aside, kLock)).IgnoreError();
   return status;
 }
 

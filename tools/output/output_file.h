@@ -57,9 +57,9 @@ absl::Status check_output(FileSystem& files, const std::string& path, const Outp
 absl::Status check_edited_output(FileSystem& files, const std::string& path,
                                  absl::Span<const RunInput> inputs, bool overwrite);
 
-// Writes a file like write_file_atomically, for files that take long. First removes temporary files
-// of killed writers of `path`. A writer holds a lock on its temporary file, which protects the file
-// from other writers.
+// Writes a file like write_file_atomically, for files that take long, and follows symbolic links at
+// `path`. First removes temporary files of killed writers of `path`. A writer holds a lock next to
+// its temporary file, which protects the file from other writers.
 absl::Status write_output_file(FileSystem& files, const std::string& path,
                                const std::function<absl::Status(WritableFile&)>& write);
 

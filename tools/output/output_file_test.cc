@@ -117,11 +117,15 @@ TEST_F(OutputFileTest, AFileThatPeopleEditIsNotReplaced) {
 
 TEST_F(OutputFileTest, WhatKilledWritersLeftGoes) {
   // Numbers in use: the first process has the same number in every container.
-  const std::vector<std::string> left = {"p.csv.millrace.tmp-1",
-                                         absl::StrCat("p.csv.millrace.tmp-", ::getppid())};
+  const std::vector<std::string> left = {
+      "p.csv.millrace.tmp-1", absl::StrCat("p.csv.millrace.tmp-", ::getppid()),
+      "p.csv.millrace.tmp-2.lock", "p.csv.millrace.tmp-2-0123456789abcdef"};
   for (const std::string& name : left) write(name, "half");
-  const std::vector<std::string> others = {"q.csv.millrace.tmp-1", "p.csv.millrace.tmp-x",
-                                           "p.csv.millrace.tmp-", "p.csv.millrace.tmp-1.txt",
+  const std::vector<std::string> others = {"q.csv.millrace.tmp-1",
+                                           "p.csv.millrace.tmp-x",
+                                           "p.csv.millrace.tmp-",
+                                           "p.csv.millrace.tmp-1.txt",
+                                           "p.csv.millrace.tmp-3-0123456789abcdef",
                                            "p.csv.tmp-20240101"};
   for (const std::string& name : others) write(name, "not ours");
   ASSERT_OK(write_output_file(files_, path("p.csv"), [&](WritableFile& file) {
@@ -129,7 +133,7 @@ TEST_F(OutputFileTest, WhatKilledWritersLeftGoes) {
     return file.append("whole");
   }));
   EXPECT_THAT(read_file(files_, path("p.csv")), IsOkAndHolds("whole"));
-  EXPECT_FALSE(exists(absl::StrCat("p.csv.millrace.tmp-", ::getpid())));
+  EXPECT_FALSE(exists(absl::StrCat("p.csv.millrace.tmp-", ::getpid(), ".lock")));
   for (const std::string& name : others) EXPECT_TRUE(exists(name)) << name;
 }
 
@@ -181,10 +185,11 @@ TEST_F(OutputFileTest, TheWriterHoldsTheLock) {
   const std::string aside = absl::StrCat("p.csv.millrace.tmp-", ::getpid());
   ASSERT_OK(write_output_file(files_, path("p.csv"), [&](WritableFile& file) {
     remove_leftovers(files_, path("p.csv"));
-    EXPECT_TRUE(exists(aside));
+    EXPECT_TRUE(exists(aside + ".lock"));
+    EXPECT_EQ(files_.glob(path(aside + "-*"))->size(), 1u);
     return file.append("whole");
   }));
-  ASSERT_OK_AND_ASSIGN(const auto lock, files_.lock(path(aside)));
+  ASSERT_OK_AND_ASSIGN(const auto lock, files_.lock(path(aside + ".lock")));
   const absl::Status status =
       write_output_file(files_, path("p.csv"), [](WritableFile&) { return absl::OkStatus(); });
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kPermissionDenied,
@@ -214,7 +219,23 @@ TEST_F(OutputFileTest, AFailureLeavesTheOldFile) {
                                 }),
               StatusIs(absl::StatusCode::kDataLoss));
   EXPECT_THAT(read_file(files_, path("p.csv")), IsOkAndHolds("old"));
-  EXPECT_FALSE(exists(absl::StrCat("p.csv.millrace.tmp-", ::getpid())));
+  EXPECT_THAT(files_.glob(path("p.csv.*")), IsOkAndHolds(testing::IsEmpty()));
+}
+
+TEST_F(OutputFileTest, LinksAreFollowed) {
+  fs::create_directories(path("disk"));
+  write("disk/old.csv", "old");
+  fs::create_symlink("old.csv", path("disk/link"));
+  fs::create_symlink("disk/link", path("p.csv"));
+  fs::create_symlink(path("disk/new.csv"), path("dangling"));
+  for (const char* name : {"p.csv", "dangling"}) {
+    ASSERT_OK(write_output_file(files_, path(name),
+                                [](WritableFile& file) { return file.append("whole"); }));
+    EXPECT_TRUE(fs::is_symlink(path(name))) << name;
+  }
+  EXPECT_TRUE(fs::is_symlink(path("disk/link")));
+  EXPECT_THAT(read_file(files_, path("disk/old.csv")), IsOkAndHolds("whole"));
+  EXPECT_THAT(read_file(files_, path("disk/new.csv")), IsOkAndHolds("whole"));
 }
 
 }  // namespace

@@ -229,6 +229,7 @@ TEST(PredictionWriterTest, NamesThatClash) {
 TEST(PredictionWriterTest, EveryFailureOfTheFileComesOutAndLeavesNothing) {
   for (const auto format : {PredictionFormat::kCsv, PredictionFormat::kParquet}) {
     const std::string path = file_name(format);
+    int whole = 0;  // if the last call fails, the sync of the directory
     for (int64_t call = 0;; ++call) {
       FaultFileSystem files(FileSystem::local());
       files.fail(call, 1, absl::ResourceExhaustedError("disk full"));
@@ -236,8 +237,10 @@ TEST(PredictionWriterTest, EveryFailureOfTheFileComesOutAndLeavesNothing) {
       if (files.calls() <= call) break;
       EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("disk full")))
           << call;
+      whole += FileSystem::local().remove(path).ok() ? 1 : 0;
       EXPECT_THAT(FileSystem::local().glob(path + "*"), IsOkAndHolds(IsEmpty())) << call;
     }
+    EXPECT_EQ(whole, 1);
   }
 }
 
