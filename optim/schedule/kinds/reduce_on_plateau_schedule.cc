@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 #include "optim/schedule/schedule_field_check.h"
 #include "proto/field_check.h"
@@ -64,6 +65,13 @@ void ReduceOnPlateauSchedule::reduce() {
 }
 
 void ReduceOnPlateauSchedule::observe(double value) {
+  const bool relative = config_.threshold_mode() == ReduceOnPlateauScheduleConfig::REL;
+  if (value < 0 && relative && config_.threshold() > 0 && !warned_) {
+    warned_ = true;
+    MILLRACE_LOG(WARNING) << "schedule reduce_on_plateau: " << config_.monitor() << " is " << value
+                          << ", and by a relative threshold a worse value can be better than a "
+                             "best one below 0, as in PyTorch; set threshold_mode: ABS";
+  }
   if (improves(value)) {
     state_.set_best(value);
     state_.set_bad_values(0);

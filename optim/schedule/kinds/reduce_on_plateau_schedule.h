@@ -21,7 +21,8 @@ namespace millrace {
 //   that
 //      reduces the rate by no more than `epsilon`. The cooldown begins, and the number of bad
 //      values is 0.
-// The first finite value is the best. A value that is not finite is never better.
+// The first finite value is the best. A value that is not finite is never better. By a relative
+// threshold a best value below 0 is followed by worse ones, which a warning says once.
 // Source: `ReduceLROnPlateau` of torch.optim.lr_scheduler.
 class ReduceOnPlateauSchedule : public Schedule {
  public:
@@ -50,6 +51,7 @@ class ReduceOnPlateauSchedule : public Schedule {
   ReduceOnPlateauScheduleConfig config_;
   double learning_rate_;
   ReduceOnPlateauState state_;  // `factor` is always set
+  bool warned_ = false;         // of a value below 0
 };
 
 }  // namespace millrace

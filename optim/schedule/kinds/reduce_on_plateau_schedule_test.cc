@@ -2,7 +2,10 @@
 
 #include <initializer_list>
 #include <limits>
+#include <string>
+#include <vector>
 
+#include "base/log.h"
 #include "base/status_matchers.h"
 #include "optim/schedule/schedule_testing.h"
 
@@ -49,6 +52,17 @@ TEST(ReduceOnPlateauScheduleTest, ThresholdIsRelativeOrAbsolute) {
   EXPECT_EQ(bad_values("threshold: 2 threshold_mode: ABS", {8, 5.99}), 0);
   EXPECT_EQ(bad_values("threshold: 2 threshold_mode: ABS mode: MAX", {8, 10}), 1);
   EXPECT_EQ(bad_values("threshold: 2 threshold_mode: ABS mode: MAX", {8, 10.01}), 0);
+}
+
+TEST(ReduceOnPlateauScheduleTest, WarnsOnceOfValuesBelow0) {
+  std::vector<std::string> lines;
+  set_log_sink([&lines](LogSeverity, absl::string_view line) { lines.emplace_back(line); });
+  after(*make(""), {1, -1, -2});
+  after(*make("threshold_mode: ABS"), {-1});
+  after(*make("threshold: 0"), {-1});
+  set_log_sink({});
+  ASSERT_EQ(lines.size(), 1);
+  EXPECT_THAT(lines[0], HasSubstr("eval/auc is -1"));
 }
 
 TEST(ReduceOnPlateauScheduleTest, CooldownIgnoresBadValues) {
