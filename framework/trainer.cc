@@ -208,6 +208,17 @@ void Trainer::count_over_ranks(Summary& summary) {
   for (size_t i = 0; i < counts.size(); ++i) *counts[i] = sums[i];
 }
 
+absl::StatusOr<std::map<std::string, int64_t>> Trainer::count_rows() {
+  std::map<std::string, int64_t> rows = model_parts_.table_rows();
+  if (!tables_.active()) return rows;
+  std::vector<int64_t> sums;
+  for (const auto& [table, count] : rows) sums.push_back(count);
+  RETURN_IF_ERROR(parts_.collectives->start_sum(absl::MakeSpan(sums))->wait());
+  size_t i = 0;
+  for (auto& [table, count] : rows) count = sums[i++];
+  return rows;
+}
+
 std::optional<BestSummary> Trainer::best() const {
   if (!best_.best().has_value()) return std::nullopt;
   const auto [value, step] = *best_.best();

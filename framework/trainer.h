@@ -160,6 +160,9 @@ class Trainer {
                                                          const ReferredFiles& began_with) {
     return checkpoints_.load_left_out(names, began_with);
   }
+  // Returns table → rows, over all ranks. Called on all ranks, between runs. Errors: any error of
+  // Collectives.
+  absl::StatusOr<std::map<std::string, int64_t>> count_rows();
   // Saves a checkpoint between runs, durable on return. Hooks are not notified. Called on all
   // ranks. Errors: FailedPrecondition without a saver, during a run, or after a run that failed
   // within a step; otherwise as capture() and StateSaver.

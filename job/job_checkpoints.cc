@@ -1,7 +1,6 @@
 #include "job/job_checkpoints.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -22,7 +21,6 @@
 #include "checkpoint/saver.h"
 #include "checkpoint/state_messages.h"
 #include "distributed/agreed_result.h"
-#include "embedding/embedding_collection.h"
 #include "framework/trainer.h"
 #include "job/data_report.h"
 #include "job/output_hook.h"
@@ -79,21 +77,21 @@ void log_resumption(const CheckpointInfo& info, const TrainConfig& config) {
   }
 }
 
-// Only loading gives frozen tables rows.
-void warn_of_frozen_tables_without_rows(const TrainConfig& config, const Trainer& trainer) {
-  std::set<std::string> frozen;
+// Returns the frozen tables that have no rows on any rank. Only loading gives them rows. All ranks
+// call this function.
+absl::StatusOr<std::vector<std::string>> frozen_tables_without_rows(const TrainConfig& config,
+                                                                    Trainer& trainer) {
+  std::vector<std::string> empty;
   for (const TableConfig& table : config.table()) {
-    if (table.frozen()) frozen.insert(table.name());
+    if (table.frozen()) empty.push_back(table.name());
   }
-  for (const EmbeddingCollection* collection : trainer.collections()) {
-    for (const auto& table : collection->tables()) {
-      if (frozen.count(std::string(table->name())) == 0 || table->store().size() > 0) continue;
-      if (table->placement().world_size > 1) continue;  // its rows may all be on other ranks
-      MILLRACE_LOG(WARNING) << "table " << table->name()
-                            << " is frozen and has no rows: every id of it reads default_value; "
-                               "give it rows with train.model_bank";
-    }
-  }
+  if (empty.empty()) return empty;
+  ASSIGN_OR_RETURN(const auto rows, trainer.count_rows());
+  std::erase_if(empty, [&](const std::string& table) {
+    const auto found = rows.find(table);
+    return found == rows.end() || found->second > 0;
+  });
+  return empty;
 }
 
 // Returns the checkpoint at `path`, or the checkpoints of a folder, newest first. Errors: NotFound.
@@ -277,11 +275,19 @@ absl::StatusOr<Resumption> resume_training(const JobConfig& config, FileSystem& 
                     short_form ? "train.initialize_from" : "train.model_bank");
   }
   resumption.finished = trainer.finished();
+  std::vector<std::string> empty;
+  if (!resumption.finished.has_value()) {
+    ASSIGN_OR_RETURN(empty, frozen_tables_without_rows(config.train(), trainer));
+  }
   if (!print) return resumption;
   for (const std::string& note : notes) MILLRACE_LOG(WARNING) << note;
   if (resumption.finished.has_value()) return resumption;
   if (resumption.from.has_value()) log_resumption(*resumption.from, config.train());
-  warn_of_frozen_tables_without_rows(config.train(), trainer);
+  for (const std::string& table : empty) {
+    MILLRACE_LOG(WARNING) << "table " << table
+                          << " is frozen and has no rows: every id of it reads default_value; "
+                             "give it rows with train.model_bank";
+  }
   return resumption;
 }
 

@@ -103,6 +103,17 @@ TEST_F(PositiveShareHookTest, RefusedStepsAndEvaluationsDoNotCount) {
   EXPECT_THAT(reported(), ElementsAre(Pair("positive_share", DoubleEq(2.0 / 3))));
 }
 
+TEST_F(PositiveShareHookTest, AResumedRunReportsTheSameShare) {
+  after_step(step({1, 1, 1}));
+  HookState state;
+  ASSERT_OK(hook_->save_state(state));
+  hook_ = *make(2);
+  ASSERT_OK(hook_->load_state({&state, 1}));
+  ASSERT_OK(hook_->start(context_));
+  after_step(step({0}));
+  EXPECT_THAT(reported(), ElementsAre(Pair("positive_share", 0.75)));
+}
+
 TEST_F(PositiveShareHookTest, BadCadence) {
   EXPECT_THAT(make(0), StatusIs(absl::StatusCode::kInvalidArgument,
                                 AllOf(HasSubstr("positive_share"), HasSubstr("every_steps is 0"))));

@@ -145,12 +145,17 @@ TEST_F(ModelBankTest, ARunThatGoesOnNeedsNoSource) {
 
 TEST_F(ModelBankTest, TablesWithoutRowsAreToldOf) {
   write("none.txt", "\n");
-  const ProgramResult result =
-      millrace_ok(with("train.model_bank={ source { path: \"none.txt\" rows { table: \"c1\" } "
-                       "allow_missing: \"*\" } }",
-                       {"--set", "train.table[0].frozen=true"}));
+  const auto command = with(
+      "train.model_bank={ source { path: \"none.txt\" rows { table: \"c1\" } "
+      "allow_missing: \"*\" } }",
+      {"--set", "train.table[0].frozen=true"});
+  const ProgramResult result = millrace_ok(command);
   EXPECT_THAT(result.err, AllOf(HasSubstr("table c1 got no rows: there are none in none.txt"),
                                 HasSubstr("table c1 is frozen and has no rows")));
+  std::vector<std::string> launched = {"launch", "-n", "2", "--"};
+  launched.insert(launched.end(), command.begin(), command.end());
+  launched.insert(launched.end(), {"--output_dir", "over_ranks"});
+  EXPECT_THAT(millrace_ok(launched).err, HasSubstr("table c1 is frozen and has no rows"));
 }
 
 TEST_F(ModelBankTest, BadRowsAreBadData) {
