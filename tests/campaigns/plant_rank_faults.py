@@ -4,7 +4,8 @@
   plant_rank_faults.py [NAME...]   Plants each fault, or those named, one at a time in the sources
                                    of this checkout, builds the tests that are to find it, requires
                                    that one of them fails, and restores the sources.
-  plant_rank_faults.py --check     Only checks that each fault still fits the sources.
+  plant_rank_faults.py --check     Only checks that each fault still fits the sources, and that
+                                   docs/reliability.md lists these faults.
 
 Prints a line for each fault. Exits with 1 if a fault is not found, does not build, or does not fit.
 Refuses to change a file that differs from the last commit.
@@ -21,16 +22,16 @@ EXCHANGE = "framework/ranks/table_exchange.cc"
 
 # Name; edits: file, text that is there once, text in its place; test and the cases that find it.
 FAULTS = [
-    ("count twice", [
+    ("an id is counted twice", [
         (OWNER + ".cc", "uint64_t{counts_[place]} + share.counts[number]",
          "uint64_t{counts_[place]} + 2 * uint64_t{share.counts[number]}"),
     ], "//tests/ranks:tables_test", "TablesTest.Sgd"),
-    ("insert before the decision", [
+    ("rows are inserted before the decision about the step", [
         (OWNER + ".cc", "  new_rows_ = std::count(rows_.begin(), rows_.end(), kNoRow);\n",
          "  new_rows_ = std::count(rows_.begin(), rows_.end(), kNoRow);\n"
          "  {\n    WriterLock lock(table_.mutex());\n    make_rows();\n  }\n"),
     ], "//tests/ranks:refused_step_test", "*"),
-    ("sum by arrival", [
+    ("gradients of ranks are added in the order of their arrival", [
         (OWNER + ".h", "  StepMap map_;  // of ids", "  std::vector<size_t> arrival_;\n"
          "  StepMap map_;  // of ids"),
         (OWNER + ".cc", "  share.has_sums = true;\n",
@@ -41,56 +42,56 @@ FAULTS = [
          "  for (size_t rank : arrival_) {\n"),
         (OWNER + ".cc", "  added_up_ = false;\n", "  added_up_ = false;\n  arrival_.clear();\n"),
     ], "//embedding/shard:shard_test", "OwnerPlanTest.*"),
-    ("norm per rank", [
+    ("each rank clips by the norm of its own rows", [
         (EXCHANGE, "    totals.squared_norm = *next++;\n",
          "    ++next;\n"
          "    totals.squared_norm = collection->owned_totals(/*with_norm=*/true).squared_norm;\n"),
     ], "//tests/ranks:tables_test", "TablesTest.ClippingByTheNormOfAllGradients"),
-    ("discard skipped on an empty rank", [
+    ("a rank without data keeps the sums of a refused step", [
         ("framework/train_step.cc", "    if (!status.ok() || !result_.applied) discard();\n",
          "    if (!outputs_.empty() && (!status.ok() || !result_.applied)) discard();\n"),
     ], "//tests/ranks:tables_test", "TablesTest.AStepThatIsRepeated*"),
-    ("REJECT from the shard", [
+    ("REJECT counts the rows of its own rank", [
         (EXCHANGE, "  rows_.assign(rows.begin(), rows.end());\n",
          "  const std::vector<int64_t> own = this->rows();\n  rows = own;\n"
          "  rows_.assign(rows.begin(), rows.end());\n"),
     ], "//tests/ranks:tables_test", "TablesTest.ALimitThatRejects"),
-    ("rows of the first collection for all", [
+    ("each collection takes the rows of the first one for its own", [
         (EXCHANGE, "    rows.remove_prefix(tables);\n", ""),
     ], "//tests/ranks:table_models_test", "CollectionsTest.TwoEqualOneRank"),
-    ("limits of the first collection alone", [
+    ("limits of the first collection alone are enforced", [
         (EXCHANGE, "  if (full.empty()) return absl::OkStatus();\n",
          "  if (full.empty() || full[0].first != &collections_[0]->tables()[0]->maintenance()) {\n"
          "    return absl::OkStatus();\n  }\n"),
     ], "//tests/ranks:table_models_test", "CollectionsTest.TwoEqualOneRank"),
-    ("counts of the rank that looks up most", [
+    ("an id counts as often as the rank that looks it up most", [
         (OWNER + ".cc",
          "    const uint64_t count = uint64_t{counts_[place]} + share.counts[number];\n",
          "    const uint64_t count = std::max(counts_[place], share.counts[number]);\n"),
     ], "//tests/ranks:table_options_test", "*TableOptimizersTest.*"),
-    ("announced is looked up", [
+    ("an id that is announced counts as looked up", [
         (OWNER + ".cc",
          "    if (share.counts[i] == 0 || share.found[i] == Found::kNone) continue;\n",
          "    if (share.found[i] == Found::kNone) continue;\n"),
     ], "//tests/ranks:table_models_test", "LookupsTest.*"),
-    ("evicted ids of rank 0 alone are logged", [
+    ("rank 0 alone logs evicted ids", [
         ("embedding/table/table_maintenance.cc", "  parts_.evicted.add(step, ids);\n",
          "  if (parts_.options.placement.rank == 0) parts_.evicted.add(step, ids);\n"),
     ], "//tests/ranks:table_options_test", "*LimitsTest.*"),
-    ("owners answer for what is not finite", [
+    ("the owner of a row answers for a gradient that is not finite", [
         ("framework/ranks/commit_exchange.cc", "  CommitInput checked = input;\n",
          "  for (size_t t = 1; t + 1 < totals.size(); ++t) {\n"
          "    if (own.empty() && totals[t] > 0) own = \"a table\";\n  }\n"
          "  CommitInput checked = input;\n"),
     ], "//framework:framework_test", "StandardTrainStep*"),
-    ("reports of rank 0's tables", [
+    ("reports have the evictions of rank 0 alone", [
         ("framework/report/table_figures.cc",
          "    for (int64_t& rows : sum.statistics.evicted) rows += reader.read_int64();\n",
          "    for (int64_t& rows : sum.statistics.evicted) {\n"
          "      const int64_t more = reader.read_int64();\n"
          "      if (rank == 0) rows = more;\n    }\n"),
     ], "//tests/ranks:table_models_test", "ReportsTest.*"),
-    ("limit after after_step", [
+    ("limits evict after after_step", [
         ("framework/trainer.cc",
          "      RETURN_IF_ERROR(tables_.enforce_limits({\"eviction\", position_.steps_done()}));\n",
          ""),
@@ -100,21 +101,21 @@ FAULTS = [
          "      RETURN_IF_ERROR(tables_.enforce_limits({\"eviction\", position_.steps_done()}));\n"
          "    }\n"),
     ], "//tests/ranks:tables_test", "TablesTest.LimitsHoldInAfterStep"),
-    ("hash digit left out", [
+    ("eviction omits a digit of the hash", [
         ("embedding/policies/row_selection.cc", "<< 64 | key.hash;",
          "<< 64 | (key.hash & ~uint64_t{0} >> 8);"),
     ], "//tests/ranks:tables_test", "TablesTest.ALimitThatEvicts"),
-    ("log's beginning of rank 0", [
+    ("the log of evicted ids begins where the log of rank 0 begins", [
         ("checkpoint/format/joined_manifest.cc",
          "        std::max(table->evicted_log_begins(), other.evicted_log_begins()));\n",
          "        table->evicted_log_begins());\n"),
     ], "//checkpoint/format:format_test", "JoinedManifestTest.*"),
-    ("tombstones of rank 0 only", [
+    ("rank 0 alone writes tombstones", [
         ("checkpoint/state/table_writer.cc", "    writer.leave_out(options);\n",
          "    writer.leave_out(options);\n"
          "    if (snapshot.placement().rank > 0) writer.tombstones_.clear();\n"),
     ], "//checkpoint/state:state_test", "TableReshardTest.*"),
-    ("sketch added per rank", [
+    ("each rank adds the whole sketch", [
         ("checkpoint/state/table_reader.cc",
          "std::max(begin, own.begin)", "begin"),
         ("checkpoint/state/table_reader.cc",
@@ -125,7 +126,7 @@ FAULTS = [
         ("checkpoint/state/table_tensors.cc",
          "int r = Placement::first_part(placement.rank, placement.world_size)", "int r = 0"),
     ], "//checkpoint/state:state_test", "TableReshardTest.*"),
-    ("file ranges that are no boundaries of parts", [
+    ("files have equal ranges of all hashes, so that a file may hold no whole parts", [
         ("checkpoint/state/table_writer.cc",
          "  return placement.first_hash() + "
          "absl::Uint128Low64((all * index + (count - 1)) / count);\n",
@@ -135,6 +136,9 @@ FAULTS = [
          "      ((absl::uint128(1) << 64) * (placement.rank * count + index) + (total - 1)) / total);\n"),
     ], "//checkpoint/state:state_test", "TableReshardTest.*"),
 ]
+
+
+PAGE = "docs/reliability.md"
 
 
 def read(path):
@@ -156,6 +160,27 @@ def planted(edits):
       raise ValueError("%s: %r is there %d times" % (path, before, text.count(before)))
     texts[path] = text.replace(before, after)
   return texts
+
+
+def page_rows():
+  """The rows of the table of these faults in the page."""
+  rows = []
+  for name, _, target, cases in FAULTS:
+    rows.append("| %s | `%s`%s |" % (name, target, "" if cases == "*" else ", `%s`" % cases))
+  return rows
+
+
+def check_page():
+  """Whether the page lists these faults. Prints the difference."""
+  rows, page = page_rows(), read(PAGE)
+  head = "| planted | found by |\n|---|---|\n"
+  tables = [part.split("\n\n")[0].splitlines() for part in page.split(head)[1:]]
+  counted = "%d mistakes" % len(FAULTS) in page
+  if rows in tables and counted:
+    return True
+  print("%s must say \"%d mistakes\" and have the rows:" % (PAGE, len(FAULTS)))
+  print("\n".join(rows))
+  return False
 
 
 def is_committed(path):
@@ -210,6 +235,8 @@ def main(arguments):
         good = False
     elif not arguments or name in arguments:
       good = find(name, edits, target, cases) and good
+  if "--check" in arguments:
+    good = check_page() and good
   return 0 if good else 1
 
 
