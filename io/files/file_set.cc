@@ -1,5 +1,6 @@
 #include "io/files/file_set.h"
 
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -142,10 +143,14 @@ absl::Status FileSet::skip(const std::string& path, size_t path_count, const abs
       absl::IsDataLoss(why) || absl::IsInvalidArgument(why) || absl::IsNotFound(why);
   if (config_.bad_data() != DataConfig::SKIP || !is_bad) return why;
   ++bad_files_;
-  if (static_cast<double>(bad_files_) >
-      config_.max_bad_fraction() * static_cast<double>(path_count)) {
+  const auto files = static_cast<double>(path_count);
+  if (static_cast<double>(bad_files_) > config_.max_bad_fraction() * files) {
+    const double needed = std::ceil(1e4 * static_cast<double>(bad_files_) / files) / 1e4;
     return annotate(why, absl::StrCat(bad_files_, " of ", path_count,
-                                      " files are bad data, more than max_bad_fraction"));
+                                      " files are bad data, more than max_bad_fraction ",
+                                      config_.max_bad_fraction(),
+                                      " allows; correct them, or set max_bad_fraction to at least ",
+                                      needed, " to omit them"));
   }
   MILLRACE_LOG(WARNING) << "a file is bad data and left out: " << why.message();
   // It keeps its place, so that the numbers of the others stay.

@@ -62,7 +62,17 @@ TEST_F(FileSetTest, AMissingPathIsABadFile) {
   skip.set_max_bad_fraction(0.49);
   EXPECT_THAT(FileSet::open(FileSystem::local(), skip, {"x"}),
               StatusIs(absl::StatusCode::kNotFound,
-                       AllOf(HasSubstr("1 of 2 files are bad data"), HasSubstr("none.parquet"))));
+                       AllOf(HasSubstr("1 of 2 files are bad data, more than max_bad_fraction 0.49 "
+                                       "allows"),
+                             HasSubstr("at least 0.5"), HasSubstr("none.parquet"))));
+  const std::string b = write("b.parquet", ints_);
+  DataConfig of_three = config({none, a, b});
+  of_three.set_bad_data(DataConfig::SKIP);
+  EXPECT_THAT(FileSet::open(FileSystem::local(), of_three, {"x"}),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("at least 0.3334 to omit")))
+      << "the default allows no bad file of a set below 100 files";
+  of_three.set_max_bad_fraction(0.3334);
+  EXPECT_OK(FileSet::open(FileSystem::local(), of_three, {"x"}));
 }
 
 TEST_F(FileSetTest, DelimitedTextThatIsOneCellNamesItsDelimiter) {
