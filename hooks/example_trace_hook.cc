@@ -5,6 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "base/lines/rewrite_lines.h"
 #include "base/status_macros.h"
 #include "framework/report/directory_check.h"
 #include "proto/hook_configs.pb.h"
@@ -14,6 +16,7 @@ namespace {
 
 constexpr char kPrefix[] = "from-";
 constexpr char kSuffix[] = ".jsonl";
+constexpr char kLineBegin[] = "{\"step\":";
 
 // Returns the step in a file name; -1: not a file of this hook.
 int64_t begin_of(absl::string_view name) {
@@ -22,6 +25,13 @@ int64_t begin_of(absl::string_view name) {
   name.remove_prefix(sizeof(kPrefix) - 1);
   name.remove_suffix(sizeof(kSuffix) - 1);
   return absl::SimpleAtoi(name, &step) ? step : -1;
+}
+
+// Returns the step of a line; -1: not a line of this hook.
+int64_t step_of(absl::string_view line) {
+  int64_t step = -1;
+  if (!absl::ConsumePrefix(&line, kLineBegin)) return -1;
+  return absl::SimpleAtoi(line.substr(0, line.find(',')), &step) ? step : -1;
 }
 
 }  // namespace
@@ -63,19 +73,33 @@ absl::Status ExampleTraceHook::after_step(HookContext& context, const StepResult
   if (file_ == nullptr) RETURN_IF_ERROR(open(context.rank(), context.world_size()));
   const Progress& progress = context.progress();
   // A single write per line, so that a killed process leaves whole lines.
-  return file_->append(absl::StrCat("{\"step\":", progress.step, ",\"epoch\":", progress.epoch,
+  return file_->append(absl::StrCat(kLineBegin, progress.step, ",\"epoch\":", progress.epoch,
                                     ",\"window\":", window_, ",\"ids\":[", absl::StrJoin(ids, ","),
                                     "]}\n"));
 }
 
-// Removes files from step `begin` on, since the run repeats these steps.
+// Removes files from step `begin` on, since the run repeats these steps. Removes from the file
+// before them the lines of these steps, and lines that a crash left incomplete.
 absl::Status ExampleTraceHook::remove_from(const std::string& directory, int64_t begin) {
   ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, files_.list(directory));
+  std::string before;
+  int64_t before_begin = -1;
   for (const DirectoryEntry& entry : entries) {
-    if (begin_of(entry.name) < begin) continue;
-    RETURN_IF_ERROR(files_.remove(join_path(directory, entry.name)));
+    const int64_t first = begin_of(entry.name);
+    if (first >= begin) {
+      RETURN_IF_ERROR(files_.remove(join_path(directory, entry.name)));
+    } else if (first > before_begin) {
+      before = join_path(directory, entry.name);
+      before_begin = first;
+    }
   }
-  return absl::OkStatus();
+  if (before.empty()) return absl::OkStatus();
+  return rewrite_lines(files_, before, {},
+                       [begin](std::string& line) {
+                         const int64_t step = step_of(line);
+                         return step >= 0 && step <= begin;
+                       })
+      .status();
 }
 
 absl::Status ExampleTraceHook::open(int rank, int world_size) {

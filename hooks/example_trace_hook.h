@@ -21,9 +21,10 @@ namespace millrace {
 //   <directory>/rank-<rank>/from-<step>.jsonl
 //
 // which holds the steps after <step>. A run begins a new file at the step from which it resumes,
-// and removes files that begin later. Lines of an earlier file for steps after the beginning of the
-// next file are invalid, since the run repeated these steps. Valid lines are on disk before a
-// checkpoint holds their steps. docs/windows.md describes how to read the files.
+// and removes files that begin later, and the lines of the file before for steps that it repeats.
+// Lines that remain after the beginning of the next file (of an older version) are invalid. Lines
+// are on disk before a checkpoint holds their steps. docs/windows.md describes how to read the
+// files.
 class ExampleTraceHook : public Hook {
  public:
   // The name under which the hook is registered.

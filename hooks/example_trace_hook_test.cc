@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
@@ -80,6 +81,30 @@ TEST_F(ExampleTraceHookTest, ARunThatGoesOnBeginsAFile) {
   const auto twice = trainer(0);
   ASSERT_OK(twice->train().status());
   EXPECT_THAT(names(), testing::ElementsAre("from-00000000.jsonl", "notes"));
+}
+
+TEST_F(ExampleTraceHookTest, AResumedRunRemovesLinesThatACrashLeft) {
+  const auto line = [](int64_t step) {
+    return absl::StrCat("{\"step\":", step, ",\"epoch\":0,\"window\":0,\"ids\":[7]}\n");
+  };
+  const std::string kept = line(1) + line(2);
+  const std::string name = "trace/rank-0/from-00000000.jsonl";
+  for (const std::string& torn : {line(3) + "{\"step\":4,\"ep", std::string(5, '\0'),
+                                  std::string(5, '\0') + "\n" + line(4)}) {
+    files_.put(name, kept + torn);
+    files_.put("trace/rank-1/from-00000000.jsonl", kept + torn);
+    ExampleTraceHook hook(files_, "trace");
+    FakeHookContext context;
+    context.at.step = 2;
+    ASSERT_OK(hook.start(context));
+    context.at.step = 3;
+    StepResult result;
+    result.applied = true;
+    ASSERT_OK(hook.after_step(context, result));
+    EXPECT_THAT(read_file(files_, name), IsOkAndHolds(kept));
+    EXPECT_THAT(read_file(files_, "trace/rank-1/from-00000000.jsonl"), IsOkAndHolds(kept));
+    EXPECT_EQ(lines("from-00000002.jsonl").size(), 1u);
+  }
 }
 
 TEST_F(ExampleTraceHookTest, AFileThatIsRemovedIsFollowedByOneAfterTheNextCheckpoint) {
