@@ -27,6 +27,8 @@ absl::Status out_of_threads() {
       FailureKind::kMachine);
 }
 
+absl::Status out_of_files() { return too_few_files("the process opens no more files"); }
+
 absl::string_view first_line(absl::string_view text) { return text.substr(0, text.find('\n')); }
 
 // "1234 bytes were asked for", if the text has a number of bytes.
@@ -90,6 +92,13 @@ absl::Status out_of_memory(absl::string_view detail) {
                    FailureKind::kMachine);
 }
 
+absl::Status too_few_files(absl::string_view what) {
+  return with_kind(
+      absl::ResourceExhaustedError(absl::StrCat(
+          what, ": raise the hard limit of open files (ulimit -Hn, LimitNOFILE of systemd)")),
+      FailureKind::kMachine);
+}
+
 absl::Status status_of_exception(const std::exception& exception) {
   if (dynamic_cast<const std::bad_alloc*>(&exception) != nullptr) return out_of_memory();
   const auto* system = dynamic_cast<const std::system_error*>(&exception);
@@ -98,6 +107,7 @@ absl::Status status_of_exception(const std::exception& exception) {
   }
   if (system != nullptr && system->code() == std::errc::not_enough_memory) return out_of_memory();
   const absl::string_view text = exception.what();
+  if (absl::StrContains(text, "Too many open files")) return out_of_files();
   for (const absl::string_view sign : kNoMemory) {
     if (absl::StrContains(text, sign)) return out_of_memory(asked_bytes(text));
   }

@@ -13,7 +13,7 @@ enum class FailureKind {
   kOther = 0,       // what the code says
   kDiverged = 1,    // a loss or gradient that is not finite ended training
   kEvaluation = 2,  // an evaluation within training failed
-  kMachine = 3,     // the machine gives no more memory or threads
+  kMachine = 3,     // the machine gives no more memory, threads or open files
   kLimit = 4,       // a limit that the configuration sets was reached
   kBusy = 5,        // another process has what this one needs, and may soon give it up
   kPart = 6,        // a part, such as a hook, a model or a metric, threw or broke its contract
@@ -34,12 +34,16 @@ absl::Status as_part_failure(absl::Status status);
 absl::Status with_more(const absl::Status& status, absl::string_view text);
 
 // The failure that an exception stands for: ResourceExhausted of kind kMachine, with what to do, if
-// memory or threads ran out (in a library such as LibTorch, too), else Internal with the first line
-// of its text.
+// memory, threads or open files ran out (in a library such as LibTorch, too), else Internal with
+// the first line of its text.
 absl::Status status_of_exception(const std::exception& exception);
 
 // The same for memory alone, for whoever asked for it without an exception.
 absl::Status out_of_memory(absl::string_view detail = "");
+
+// Returns ResourceExhausted of kind kMachine for a limit of open files that is too low. `what`:
+// what needs more.
+absl::Status too_few_files(absl::string_view what);
 
 }  // namespace millrace
 

@@ -78,6 +78,9 @@ TEST(FailureKindTest, MemoryAndThreads) {
       Not(HasSubstr("frame")));
   expect_machine(std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again)),
                  "ulimit -u");
+  expect_machine(std::runtime_error("socket: Too many open files\nframe #0: ..."), "ulimit -Hn");
+  expect_machine(std::system_error(std::make_error_code(std::errc::too_many_files_open)),
+                 "ulimit -Hn");
 }
 
 TEST(FailureKindTest, AnythingElseIsOurs) {

@@ -6,7 +6,9 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
+#include <c10/util/Flags.h>
 #include <gloo/transport/unbound_buffer.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstring>
@@ -15,10 +17,14 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStoreBackend.hpp>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/catch_exceptions.h"
 #include "base/clock.h"
+#include "base/failure_kind.h"
 #include "base/log.h"
+#include "base/mutex.h"
+#include "base/scoped_value.h"
 #include "base/status_macros.h"
 #include "distributed/device/device_channel.h"
 #include "distributed/device/device_collective.h"
@@ -33,6 +39,8 @@
 #include "distributed/store_probe.h"
 #include "distributed/supervised_collective.h"
 #include "distributed/supervisor.h"
+
+C10_DECLARE_int(caffe2_log_level);
 
 namespace millrace {
 namespace {
@@ -53,11 +61,16 @@ std::string first_line(absl::string_view text) {
   return text.empty() ? "no reason given" : std::string(text.substr(0, text.find('\n')));
 }
 
+// The client warns that the address of a rank has no host name. This library reports errors.
 StorePointer connect_store(const SocketAddress& address, absl::Duration timeout) {
   c10d::TCPStoreOptions options;
   options.port = address.port();
   options.waitWorkers = false;
   options.timeout = to_milliseconds(timeout);
+  constexpr int kErrors = 2;
+  static Mutex mutex;  // threads must not restore each other's level
+  const MutexLock lock(mutex);
+  const ScopedValue<int> level(FLAGS_caffe2_log_level, kErrors);
   return c10::make_intrusive<c10d::TCPStore>(address.ip(), options);
 }
 
@@ -428,8 +441,37 @@ absl::StatusOr<c10::intrusive_ptr<Group>> connect_group(
                                          first_line(absl::string_view(group.status().message()))));
 }
 
+// Checks the limit of open files, without which LibTorch reports time-outs instead.
+absl::Status check_file_limit(const RankEnvironment& environment) {
+  constexpr int64_t kOthers = 32;  // files of the program and its first connections
+  const int64_t others = environment.world_size - 1;
+  const bool serves = environment.rank == 0 && !environment.agent_store;
+  const int64_t needed = kOthers + (serves ? 5 : 3) * others;  // of the store: two for each rank
+  rlimit limit = {};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= static_cast<rlim_t>(needed)) {
+    return absl::OkStatus();
+  }
+  return too_few_files(absl::StrCat("rank ", environment.rank, " of ", environment.world_size,
+                                    " needs about ", needed, " open files, but may open ",
+                                    limit.rlim_cur));
+}
+
+// Warns that only this machine can reach rank 0, if ranks of other machines must.
+void warn_of_loopback(const RankEnvironment& environment, const SocketAddress& address) {
+  const std::string ip = address.ip();
+  const bool loopback = absl::StartsWith(ip, "127.") || ip == "::1";
+  if (!loopback || environment.local_world_size >= environment.world_size) return;
+  MILLRACE_LOG(WARNING) << "MASTER_ADDR " << environment.master_address << " is " << ip
+                        << " on the machine of rank 0, which no other machine can reach; with "
+                        << environment.world_size << " ranks, of which "
+                        << environment.local_world_size
+                        << " are on this machine (LOCAL_WORLD_SIZE), set it to an address of the "
+                           "network, or remove the name from the loopback lines of /etc/hosts";
+}
+
 absl::StatusOr<std::unique_ptr<Collectives>> connect_ranks(const C10dOptions& options) {
   const RankEnvironment& environment = options.environment;
+  RETURN_IF_ERROR(check_file_limit(environment));
   const absl::Time deadline = absl::Now() + options.rendezvous_timeout;
   ASSIGN_OR_RETURN(std::vector<SocketAddress> addresses,
                    await_addresses(environment.master_address, options.rendezvous_timeout, [&] {
@@ -437,6 +479,7 @@ absl::StatusOr<std::unique_ptr<Collectives>> connect_ranks(const C10dOptions& op
                    }));
   C10dCollectives::Parts parts;
   if (environment.rank == 0 && !environment.agent_store) {
+    warn_of_loopback(environment, addresses[0]);
     ASSIGN_OR_RETURN(parts.server, serve_store(addresses[0]), "rank 0 cannot serve the store");
   }
   ASSIGN_OR_RETURN(SocketAddress address, find_store(addresses, greeting(), deadline - absl::Now()),

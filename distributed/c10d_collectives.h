@@ -45,7 +45,11 @@ struct C10dOptions {
 // MASTER_ADDR, without authentication (docs/distributed.md). From then on the process ignores
 // SIGPIPE, unless it has a handler for the signal.
 //
+// Rank 0 warns at once if its address is a loopback address that ranks of other machines cannot
+// reach.
+//
 // Errors, on every rank within rendezvous_timeout, each naming the responsible rank if known:
+// ResourceExhausted (too few open files),
 // Unavailable (the port is taken, the master cannot be reached, ranks are missing),
 // FailedPrecondition naming the difference (a rank came twice, then of kind kBusy, or differs in
 // world size, job name, version or configuration) and Aborted (a rank died or froze after it had

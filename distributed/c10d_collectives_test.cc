@@ -2,8 +2,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
 #include "base/status_matchers.h"
 #include "distributed/collectives_conformance.h"
 #include "distributed/mesh/sockets.h"
@@ -53,6 +59,19 @@ TEST(C10dCollectivesTest, ConformanceOf1) { test_collectives_conformance(1, proc
 TEST(C10dCollectivesTest, ConformanceOf2) { test_collectives_conformance(2, processes(2)); }
 TEST(C10dCollectivesTest, ConformanceOf3) { test_collectives_conformance(3, processes(3)); }
 
+TEST(C10dCollectivesTest, TooFewOpenFiles) {
+  rlimit before = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit low = {46, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
+  const absl::Status status = connect_c10d(options_for(environment_of(0, 4, 1))).status();
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
+                               AllOf(HasSubstr("rank 0 of 4 needs about 47 open files, but may "
+                                               "open 46"),
+                                     HasSubstr("ulimit -Hn"))));
+}
+
 TEST(C10dCollectivesTest, DeviceInAProgramForTheCpu) {
 #ifdef USE_C10D_NCCL
   GTEST_SKIP() << skip_build("this program is built for CUDA");
@@ -95,6 +114,26 @@ absl::Status connect_one(const RankEnvironment& environment) {
     return connect_c10d(options).status();
   });
   return ranks.wait(0, kShort + absl::Seconds(5));
+}
+
+TEST(C10dCollectivesTest, Rank0WarnsOfAnAddressThatOthersCannotReach) {
+  for (const bool others_are_here : {true, false}) {
+    const ReservedPort port = free_port();
+    RankEnvironment environment = environment_of(0, 2, port.number);
+    environment.local_world_size = others_are_here ? 2 : 1;
+    ProcessRanks ranks({environment}, [](const RankEnvironment& environment, const ChildLink&) {
+      std::string lines;
+      set_log_sink([&](LogSeverity, absl::string_view line) { absl::StrAppend(&lines, line); });
+      C10dOptions options = options_for(environment);
+      options.rendezvous_timeout = kShort;
+      connect_c10d(options).status().IgnoreError();
+      set_log_sink(nullptr);
+      return absl::OutOfRangeError(lines);
+    });
+    const std::string warning = "MASTER_ADDR 127.0.0.1 is 127.0.0.1 on the machine of rank 0";
+    const std::string lines(ranks.wait(0, kShort + absl::Seconds(5)).message());
+    EXPECT_EQ(absl::StrContains(lines, warning), !others_are_here) << lines;
+  }
 }
 
 struct Difference {

@@ -19,7 +19,8 @@ inline constexpr char kSpinSetting[] = "GOMP_SPINCOUNT=1000";
 //
 // THP_MEM_ALLOC_ENABLE: LibTorch's large tensors use huge pages if the system has them.
 //
-// Closed standard input, output and error become /dev/null.
+// Closed standard input, output and error become /dev/null. The limit of open files is raised
+// (raise_file_limit).
 //
 // malloc is set to retain the memory of batches for the next batches. Memory returned to the system
 // is allocated again page by page, which was a fifth of the time of reading data. Tables have
@@ -31,6 +32,10 @@ void prepare_process(char** argv);
 // Opens /dev/null in place of closed standard streams. Otherwise the next opened file would get the
 // number of a stream, and printed text would be written to the file.
 void open_standard_streams();
+
+// Raises the soft limit of open files to the hard limit, at most to 65,536: the soft limit is often
+// 1,024, and ranks need three files for each other rank.
+void raise_file_limit();
 
 }  // namespace millrace
 

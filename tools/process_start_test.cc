@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
 
 namespace millrace {
@@ -29,6 +31,19 @@ TEST(ProcessStartTest, ClosedStreamsBecomeNothing) {
   char byte;
   EXPECT_EQ(::read(file, &byte, 1), 0);
   ::close(file);
+}
+
+TEST(ProcessStartTest, TheLimitOfOpenFilesIsRaisedToTheHardOne) {
+  rlimit before = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlim_t raised = std::min<rlim_t>(before.rlim_max, 65536);
+  const rlimit low = {std::min<rlim_t>(raised, 64), before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
+  raise_file_limit();
+  rlimit after = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &after), 0);
+  EXPECT_EQ(after.rlim_cur, raised);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 TEST(ProcessStartTest, OpenStreamsStay) {

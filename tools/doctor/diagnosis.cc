@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "base/failure_kind.h"
 #include "tools/text_table.h"
 
 namespace millrace {
@@ -120,8 +121,8 @@ Finding huge_pages(const Machine& machine) {
 Finding open_files(const Machine& machine) {
   Finding finding{"open files", absl::StrCat(*machine.open_files), ""};
   if (*machine.open_files < kFewOpenFiles) {
-    finding.advice = absl::StrCat("a job with many data files or ranks may need more; ulimit -n ",
-                                  kFewOpenFiles, " in the shell that starts it");
+    finding.advice =
+        std::string(too_few_files("a job with many data files or ranks may need more").message());
   }
   return finding;
 }

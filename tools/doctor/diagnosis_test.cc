@@ -81,7 +81,7 @@ TEST(DiagnosisTest, EachFactHasItsAdvice) {
   machine.huge_pages = "never";
   EXPECT_THAT(advice(machine, "huge pages"), HasSubstr("echo madvise"));
   machine.open_files = 256;
-  EXPECT_THAT(advice(machine, "open files"), HasSubstr("ulimit -n 1024"));
+  EXPECT_THAT(advice(machine, "open files"), HasSubstr("raise the hard limit of open files"));
   machine.disk_free = 1000;
   EXPECT_THAT(advice(machine, "free disk"), HasSubstr("checkpoint"));
   EXPECT_THAT(diagnosis_text(diagnose(machine)), HasSubstr("\nhuge pages: each lookup"));

@@ -26,7 +26,7 @@ struct Machine {
   std::optional<int64_t> memory_limit;  // bytes, of the control group
   std::optional<int64_t> swapped;       // bytes in use of swap space
   std::string huge_pages;               // "always", "madvise" or "never"
-  std::optional<int64_t> open_files;    // the limit of this process
+  std::optional<int64_t> open_files;    // the soft limit, which the program raised to the hard one
   std::optional<int64_t> disk_free;     // bytes, for this user
   std::string missing_directory;        // whose disk was asked for; "": it exists
   std::string disk_parent;              // its nearest parent, if it is missing
