@@ -1,6 +1,7 @@
 #include "job/output_hook.h"
 
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
@@ -116,7 +117,9 @@ absl::Status OutputHook::after_checkpoint(HookContext& context, const Checkpoint
     log_failed_ = !opened.ok();
   }
   if (context.rank() != 0) return absl::OkStatus();
-  MILLRACE_LOG(INFO) << "saved " << checkpoint.path;
+  // A checkpoint is replaced if a window, an epoch or the run ends after its step.
+  const bool again = std::exchange(saved_, checkpoint.path) == checkpoint.path;
+  MILLRACE_LOG(INFO) << "saved " << checkpoint.path << (again ? " again, at the same step" : "");
   if (!made_) return absl::OkStatus();
   if (events_ != nullptr) events_->open();
   const std::string config = join_path(config_.run().output_dir(), "config.textproto");

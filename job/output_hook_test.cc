@@ -143,6 +143,11 @@ TEST_F(OutputHookTest, EveryCheckpointIsLoggedByTheFirstRank) {
     ASSERT_OK(hook.after_checkpoint(context, {"out/checkpoints/step-00000007", {}}));
     const std::string logged = testing::internal::GetCapturedStderr();
     EXPECT_EQ(logged.find("saved out/checkpoints/step-00000007") != std::string::npos, rank == 0);
+    testing::internal::CaptureStderr();
+    ASSERT_OK(hook.after_checkpoint(context, {"out/checkpoints/step-00000007", {}}));
+    EXPECT_EQ(
+        testing::internal::GetCapturedStderr().find("again, at the same step") != std::string::npos,
+        rank == 0);
   }
 }
 
