@@ -22,8 +22,9 @@ namespace millrace {
 std::string common_settings(const RunConfig& run);
 
 // Connects with the other ranks of `environment`, with the timeouts of run.distributed. All ranks
-// must have the same run.job_name, `train` and common_settings(). In a job of one rank, connects
-// with no other.
+// must have the same run.job_name, `train` and common_settings(); nothing else of `config` is read,
+// so a program that creates its parts itself may pass a configuration with a name alone. In a job
+// of one rank, connects with no other.
 // `published`, `cuda_device`: see C10dOptions.
 // Errors: InvalidArgument if this job cannot run on several ranks; FailedPrecondition if a rank
 // joined twice or has another job, with the difference; Aborted if ranks are missing or the master

@@ -113,6 +113,7 @@ CLASSES = {
         "own_parts": "torch",
     },
     "examples/own_program": {
+        "in_memory": "torch",
         "own_program": "torch",
         "own_program_test": "torch",
     },
