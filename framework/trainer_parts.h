@@ -68,7 +68,7 @@ struct TrainerOptions : Limits {
   int64_t max_steps_per_epoch = 0;   // 0: none
   int64_t max_steps_per_window = 0;  // 0: none
   int64_t max_evaluation_steps = 0;  // batches of each evaluation; 0: all
-  PrecisionConfig precision;         // of forward and backward passes; FLOAT32
+  PrecisionConfig precision = {};    // of forward and backward passes; FLOAT32
   // If true, an epoch (or window) of several ranks ends when the first rank has no data, and the
   // remaining data of the other ranks is dropped. If false, the epoch ends when the last rank has
   // none.

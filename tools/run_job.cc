@@ -27,6 +27,15 @@ bool takes_config(absl::string_view command) {
 
 }  // namespace
 
+std::string source_path(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path file = std::filesystem::canonical(path, error);
+  if (error) return path;
+  const std::filesystem::path here = std::filesystem::current_path(error);
+  const std::filesystem::path below = file.lexically_relative(here);
+  return error || below.empty() || *below.begin() == ".." ? file.string() : below.string();
+}
+
 std::vector<std::string> with_config(std::vector<std::string> arguments, absl::string_view config) {
   if (arguments.size() < 2) return arguments;
   size_t place = 2;  // after the command
@@ -42,7 +51,8 @@ std::vector<std::string> with_config(std::vector<std::string> arguments, absl::s
 
 int run_job(int argc, char** argv, absl::string_view config) {
   prepare_process(argv);
-  std::vector<std::string> arguments = with_config({argv, argv + argc}, runfile_path(config));
+  std::vector<std::string> arguments =
+      with_config({argv, argv + argc}, source_path(runfile_path(config)));
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);

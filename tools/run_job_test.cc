@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 
@@ -34,6 +39,22 @@ TEST(RunJobTest, OtherCommandLinesStay) {
                                 "job config", "job config --help"}) {
     EXPECT_EQ(line(arguments), arguments);
   }
+}
+
+TEST(RunJobTest, TheConfigHasTheNameThatTheUserKnows) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::canonical(testing::TempDir()) / "source_path";
+  const fs::path before = fs::current_path();
+  fs::create_directories(folder / "jobs");
+  std::ofstream(folder / "jobs" / "own.textproto") << "train {}";
+  const fs::path link = folder / "link";
+  fs::remove(link);
+  fs::create_symlink(folder / "jobs" / "own.textproto", link);
+  fs::current_path(folder);
+  EXPECT_EQ(source_path(link), "jobs/own.textproto");
+  fs::current_path(before);
+  EXPECT_EQ(source_path(link), folder / "jobs" / "own.textproto");
+  EXPECT_EQ(source_path("missing/own.textproto"), "missing/own.textproto");
 }
 
 TEST(RunJobTest, ExitCodeIsThatOfTheProgram) {

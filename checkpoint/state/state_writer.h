@@ -22,7 +22,7 @@ struct StateWriterOptions {
   int rank = 0;
   int world_size = 1;
   // The base of a delta; none: a whole checkpoint.
-  std::optional<CheckpointManifest::Base> base;
+  std::optional<CheckpointManifest::Base> base = std::nullopt;
   // Number of files that each rank writes per table, in the order of the tables. Empty: one file
   // per table.
   std::vector<int64_t> table_files = {};

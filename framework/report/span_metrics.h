@@ -65,8 +65,8 @@ class SpanMetrics {
  private:
   struct Entry {
     ReportConfig::Span span;
-    int64_t number = 0;            // of the window or epoch
-    std::vector<MetricSet> parts;  // MOVING: one per report, the oldest first; otherwise one
+    int64_t number = 0;                 // of the window or epoch
+    std::vector<MetricSet> parts = {};  // MOVING: one per report, the oldest first; otherwise one
   };
 
   absl::StatusOr<MetricSet> make(ReportConfig::Span span) const;

@@ -26,9 +26,11 @@ struct FeatureValues {
   absl::Span<int64_t> make_ids(int64_t count);
 };
 
-// Each kind of TransformConfig is a separate class, behind a function in a header named after it;
-// create_transform.h has the list. A transform works on the whole column, in place if it keeps the
-// number of values. Immutable once prepare() has succeeded, and thread-safe then.
+// A transform of a job: a subclass with MILLRACE_REGISTER_TRANSFORM (transform_registry.h), tested
+// by register_transform_conformance. A transform of the core: a class for its kind of
+// TransformConfig, behind a function in a header named after it; create_transform.h has the list. A
+// transform works on the whole column, in place if it keeps the number of values. Immutable once
+// prepare() has succeeded, and thread-safe then.
 class Transform {
  public:
   // kAny: text, integers and numbers.
