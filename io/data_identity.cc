@@ -77,7 +77,9 @@ std::vector<std::string> data_differences(const DataIdentity& before, const Data
     }
   };
   if (before.file_size() != now.file_size()) {
-    add(absl::StrCat("there are ", now.file_size(), " files, not ", before.file_size()));
+    const int files = now.file_size();
+    add(absl::StrCat(files == 1 ? "there is 1 file" : absl::StrCat("there are ", files, " files"),
+                     ", not ", before.file_size()));
   }
   for (int i = 0; i < std::min(before.file_size(), now.file_size()); ++i) {
     std::optional<std::string> line = difference(i, before.file(i), now.file(i));

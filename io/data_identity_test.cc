@@ -50,7 +50,7 @@ TEST_F(DataIdentityTest, DifferencesAreNamed) {
                                          write("b/3", other_end)})),
       ElementsAre("1 has 4 bytes, not 3", "file 2 is other, not 2", "3 ends with other bytes"));
   EXPECT_THAT(data_differences(before, identity({write("a/1", "abc")})),
-              ElementsAre("there are 1 files, not 3"));
+              ElementsAre("there is 1 file, not 3"));
   EXPECT_THAT(data_differences(before, DataIdentity()), IsEmpty()) << "not known";
 }
 

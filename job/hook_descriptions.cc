@@ -25,6 +25,12 @@ std::string line(absl::string_view name, absl::string_view description) {
   return absl::StrFormat("  %-18s %s\n", name, description);
 }
 
+// Returns "a ReportConfig", "an EvaluationConfig".
+std::string with_article(absl::string_view name) {
+  const bool vowel = absl::string_view("AEIOU").find(name[0]) != absl::string_view::npos;
+  return absl::StrCat(vowel ? "an " : "a ", name);
+}
+
 std::string describe_default(const DefaultHook& hook) {
   std::string text = absl::StrCat(hook.name, ": ", hook.description, "\n",
                                   "default hook, attached to every training job");
@@ -35,7 +41,8 @@ std::string describe_default(const DefaultHook& hook) {
   if (can_choose) absl::StrAppend(&text, ", unless ", hook.field, ".on_error says otherwise");
   absl::StrAppend(&text, "\nconfigured by ", hook.field);
   if (hook.message == nullptr) return text + "\n";
-  return absl::StrCat(text, ", a ", hook.message->name(), ":\n\n", describe_fields(*hook.message));
+  return absl::StrCat(text, ", ", with_article(hook.message->name()), ":\n\n",
+                      describe_fields(*hook.message));
 }
 
 // Returns the configuration of the hook: the extension of HookConfig with the hook's name.
@@ -60,8 +67,8 @@ std::string describe_registered(const RegisteredHook& hook) {
       "\"", config, " } in train (if it changes the result) or run\nan error ",
       word(hook.preference), ", unless on_error in hooks says otherwise\n");
   if (extension == nullptr) return text + "no extension of HookConfig has its name\n";
-  return absl::StrCat(text, "configured by [", extension->full_name(), "], a ",
-                      extension->message_type()->name(), ":\n\n",
+  return absl::StrCat(text, "configured by [", extension->full_name(), "], ",
+                      with_article(extension->message_type()->name()), ":\n\n",
                       describe_fields(*extension->message_type()));
 }
 

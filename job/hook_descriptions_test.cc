@@ -47,6 +47,8 @@ TEST(HookDescriptionsTest, DescribesEachDefaultHook) {
           HasSubstr("unless run.report.jsonl=false\n"), HasSubstr("logged and counted"),
           HasSubstr("unless run.report.on_error says otherwise"),
           HasSubstr("\njsonl  bool = true "), HasSubstr("Whether to write metrics/train.jsonl"))));
+  EXPECT_THAT(describe_hook("evaluation"),
+              IsOkAndHolds(HasSubstr("configured by run.evaluation, an EvaluationConfig:\n")));
   EXPECT_THAT(describe_hook("non_finite_guard"),
               IsOkAndHolds(AllOf(HasSubstr("an error ends the run (FAIL)\n"),
                                  HasSubstr("policy  FAIL|SKIP = FAIL"))));

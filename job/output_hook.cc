@@ -96,6 +96,7 @@ absl::Status open_run_log(FileSystem& files, const RunConfig& run, int rank) {
 
 absl::Status OutputHook::start(HookContext&) {
   made_ = false;
+  saved_.clear();
   return check_output_directory(files_, config_.run());
 }
 
@@ -117,9 +118,9 @@ absl::Status OutputHook::after_checkpoint(HookContext& context, const Checkpoint
     log_failed_ = !opened.ok();
   }
   if (context.rank() != 0) return absl::OkStatus();
-  // A checkpoint is replaced if a window, an epoch or the run ends after its step.
-  const bool again = std::exchange(saved_, checkpoint.path) == checkpoint.path;
-  MILLRACE_LOG(INFO) << "saved " << checkpoint.path << (again ? " again, at the same step" : "");
+  // The last save of a run adds the results of evaluations to the save before them.
+  if (saved_ != checkpoint.path) MILLRACE_LOG(INFO) << "saved " << checkpoint.path;
+  saved_ = checkpoint.path;
   if (!made_) return absl::OkStatus();
   if (events_ != nullptr) events_->open();
   const std::string config = join_path(config_.run().output_dir(), "config.textproto");

@@ -42,7 +42,7 @@ class OutputHook : public Hook {
   const JobConfig config_;
   JsonlEventLog* const events_;
   bool made_ = false;
-  std::string saved_;        // path of the last checkpoint
+  std::string saved_;        // path of the last checkpoint of this run
   bool log_failed_ = false;  // true if reopening failed at the last checkpoint
 };
 

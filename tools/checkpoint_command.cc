@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/failure_kind.h"
 #include "base/file_system.h"
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
@@ -201,20 +202,21 @@ absl::StatusOr<int> verify(const CheckpointCommandFlags& flags) {
     checkpoints.insert(checkpoints.end(), found.begin(), found.end());
   }
   absl::Status first;
-  int bad = 0;
+  std::vector<std::string> bad;
   for (const std::string& path : checkpoints) {
     const absl::Status status = name_path(verify_checkpoint(path, threads), path);
     if (status.ok()) continue;
+    if (checkpoints.size() == 1) return status;
     std::cout << status.message() << std::endl;
     first.Update(status);
-    ++bad;
+    bad.push_back(path);
   }
-  if (checkpoints.size() == 1 || bad == 0) {
-    RETURN_IF_ERROR(first);
-    return kExitFinished;
-  }
-  return annotate(first,
-                  absl::StrCat(bad, " of ", checkpoints.size(), " checkpoints are not whole"));
+  if (bad.empty()) return kExitFinished;
+  // The lines of standard output have the findings.
+  return with_kind(absl::Status(first.code(), absl::StrCat(bad.size(), " of ", checkpoints.size(),
+                                                           " checkpoints are not whole: ",
+                                                           absl::StrJoin(bad, ", "))),
+                   kind_of(first));
 }
 
 constexpr char kPlace[] =

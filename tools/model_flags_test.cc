@@ -59,6 +59,17 @@ class ModelFlagsTest : public testing::Test {
   const std::string out_ = fresh_test_dir();
 };
 
+TEST_F(ModelFlagsTest, TheHelpBeginsWithTheFlagsOfTheCommand) {
+  CLI::App app("test");
+  ModelFlags flags;
+  add_model_flags(app, flags);
+  app.add_option("--output");
+  const std::string help = app.help();
+  EXPECT_LT(help.find("--checkpoint"), help.find("--output"));
+  EXPECT_LT(help.find("--output"), help.find("--set"));
+  EXPECT_LT(help.find("--set"), help.find("--train_data"));
+}
+
 TEST_F(ModelFlagsTest, TheCheckpointHasTheConfiguration) {
   write_checkpoint(20, kTrain);
   for (const int world_size : {1, 2}) {

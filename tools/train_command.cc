@@ -312,7 +312,11 @@ class TrainCommand {
     } else if (lacks_best()) {
       std::cout << "best score: none\n";
     }
-    if (!summary_.checkpoint.empty()) std::cout << "checkpoint: " << summary_.checkpoint << "\n";
+    if (!summary_.checkpoint.empty()) {
+      const bool resumes = summary_.stopped_by_rank && config_.run().resume() == "auto";
+      std::cout << "checkpoint: " << summary_.checkpoint
+                << (resumes ? "; the same command resumes from there\n" : "\n");
+    }
     std::cout << std::flush;
   }
 

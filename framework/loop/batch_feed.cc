@@ -27,9 +27,8 @@ absl::StatusOr<std::unique_ptr<StepData>> BatchFeed::next_step() {
   auto data = std::make_unique<StepData>();
   const absl::Duration start = clock_.elapsed();
   for (int64_t i = 0; i < options_.micro_batches; ++i) {
-    ASSIGN_OR_RETURN(
-        std::optional<Batch> batch, read_for_training(),
-        absl::StrCat("reading the data of a step after step ", position_.progress.step));
+    ASSIGN_OR_RETURN(std::optional<Batch> batch, read_for_training(),
+                     absl::StrCat("reading data after step ", position_.progress.step));
     if (interrupted_) return nullptr;
     if (!batch.has_value()) break;
     data->examples += batch->size;

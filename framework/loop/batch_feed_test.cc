@@ -133,8 +133,7 @@ TEST_F(BatchFeedTest, ErrorsSayWhatWasRead) {
   FakeDataset data({.fail_at = 0});
   BatchFeed feed = this->feed(data);
   position_.progress.step = 7;
-  EXPECT_THAT(feed.next_step().status().message(),
-              HasSubstr("reading the data of a step after step 7"));
+  EXPECT_THAT(feed.next_step().status().message(), HasSubstr("reading data after step 7"));
 }
 
 TEST_F(BatchFeedTest, AWaitThatIsInterruptedIsNoError) {

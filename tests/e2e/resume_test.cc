@@ -130,7 +130,8 @@ TEST_F(ResumeTest, StoppedByASignal) {
   program.send(SIGTERM);
   const ProgramResult stopped = program.finish();
   ASSERT_EQ(stopped.exit_code, kRunAgain) << stopped.err;
-  EXPECT_THAT(stopped.out, HasSubstr("checkpoint: " + newest_checkpoint("out")));
+  EXPECT_THAT(stopped.out, HasSubstr("checkpoint: " + newest_checkpoint("out") +
+                                     "; the same command resumes from there\n"));
   const ProgramResult again = millrace_ok(command());
   EXPECT_THAT(again.err, HasSubstr("resuming from out/checkpoints/step-"));
   EXPECT_EQ(content_of("out"), content);
@@ -256,11 +257,12 @@ TEST_F(ResumeTest, TheLogFileTellsTheRuns) {
   program.send(SIGTERM);
   ASSERT_EQ(program.finish().exit_code, kRunAgain);
   const std::string first = read("out/logs/rank-0.log");
-  EXPECT_EQ(in_order(first, {"train of Millrace", "rank 0 of 1, output_dir out, configuration ",
-                             "hooks: output, ", "beginning anew",
-                             "saved out/checkpoints/step-00000004", "stopping: signal SIGTERM",
-                             "saved " + newest_checkpoint("out"), "stopped (signal SIGTERM): "}),
-            "");
+  EXPECT_EQ(
+      in_order(first, {"train of Millrace", "rank 0 of 1, output_dir out, configuration ",
+                       "hooks: output, ", "beginning anew", "saved out/checkpoints/step-00000004",
+                       "stopping: signal SIGTERM", "stopped (signal SIGTERM): "}),
+      "");
+  EXPECT_THAT(first, HasSubstr("saved " + newest_checkpoint("out")));
   const std::string file = damage();
   millrace_ok(command());
   const std::string second = read("out/logs/rank-0.log").substr(first.size());

@@ -170,7 +170,7 @@ class LoopCases {
     deal("1000 on the others, 0", 1000, 0, true, uneven(0, 0, 0, 1000));
     deal("1 on the others, 0", 1, 0, false, uneven(1, 0, 1));
     deal("1 on the others, 0", 1, 0, true, uneven(0, 0, 0, 1));
-    const std::string damaged = "reading the data of a step after step 3: fake data is damaged";
+    const std::string damaged = "reading data after step 3: fake data is damaged";
     add(
         "data", "the fifth batch of one rank is damaged",
         [](RankSetup& setup, bool guilty) {

@@ -266,7 +266,7 @@ class TableCases {
     hook_failure("after_report", 2, 2, "", "");
     hook_failure("eval:before_step", 3, 3, kEvaluating, kEvaluating);
     hook_failure("eval:after_step", 3, 3, kEvaluating, kEvaluating, kEvaluating);
-    const std::string damaged = "reading the data of a step after step 3: fake data is damaged";
+    const std::string damaged = "reading data after step 3: fake data is damaged";
     table(
         "the fifth batch of one rank is damaged",
         [](RankSetup& setup, bool guilty) {
