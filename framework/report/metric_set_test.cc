@@ -5,10 +5,14 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <stdexcept>
+#include <string>
 
+#include "base/failure_kind.h"
 #include "base/random/philox.h"
 #include "base/status_matchers.h"
 #include "distributed/thread_collectives.h"
+#include "metrics/metric_registry.h"
 
 namespace millrace {
 namespace {
@@ -31,6 +35,25 @@ StepResult step(double loss, at::Tensor predictions, at::Tensor labels) {
 // Returns a step with two examples and one task.
 StepResult two(double loss) {
   return step(loss, at::tensor({0.75f, 0.25f}).view({2, 1}), at::tensor({1.0f, 0.0f}).view({2, 1}));
+}
+
+class ThrowingMetric : public Metric {
+ public:
+  absl::string_view name() const override { return "throwing"; }
+  void update(const MetricInput&) override { throw std::runtime_error("no value today"); }
+  double compute() const override { return 0; }
+  void reset() override {}
+  void merge(const Metric&) override {}
+  std::string save() const override { return ""; }
+  absl::Status merge_saved(absl::string_view) override { return absl::OkStatus(); }
+};
+MILLRACE_REGISTER_METRIC(throwing, "throws", &create_plain_metric<ThrowingMetric>);
+
+TEST(MetricSetTest, AMetricThatThrowsIsNamed) {
+  ASSERT_OK_AND_ASSIGN(MetricSet set, MetricSet::create({"throwing"}, {"click"}));
+  const absl::Status status = set.update(two(0.5));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInternal, "metric throwing: no value today"));
+  EXPECT_EQ(kind_of(status), FailureKind::kPart);
 }
 
 TEST(MetricSetTest, OneTask) {
