@@ -44,7 +44,8 @@ TEST(TextErrorTest, AFieldOfAnOuterMessageHintsAtAMissingBrace) {
                     HasSubstr("; TrainConfig around it has one: is a } missing before?")));
   EXPECT_THAT(error_of("train { optimizer { schedule { cosine { unit: EPOCHS } } } }").what,
               HasSubstr("ScheduleConfig around it has one"));
-  EXPECT_THAT(error_of("train { feature { max_epochz: 3 } }").what, testing::Not(HasSubstr("missing before")));
+  EXPECT_THAT(error_of("train { feature { max_epochz: 3 } }").what,
+              testing::Not(HasSubstr("missing before")));
 }
 
 TEST(TextErrorTest, UnknownEnumValueNamesTheNearest) {
