@@ -39,7 +39,14 @@ std::vector<RowInterval> left_of(const SourcePosition& position, int64_t pass, i
   return position[static_cast<size_t>(pass - first_pass(position))].rows_left;
 }
 
-// Returns, of each pass from `first` to `last`, a new share of the rows that all have left.
+// Returns the number of rows that a rank has left out of a pass, 0 unless the pass is open.
+int64_t bad_rows_of(const SourcePosition& position, int64_t pass) {
+  if (pass < first_pass(position) || pass > last_pass(position)) return 0;
+  return position[static_cast<size_t>(pass - first_pass(position))].bad_rows;
+}
+
+// Returns, of each pass from `first` to `last`, a new share of the rows that all have left, and an
+// equal share of the rows that all have left out.
 absl::StatusOr<SourcePosition> deal_passes(absl::Span<const SourcePosition> ranks, int64_t first,
                                            int64_t last, int64_t rows, int64_t rank,
                                            int64_t world_size) {
@@ -47,12 +54,16 @@ absl::StatusOr<SourcePosition> deal_passes(absl::Span<const SourcePosition> rank
   SourcePosition own;
   for (int64_t pass = first; pass <= last; ++pass) {
     std::vector<PassPosition> left;
+    int64_t bad_rows = 0;
     for (int64_t old = 0; old < old_world_size; ++old) {
       if (ranks[old].empty()) continue;
       left.push_back({pass, left_of(ranks[old], pass, rows, old, old_world_size)});
+      bad_rows += bad_rows_of(ranks[old], pass);
     }
     ASSIGN_OR_RETURN(const std::vector<RowInterval> all, merge_rows_left(left, rows));
-    own.push_back({pass, deal_rows(all, (rank + pass) % world_size, world_size)});
+    own.push_back({.epoch = pass,
+                   .rows_left = deal_rows(all, (rank + pass) % world_size, world_size),
+                   .bad_rows = bad_rows / world_size});
   }
   return own;
 }

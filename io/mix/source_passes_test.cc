@@ -85,6 +85,21 @@ TEST(SourcePassesTest, AnotherNumberOfRanksSharesEveryPassThatIsOpenSomewhere) {
   }
 }
 
+TEST(SourcePassesTest, AnotherNumberOfRanksSharesTheCountsOfBadRows) {
+  Ranks ranks = {at(4, {{0, 2}}), at(4, {{5, 7}}), at(5, {{0, 1}})};
+  ranks[0].push_back(pass_at(5, {{3, 4}}));
+  ranks[1].push_back(pass_at(5, {{8, 9}}));
+  ranks[0][0].bad_rows = 7;
+  ranks[1][0].bad_rows = 3;
+  ranks[0][1].bad_rows = 2;
+  ranks[1][1].bad_rows = 1;
+  ranks[2][0].bad_rows = 4;
+  ASSERT_OK_AND_ASSIGN(const SourcePosition own, resume(ranks, 0, 2));
+  ASSERT_EQ(own.size(), 2);
+  EXPECT_EQ(own[0].bad_rows, 5);
+  EXPECT_EQ(own[1].bad_rows, 3);
+}
+
 TEST(SourcePassesTest, SharesOfSharesAreSharedToo) {
   const Ranks ranks = {at(0, {{2, 5}}), at(1, {{0, 1}})};
   Ranks four, three;
