@@ -1,6 +1,7 @@
 #include "io/window/list_window_source.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -14,19 +15,35 @@ namespace {
 // So many files are enough for a window that counts files; one that counts rows stops by itself.
 constexpr int64_t kLook = 4096;
 
-// Returns true if `now` is `before` after the folder of all `paths` was moved: behind another
-// folder, in which all of them are, it has the same names.
-bool is_moved(const std::string& before, const std::string& now,
-              const std::vector<std::string>& paths) {
+// A folder that was moved.
+struct Move {
+  std::string from, to;  // with the slash at the end
+};
+
+// Returns the move of a folder with all `paths` after which `before` is `now`; none if there is no
+// such move.
+std::optional<Move> find_move(const std::string& before, const std::string& now,
+                              const std::vector<std::string>& paths) {
   size_t folder = now.size();  // of the part of `now` that is new
   for (size_t same = 0; same < std::min(before.size(), now.size()); ++same) {
     if (before[before.size() - 1 - same] != now[now.size() - 1 - same]) break;
     if (same + 1 == now.size() || now[now.size() - 2 - same] == '/') folder = now.size() - 1 - same;
   }
-  const std::string prefix = now.substr(0, folder);
-  return folder < now.size() && std::all_of(paths.begin(), paths.end(), [&](const auto& path) {
-           return absl::StartsWith(path, prefix);
-         });
+  const Move move{before.substr(0, before.size() - (now.size() - folder)), now.substr(0, folder)};
+  const bool has_all = std::all_of(paths.begin(), paths.end(), [&](const auto& path) {
+    return absl::StartsWith(path, move.to);
+  });
+  if (folder == now.size() || !has_all) return std::nullopt;
+  return move;
+}
+
+// Returns the hash that the first `count` paths had before the move.
+uint64_t digest_before(const Move& move, const std::vector<std::string>& paths, int64_t count) {
+  uint64_t digest = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    digest = xxh3(absl::StrCat(move.from, paths[i].substr(move.to.size())), digest);
+  }
+  return digest;
 }
 
 }  // namespace
@@ -57,14 +74,17 @@ absl::Status ListWindowSource::check_taken(const WindowPosition& position) {
     return absl::InvalidArgumentError(absl::StrCat(changed, ", now there are ", count));
   }
   const std::string& now = paths_[taken - 1];
-  const bool fits = position.has_last_path() ? now == before || is_moved(before, now, paths_)
-                                             : base_name(now) == before;
+  const bool is_known = position.has_last_path();
+  const std::optional<Move> move =
+      is_known && now != before ? find_move(before, now, paths_) : std::nullopt;
+  const bool fits = is_known ? now == before || move.has_value() : base_name(now) == before;
   if (!fits) return absl::InvalidArgumentError(absl::StrCat(changed, ", now it is ", now));
-  if (position.has_last_path() && now == before && position.taken_digest() != digest_of(taken)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(changed, ", and still is, but one of the files before it is another"));
-  }
-  return absl::OkStatus();
+  if (!is_known) return absl::OkStatus();
+  const uint64_t digest = move ? digest_before(*move, paths_, taken) : digest_of(taken);
+  if (digest == position.taken_digest()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(changed, move ? absl::StrCat(", now it is ", now) : ", and still is",
+                   ", but one of the files before it is another"));
 }
 
 absl::StatusOr<Found> ListWindowSource::find(bool, WindowPosition& position) {

@@ -68,6 +68,12 @@ TEST_F(ListWindowSourceTest, EqualNamesInOtherFoldersAreOtherFiles) {
   ASSERT_OK_AND_ASSIGN(const auto moved, source("path: 'f/*/part' windows { files: 2 }"));
   WindowPosition position = position_;
   EXPECT_THAT(moved->find(false, position), IsOkAndHolds(Found::kEnded)) << "the folder may move";
+  files_.put("g/0/part", "x");
+  files_.put("g/2/part", "x");
+  ASSERT_OK_AND_ASSIGN(const auto changed, source("path: 'g/*/part' windows { files: 2 }"));
+  EXPECT_THAT(changed->find(false, position_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("file 2 was e/2/part, now it is g/2/part, but one of the files")));
 
   files_.put("e/0/part", "x");
   ASSERT_OK_AND_ASSIGN(const auto before, source("path: 'e/*/part' windows { files: 2 }"));
