@@ -2,7 +2,9 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <map>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -124,7 +126,23 @@ absl::Status Reporter::add(const StepResult& step, SpanPosition position) {
   position_ = position;
   examples_ += step.examples;
   data_wait_ += step.timings.data_wait;
+  add_hottest();
   return pending_.add(step, metrics_, values_);
+}
+
+void Reporter::add_hottest() {
+  for (const EmbeddingCollection* collection : collections_) {
+    for (const auto& table : collection->tables()) {
+      const std::string name(table->name());
+      // Steps before a resume with one rank count too.
+      if (table->placement().world_size == 1 && hottest_.count(name) == 0) continue;
+      const auto [entry, first] = hottest_.try_emplace(name);
+      HottestSteps& steps = entry->second;
+      if (first) steps.total = tables_[name].hottest;
+      const int64_t total = table->content().counters().counted.hottest;
+      steps.counts.add(steps_, std::max<int64_t>(0, total - std::exchange(steps.total, total)));
+    }
+  }
 }
 
 absl::Status Reporter::save_state(ReportState& state) {
@@ -143,6 +161,31 @@ absl::Status Reporter::save_state(ReportState& state) {
   for (const auto& [name, statistics] : tables_) {
     *state.add_table() = to_state(name, {0, 0, statistics});
   }
+  for (const auto& [name, steps] : hottest_) {
+    HottestState& hottest = *state.add_hottest();
+    hottest.set_table(name);
+    const absl::Span<const int64_t> counts = steps.counts.counts();
+    hottest.mutable_count()->Add(counts.begin(), counts.end());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Reporter::load_hottest(absl::Span<const ReportState* const> parts) {
+  hottest_.clear();
+  for (const ReportState* part : parts) {
+    for (const HottestState& state : part->hottest()) {
+      const absl::Span<const int64_t> counts(state.count().data(), state.count_size());
+      const bool valid =
+          state.count_size() <= HottestCounts::kMost &&
+          std::all_of(counts.begin(), counts.end(), [](int64_t count) { return count >= 0; });
+      if (!valid) return absl::DataLossError("counts of the most frequent id are malformed");
+      const auto [entry, first] = hottest_.try_emplace(state.table());
+      HottestSteps& steps = entry->second;
+      if (first) steps.total = tables_[state.table()].hottest;
+      steps.counts.take_larger(counts);
+      steps.total = std::accumulate(counts.begin(), counts.end(), steps.total);
+    }
+  }
   return absl::OkStatus();
 }
 
@@ -157,6 +200,7 @@ absl::Status Reporter::load_figures(absl::Span<const ReportState* const> parts) 
       if (!first) place->second = merged({0, 0, place->second}, counters).counted;
     }
   }
+  RETURN_IF_ERROR(load_hottest(parts));
   RETURN_IF_ERROR(metrics_.load_ranks(metrics));
   return values_.load_ranks(values);
 }
@@ -176,6 +220,7 @@ absl::Status Reporter::load_state(const ReportState& own,
     metrics_.reset();
     values_ = ReportedValues();
     tables_.clear();
+    hottest_.clear();
     spans_.load(ReportState()).IgnoreError();  // an empty state has nothing that could be damaged
   }
   position_ = {.epoch = good.epoch(), .window = good.window()};
@@ -188,6 +233,7 @@ absl::Status Reporter::load_state(const ReportState& own,
 }
 
 void Reporter::start_tables() {
+  hottest_.clear();
   for (const EmbeddingCollection* collection : collections_) {
     for (const auto& table : collection->tables()) {
       tables_[table->name()] = table->maintenance().statistics();
@@ -208,9 +254,12 @@ absl::StatusOr<Report> Reporter::take(const Progress& progress, Collectives& col
   for (const EmbeddingCollection* collection : collections_) {
     for (const auto& table : collection->tables()) {
       const TableStatistics now = table->maintenance().statistics();
-      tables.add(table->name(), now, std::exchange(tables_[table->name()], now));
+      const auto hottest = hottest_.find(std::string(table->name()));
+      tables.add(std::string(table->name()), now, std::exchange(tables_[table->name()], now),
+                 hottest == hottest_.end() ? HottestCounts() : hottest->second.counts);
     }
   }
+  hottest_.clear();
   RETURN_IF_ERROR(merge_ranks(collectives, {&metrics_, &values_, &times, &tables}));
   std::map<std::string, double> merged_times;
   times.drain(&merged_times);

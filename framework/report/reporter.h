@@ -22,6 +22,7 @@
 #include "framework/report/process_figures.h"
 #include "framework/report/reported_values.h"
 #include "framework/report/span_metrics.h"
+#include "framework/report/table_figures.h"
 #include "proto/checkpoint_state.pb.h"
 
 namespace millrace {
@@ -74,6 +75,9 @@ class Reporter {
                               const RankFigures& figures = {});
 
  private:
+  // Adds the most frequent id of the step that was just applied.
+  void add_hottest();
+  absl::Status load_hottest(absl::Span<const ReportState* const> parts);
   absl::Status load_figures(absl::Span<const ReportState* const> parts);
   // Returns the training time since the last report.
   absl::Duration trained() const { return clock_.trained() - last_report_; }
@@ -85,7 +89,12 @@ class Reporter {
   const SparseOptimizer* sparse_;
   std::vector<EmbeddingCollection*> collections_;
   const TrainingClock& clock_;
+  struct HottestSteps {
+    HottestCounts counts;  // of the steps since the last report
+    int64_t total = 0;     // TableStatistics::hottest after the last of them
+  };
   std::map<std::string, TableStatistics> tables_;  // at the last report
+  std::map<std::string, HottestSteps> hottest_;    // of tables over ranks
   ReportedValues values_;
   std::map<std::string, Distribution> distributions_;
   ProcessFigures process_;  // at the last report, or when this object was made

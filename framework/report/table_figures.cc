@@ -1,6 +1,8 @@
 #include "framework/report/table_figures.h"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/byte_stream.h"
@@ -24,9 +26,39 @@ double share(int64_t part, int64_t whole) {
 
 }  // namespace
 
+int64_t HottestCounts::steps_per_count(int64_t steps) {
+  int64_t result = 1;
+  while (steps > kMost * result) result *= 2;
+  return result;
+}
+
+void HottestCounts::add(int64_t step, int64_t count) {
+  const int64_t steps = steps_per_count(step);
+  if (steps != steps_per_count(step - 1)) {
+    for (size_t i = 0; i < counts_.size(); i += 2) {
+      const int64_t second = i + 1 < counts_.size() ? counts_[i + 1] : 0;
+      counts_[i / 2] = counts_[i] + second;
+    }
+    counts_.resize((counts_.size() + 1) / 2);
+  }
+  const auto place = static_cast<size_t>((step - 1) / steps);
+  if (counts_.size() <= place) counts_.resize(place + 1);
+  counts_[place] += count;
+}
+
+void HottestCounts::take_larger(absl::Span<const int64_t> others) {
+  if (counts_.size() < others.size()) counts_.resize(others.size());
+  for (size_t i = 0; i < others.size(); ++i) counts_[i] = std::max(counts_[i], others[i]);
+}
+
+int64_t HottestCounts::sum() const {
+  return std::accumulate(counts_.begin(), counts_.end(), int64_t{0});
+}
+
 void TableFigures::add(const std::string& name, const TableStatistics& now,
-                       const TableStatistics& last) {
+                       const TableStatistics& last, HottestCounts hottest) {
   Figures& figures = tables_[name];
+  figures.hottest = std::move(hottest);
   TableStatistics& statistics = figures.statistics;
   statistics = now;
   statistics.inserted -= last.inserted;
@@ -52,6 +84,8 @@ std::string TableFigures::save() const {
       writer.write_int64((figures.statistics.*reads).without_row);
     }
     writer.write_double(figures.entries);
+    writer.write_uint64(figures.hottest.counts().size());
+    for (const int64_t count : figures.hottest.counts()) writer.write_int64(count);
   }
   return writer.take();
 }
@@ -79,7 +113,11 @@ absl::Status TableFigures::load_rank(int rank, absl::string_view bytes) {
       (sum.statistics.*reads).without_row += reader.read_int64();
     }
     sum.entries += reader.read_double();
-    if (!reader.ok()) {
+    const uint64_t counts = reader.read_uint64();
+    std::vector<int64_t> hottest(counts <= HottestCounts::kMost ? counts : 0);
+    for (int64_t& count : hottest) count = reader.read_int64();
+    sum.hottest.take_larger(hottest);
+    if (!reader.ok() || hottest.size() != counts) {
       return absl::DataLossError(
           absl::StrCat("the figures of tables of rank ", rank, " are malformed"));
     }
@@ -102,8 +140,10 @@ std::map<std::string, TableReport> TableFigures::reports() const {
       const std::string reason(eviction_reason_name(static_cast<EvictionReason>(i)));
       if (statistics.evicted[i] > 0) report.evicted[reason] = statistics.evicted[i];
     }
+    const bool by_step = !figures.hottest.counts().empty();
     report.unique_share = share(statistics.unique_ids, statistics.occurrences);
-    report.hottest_share = share(statistics.hottest, statistics.occurrences);
+    report.hottest_share = share(by_step ? figures.hottest.sum() : statistics.hottest,
+                                 statistics.occurrences);
     report.unknown_share = share(statistics.unadmitted + statistics.frozen.without_row,
                                  statistics.occurrences + statistics.frozen.lookups);
   }

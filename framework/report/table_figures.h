@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -15,13 +16,39 @@
 
 namespace millrace {
 
+// Occurrences of the most frequent id of a table in each step since a report, on one rank. Of
+// several ranks the largest count of each step is the most frequent id of the step. Memory is
+// bounded: above kMost steps each count is the sum of 2, 4, ... steps, and the largest one a lower
+// bound.
+class HottestCounts {
+ public:
+  static constexpr int64_t kMost = 4096;
+
+  // Adds the count of a step. `step`: its number since the report, from 1; each call has the next
+  // one. The first call may have any: earlier counts are 0, or of take_larger().
+  void add(int64_t step, int64_t count);
+  // Replaces each count by the larger one of both. REQUIRES: both are of equally many steps, or of
+  // fewer whose later counts are 0.
+  void take_larger(absl::Span<const int64_t> others);
+
+  absl::Span<const int64_t> counts() const { return counts_; }
+  int64_t sum() const;
+
+ private:
+  static int64_t steps_per_count(int64_t steps);
+
+  std::vector<int64_t> counts_;
+};
+
 // Collects figures of tables between two moments. Several ranks each have a part of every table:
 // numbers are summed, and the load covers all maps together. The most frequent id of a step is
 // taken from the rank where its number is largest.
 class TableFigures : public RankPart {
  public:
-  // Adds a table. `last`: its statistics at the last report.
-  void add(const std::string& name, const TableStatistics& now, const TableStatistics& last);
+  // Adds a table. `last`: its statistics at the last report. `hottest`: of its steps since; none:
+  // the table has one rank, whose statistics have the sum.
+  void add(const std::string& name, const TableStatistics& now, const TableStatistics& last,
+           HottestCounts hottest = HottestCounts());
 
   std::string save() const override;
   absl::Status load_ranks(absl::Span<const absl::string_view> ranks) override;
@@ -38,6 +65,7 @@ class TableFigures : public RankPart {
     // Differences of the statistics that count since the table was created. `load` is not used.
     TableStatistics statistics;
     double entries = 0;  // of maps
+    HottestCounts hottest;
   };
   absl::Status load_rank(int rank, absl::string_view bytes);
 

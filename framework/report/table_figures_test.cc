@@ -76,6 +76,29 @@ TEST(TableFiguresTest, TablesWithoutRowsOrLookupsHaveNoUnknownShare) {
   EXPECT_THAT(figures.unknown_shares(), IsEmpty());
 }
 
+TEST(TableFiguresTest, RanksTakeTheLargestCountOfEachStep) {
+  TableFigures a, b, all;
+  HottestCounts odd, even;
+  for (int64_t step = 1; step <= 4; ++step) (step % 2 == 1 ? odd : even).add(step, 10);
+  a.add("items", statistics(1), TableStatistics(), odd);
+  b.add("items", statistics(1), TableStatistics(), even);
+  const std::vector<std::string> saved = {a.save(), b.save()};
+  ASSERT_OK(all.load_ranks(std::vector<absl::string_view>(saved.begin(), saved.end())));
+  EXPECT_EQ(all.reports().at("items").hottest_share, 40.0 / 200);
+}
+
+TEST(HottestCountsTest, MemoryIsBounded) {
+  HottestCounts counts;
+  for (int64_t step = 1; step <= 5 * HottestCounts::kMost; ++step) counts.add(step, 2);
+  EXPECT_EQ(counts.counts().size(), 5 * HottestCounts::kMost / 8);
+  EXPECT_EQ(counts.counts().front(), 16) << "of 8 steps";
+  EXPECT_EQ(counts.sum(), 10 * HottestCounts::kMost);
+  HottestCounts late;  // of a rank that has no counts before
+  late.add(5 * HottestCounts::kMost, 7);
+  EXPECT_EQ(late.counts().size(), counts.counts().size());
+  EXPECT_EQ(late.sum(), 7);
+}
+
 TEST(TableFiguresTest, RefusesMalformedBytes) {
   TableFigures figures;
   figures.add("items", statistics(1), TableStatistics());

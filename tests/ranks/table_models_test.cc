@@ -397,6 +397,7 @@ TEST(ReportsTest, TablesAreReportedAsByOneRank) {
           EXPECT_EQ(other.evicted, table.evicted);
           EXPECT_EQ(other.unadmitted, table.unadmitted);
           EXPECT_EQ(other.unique_share, table.unique_share);
+          EXPECT_EQ(other.hottest_share, table.hottest_share);
           EXPECT_EQ(other.unknown_share, table.unknown_share);
         }
       }
