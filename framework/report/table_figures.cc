@@ -142,8 +142,8 @@ std::map<std::string, TableReport> TableFigures::reports() const {
     }
     const bool by_step = !figures.hottest.counts().empty();
     report.unique_share = share(statistics.unique_ids, statistics.occurrences);
-    report.hottest_share = share(by_step ? figures.hottest.sum() : statistics.hottest,
-                                 statistics.occurrences);
+    report.hottest_share =
+        share(by_step ? figures.hottest.sum() : statistics.hottest, statistics.occurrences);
     report.unknown_share = share(statistics.unadmitted + statistics.frozen.without_row,
                                  statistics.occurrences + statistics.frozen.lookups);
   }
