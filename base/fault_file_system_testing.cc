@@ -116,6 +116,13 @@ absl::StatusOr<std::unique_ptr<PositionedFile>> FaultFileSystem::create_new(cons
   return std::make_unique<FaultPositionedFile>(*this, std::move(file));
 }
 
+absl::StatusOr<std::unique_ptr<WritableFile>> FaultFileSystem::create_replacement(
+    const std::string& path, const std::string& like) {
+  RETURN_IF_ERROR(next_call());
+  ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, under_.create_replacement(path, like));
+  return std::make_unique<FaultWritableFile>(*this, std::move(file));
+}
+
 absl::StatusOr<FileInfo> FaultFileSystem::link_info(const std::string& path) {
   RETURN_IF_ERROR(next_call());
   return under_.link_info(path);

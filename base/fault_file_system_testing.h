@@ -45,6 +45,8 @@ class FaultFileSystem : public FileSystem, public HardLinks {
   absl::StatusOr<std::unique_ptr<WritableFile>> open_for_append(const std::string& path) override;
   absl::StatusOr<std::unique_ptr<PositionedFile>> create_new(const std::string& path,
                                                              int64_t size_bytes) override;
+  absl::StatusOr<std::unique_ptr<WritableFile>> create_replacement(
+      const std::string& path, const std::string& like) override;
   absl::StatusOr<FileInfo> info(const std::string& path) override;
   absl::StatusOr<FileInfo> link_info(const std::string& path) override;
   absl::StatusOr<std::vector<std::string>> glob(const std::string& pattern) override;

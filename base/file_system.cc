@@ -13,7 +13,6 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <random>
 #include <system_error>
 
 #include "absl/base/thread_annotations.h"
@@ -306,12 +305,14 @@ class LocalFileSystem : public FileSystem, public HardLinks {
       const std::string& path, const std::string& like) override {
     struct stat stat;
     const bool exists = ::stat(like.c_str(), &stat) == 0 && S_ISREG(stat.st_mode);
-    const mode_t mode = exists ? stat.st_mode & 0777 : 0644;
-    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+    const int fd = ::open(path.c_str(), flags, exists ? 0600 : 0644);
     if (fd < 0) return write_error(errno, "create", path);
     auto file = std::make_unique<LocalWritableFile>(fd, path);
-    // Restores what the mask of the process removed. A file system without permissions may refuse.
-    if (exists) (void)::fchmod(fd, mode);
+    if (!exists) return file;
+    // Another group gets none of the permissions. A file system without permissions may refuse.
+    const bool same_group = ::fchown(fd, static_cast<uid_t>(-1), stat.st_gid) == 0;
+    (void)::fchmod(fd, stat.st_mode & (same_group ? 0777 : 0707));
     return file;
   }
 
@@ -496,10 +497,13 @@ std::string aside_path(const std::string& path) {
   return absl::StrCat(path, ".millrace.tmp-", ::getpid());
 }
 
-std::string new_aside_path(const std::string& path) {
-  std::random_device random;
-  return absl::StrCat(aside_path(path), "-", absl::Hex(random(), absl::kZeroPad8),
-                      absl::Hex(random(), absl::kZeroPad8));
+absl::StatusOr<std::unique_ptr<WritableFile>> create_aside(FileSystem& files,
+                                                           const std::string& path) {
+  const std::string aside = aside_path(path);
+  absl::StatusOr<std::unique_ptr<WritableFile>> file = files.create_replacement(aside, path);
+  if (!absl::IsPermissionDenied(file.status()) || !files.link_info(aside).ok()) return file;
+  RETURN_IF_ERROR(files.remove(aside));
+  return files.create_replacement(aside, path);
 }
 
 absl::Status write_file_atomically(FileSystem& files, const std::string& path,
@@ -510,9 +514,9 @@ absl::Status write_file_atomically(FileSystem& files, const std::string& path,
 
 absl::Status write_file_atomically(FileSystem& files, const std::string& path,
                                    const std::function<absl::Status(WritableFile&)>& write) {
-  const std::string aside = new_aside_path(path);
+  const std::string aside = aside_path(path);
   auto write_and_rename = [&]() -> absl::Status {
-    ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, files.create_replacement(aside, path));
+    ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, create_aside(files, path));
     RETURN_IF_ERROR(write(*file));
     RETURN_IF_ERROR(file->sync());
     RETURN_IF_ERROR(file->close());

@@ -97,7 +97,8 @@ class FileSystem {
   virtual absl::StatusOr<std::unique_ptr<PositionedFile>> create_new(const std::string& path,
                                                                      int64_t size_bytes) = 0;
   // Creates a file that is not there yet, symbolic links included, which will be renamed to `like`.
-  // It has the permissions of a file `like`, if there is one. Default: as create_new, without them.
+  // It has the permissions and the group of a file `like`, if there is one; without the right to
+  // give it the group, it has none of the group's permissions. Default: as create_new.
   // Errors: as create_new.
   virtual absl::StatusOr<std::unique_ptr<WritableFile>> create_replacement(const std::string& path,
                                                                            const std::string& like);
@@ -132,11 +133,13 @@ absl::StatusOr<std::string> read_file(FileSystem& files, const std::string& path
 // Removes a directory and all in it, or a file; symbolic links are removed, never followed.
 absl::Status remove_recursively(FileSystem& files, const std::string& path);
 
-// Where this process writes a directory that will be renamed to `path`.
+// Returns the path at which this process writes what will be renamed to `path`.
 std::string aside_path(const std::string& path);
-// Returns a new name, beginning with aside_path(), for a file that will be renamed to `path`.
-// Nobody can foresee the name.
-std::string new_aside_path(const std::string& path);
+// Creates the file aside_path(path) with the permissions of the file `path`, if there is one.
+// Removes a file that a killed process left there; follows no symbolic link. Errors: as
+// create_new().
+absl::StatusOr<std::unique_ptr<WritableFile>> create_aside(FileSystem& files,
+                                                           const std::string& path);
 
 // Writes aside, syncs, renames and syncs the directory, so that `path` holds either its old or its
 // whole new content, durably once the call returned OK. Keeps the permissions of an existing file.

@@ -234,12 +234,26 @@ TEST_F(FileSystemTest, AtomicWriteKeepsPermissionsAndFollowsNoLink) {
   struct stat stat;
   ASSERT_EQ(::stat(path("a").c_str(), &stat), 0);
   EXPECT_EQ(stat.st_mode & 0777, 0620u);
-  EXPECT_NE(new_aside_path("a"), new_aside_path("a"));
+  constexpr gid_t kGroup = 4321;
+  if (::chown(path("a").c_str(), -1, kGroup) == 0) {  // only root may
+    write("a", "newer");
+    ASSERT_EQ(::stat(path("a").c_str(), &stat), 0);
+    EXPECT_EQ(stat.st_gid, kGroup);
+    EXPECT_EQ(stat.st_mode & 0777, 0620u);
+  }
+  write("a", "new");
   ASSERT_EQ(::symlink(path("a").c_str(), path("link").c_str()), 0);
   EXPECT_THAT(files_.create_replacement(path("link"), path("b")),
               StatusIs(absl::StatusCode::kPermissionDenied));
+  // A link where this process writes aside goes, as does a file that a killed process left.
+  ASSERT_EQ(::symlink(path("a").c_str(), aside_path(path("b")).c_str()), 0);
+  write("b", "other");
   write("link", "other");
   EXPECT_THAT(read_file(files_, path("a")), IsOkAndHolds("new"));
+  ASSERT_OK(files_.create(aside_path(path("b"))).status());
+  write("b", "another");
+  EXPECT_THAT(read_file(files_, path("b")), IsOkAndHolds("another"));
+  EXPECT_THAT(files_.glob(path("*.tmp-*")), IsOkAndHolds(IsEmpty()));
 }
 
 TEST_F(FileSystemTest, AtomicWriteInPieces) {

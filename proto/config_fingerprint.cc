@@ -202,10 +202,11 @@ std::set<ScheduleConfig::Unit> units_of_totals(const TrainConfig& train) {
   return units;
 }
 
-// Clears learning rates, schedules and weight decays in a message and the messages within.
+// Clears learning rates, schedules and weight decays in the configuration of an optimizer.
 void clear_rates(Message& message) {
   const Reflection& reflection = *message.GetReflection();
   for (const FieldDescriptor* field : fields_of(message)) {
+    if (field->is_extension()) continue;
     const std::string& name = field->name();
     if (name == "learning_rate" || name == "schedule" || name == "weight_decay") {
       reflection.ClearField(&message, field);
@@ -221,11 +222,20 @@ void clear_rates(Message& message) {
 
 // Returns a configuration without the fields that a resumed job may change.
 TrainConfig fixed_part(TrainConfig config) {
-  if (config.has_optimizer()) clear_rates(*config.mutable_optimizer());
-  for (DenseOptimizerConfig& optimizer : *config.mutable_more_optimizers()) clear_rates(optimizer);
-  if (config.has_sparse_optimizer()) clear_rates(*config.mutable_sparse_optimizer());
-  for (TableConfig& table : *config.mutable_table()) clear_rates(table);
-  if (config.has_default_table()) clear_rates(*config.mutable_default_table());
+  // Kinds that are set by default, too, have a weight decay.
+  const auto fix = [](auto& optimizer) {
+    clear_rates(optimizer);
+    if (optimizer.kind_case() == 0) optimizer.mutable_adam();
+  };
+  fix(*config.mutable_optimizer());
+  for (DenseOptimizerConfig& optimizer : *config.mutable_more_optimizers()) fix(optimizer);
+  fix(*config.mutable_sparse_optimizer());
+  for (TableConfig& table : *config.mutable_table()) {
+    if (table.has_optimizer()) fix(*table.mutable_optimizer());
+  }
+  if (config.default_table().has_optimizer()) {
+    fix(*config.mutable_default_table()->mutable_optimizer());
+  }
   config.clear_clipping();
   if (config.has_train_data()) config.mutable_train_data()->clear_batch_size();
   config.clear_micro_batches();
@@ -318,6 +328,10 @@ std::vector<std::string> config_differences(const TrainConfig& before, const Tra
   std::vector<std::string> result;
   for (auto& [key, line] : lines) result.push_back(std::move(line));
   return result;
+}
+
+bool can_continue_as(const TrainConfig& before, const TrainConfig& now) {
+  return config_fingerprint(fixed_part(before)) == config_fingerprint(fixed_part(now));
 }
 
 std::vector<std::string> fixed_differences(const TrainConfig& before, const TrainConfig& now) {

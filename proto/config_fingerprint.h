@@ -32,11 +32,17 @@ std::string config_fingerprint(const TrainConfig& config);
 // global_batch_size, the lines of batch_size and micro_batches are omitted.
 std::vector<std::string> config_differences(const TrainConfig& before, const TrainConfig& now);
 
-// Returns the differences of the identities that a job in progress cannot take over, in the format
-// of config_differences(). Omits fields that a resumed job may change:
+// Returns true if a job in progress can take over the configuration `now`: the identities differ at
+// most in
 //   * learning_rate, schedule and weight_decay of optimizers, also of single tables; clipping;
 //   * batch_size, micro_batches, global_batch_size, max_micro_batch_size;
-//   * max_steps_per_epoch, max_steps_per_window, max_evaluation_steps.
+//   * max_steps_per_epoch, max_steps_per_window, max_evaluation_steps, and the limits of which a
+//     schedule has a share.
+// Fields of registered optimizers are fixed, whatever their names.
+bool can_continue_as(const TrainConfig& before, const TrainConfig& now);
+
+// Returns the differences that can_continue_as() refuses, in the format of config_differences().
+// Empty if only the order of entries differs.
 std::vector<std::string> fixed_differences(const TrainConfig& before, const TrainConfig& now);
 
 }  // namespace millrace

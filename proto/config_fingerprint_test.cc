@@ -188,22 +188,29 @@ TEST(ConfigFingerprintTest, ListsWithoutNamesShowPlaces) {
               ElementsAre("metric[1]: \"ne\" → \"logloss\"", "metric[2]: not set → \"ne\""));
 }
 
-TEST(ConfigFingerprintTest, RatesBatchesAndLimitsWithinAnEpochAreNotFixed) {
+TEST(ConfigFingerprintTest, AJobContinuesWithOtherRatesBatchesAndLimitsAlone) {
   const TrainConfig job = parse(kJob);
   for (const char* text :
        {"sparse_optimizer { learning_rate: 0.2 }", "train_data { batch_size: 8 }",
         "sparse_optimizer { schedule { linear { length { count: 5 } } } }",
-        "sparse_optimizer { adam { weight_decay: 0.1 } }", "micro_batches: 2",
-        "clipping { max_norm: 1 }", "max_steps_per_epoch: 7"}) {
-    const TrainConfig now = changed(text);
-    EXPECT_THAT(fixed_differences(job, now), IsEmpty()) << text;
-    EXPECT_FALSE(config_differences(job, now).empty()) << text;
+        "sparse_optimizer { adam { weight_decay: 0.1 } }", "optimizer { learning_rate: 0.2 }",
+        "optimizer { adam { weight_decay: 0.1 } }", "micro_batches: 2", "clipping { max_norm: 1 }",
+        "max_steps_per_epoch: 7", "max_evaluation_steps: 7"}) {
+    EXPECT_TRUE(can_continue_as(job, changed(text))) << text;
+    EXPECT_THAT(fixed_differences(job, changed(text)), IsEmpty()) << text;
+    EXPECT_FALSE(config_differences(job, changed(text)).empty()) << text;
   }
-  EXPECT_THAT(fixed_differences(job, changed("sparse_optimizer { ftrl {} }")),
+  const TrainConfig other_kind = changed("sparse_optimizer { ftrl {} }");
+  EXPECT_FALSE(can_continue_as(job, other_kind));
+  EXPECT_THAT(fixed_differences(job, other_kind),
               ElementsAre("sparse_optimizer.adam: there → not there",
                           "sparse_optimizer.ftrl: not there → there"));
   EXPECT_THAT(fixed_differences(job, changed("seed: 4 train_data { batch_size: 8 }")),
               ElementsAre("seed: 3 → 4"));
+  TrainConfig swapped = job;
+  swapped.mutable_table()->SwapElements(0, 1);
+  EXPECT_FALSE(can_continue_as(job, swapped)) << "weights would meet other columns";
+  EXPECT_THAT(fixed_differences(job, swapped), IsEmpty());
 }
 
 }  // namespace

@@ -11,8 +11,8 @@
 namespace millrace {
 
 // Checks that the job has the manifest's fingerprint. `fingerprint`, `config`: of the current job,
-// in the form of manifests. `accept_changes`: if true, the job may differ in what
-// fixed_differences() omits (proto/config_fingerprint.h). Returns the accepted differences, such as
+// in the form of manifests. `accept_changes`: if true, the job may differ if
+// can_continue_as() (proto/config_fingerprint.h) accepts. Returns the accepted differences, such as
 // "train.optimizer.learning_rate: 0.001 → 0.01". Errors: InvalidArgument listing the fields that
 // differ.
 absl::StatusOr<std::vector<std::string>> check_job(const CheckpointManifest& manifest,

@@ -217,10 +217,6 @@ absl::StatusOr<CheckpointInfo> CheckpointKeeper::save_between_runs() {
 // Restores a checkpoint that the saver found.
 absl::Status CheckpointKeeper::apply(FoundCheckpoint found, std::vector<std::string>* notes) {
   notes->insert(notes->end(), found.notes.begin(), found.notes.end());
-  for (const std::string& change : found.changes) {
-    notes->push_back(absl::StrCat("resumed with a change of ", change));
-  }
-  changes_ = std::move(found.changes);
   const std::vector<std::string> left_out = found.state.left_out;
   const absl::Status status = parts_.state.restore(std::move(found.state), notes);
   if (!status.ok()) {
@@ -229,6 +225,10 @@ absl::Status CheckpointKeeper::apply(FoundCheckpoint found, std::vector<std::str
     return annotate(status, found.info.path);
   }
   if (!finished().has_value()) {
+    for (const std::string& change : found.changes) {
+      notes->push_back(absl::StrCat("resumed with a change of ", change));
+    }
+    changes_ = std::move(found.changes);
     ASSIGN_OR_RETURN(const std::vector<std::string> fresh,
                      load_left_out(left_out, parts_.state.began_with()),
                      absl::StrCat("the model bank, for what ", found.info.path, " lacks"));

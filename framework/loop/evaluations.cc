@@ -52,7 +52,10 @@ class Evaluations::Ranks : public EvaluationRanks {
 
   void start(const Batch* next) override {
     RankShare share;
-    share.has_data = next != nullptr || parts_.feed.interrupted();
+    // An interrupted rank takes part until all ranks know of the stop. The end of the training time
+    // stops no evaluation.
+    const bool stops = parts_.feed.interrupted() && !parts_.feed.time_is_up();
+    share.has_data = next != nullptr || stops;
     share.examples = next != nullptr ? next->size : 0;
     share.elapsed = parts_.position.progress.elapsed;
     parts_.agreement.start({"evaluation", batches_++}, share);
@@ -104,7 +107,7 @@ Evaluations::Evaluations(const Parts& parts, std::vector<PairedSet> paired,
 
 void Evaluations::begin_run() {
   metrics_.clear();
-  warned_tables_.clear();
+  warned_.clear();
   failed_ = false;
 }
 
@@ -162,20 +165,20 @@ absl::StatusOr<Evaluated> Evaluations::run(Dataset& data, EvaluationOptions opti
     summary.eval[options.name] = (*result)->metrics;
     summary.eval_step[options.name] = parts_.position.progress.step;
     summary.unknown_shares[options.name] = (*result)->unknown_shares;
-    warn_of_unknown_ids(**result);
+    warn_of_unknown_ids(**result, options.action);
   }
   return Evaluated{*std::move(result), ranks.asked()};
 }
 
-void Evaluations::warn_of_unknown_ids(const EvaluationResult& result) {
+void Evaluations::warn_of_unknown_ids(const EvaluationResult& result, absl::string_view action) {
   if (parts_.context.rank() != 0) return;
   for (const auto& [table, share] : result.unknown_shares) {
-    if (share < kManyUnknownIds || !warned_tables_.insert(table).second) continue;
+    if (share < kManyUnknownIds || !warned_.insert({result.set, table}).second) continue;
     MILLRACE_LOG(WARNING) << absl::StrFormat(
-        "evaluating \"%s\": %.0f %% of the lookups in table %s are of ids that have no row, so the "
+        "%s \"%s\": %.0f %% of the lookups in table %s are of ids that have no row, so the "
         "model does not know them. If these ids are not new, compare their form with the training "
         "data: type, text, encoding, leading zeros or blanks",
-        result.set, share * 100, table);
+        action, result.set, share * 100, table);
   }
 }
 

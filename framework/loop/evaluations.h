@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -110,8 +111,9 @@ class Evaluations {
  private:
   class Ranks;
   absl::Status mark_failure(absl::Status failure);
-  // Warns once per run, on rank 0, of each table whose lookups are mostly of ids without a row.
-  void warn_of_unknown_ids(const EvaluationResult& result);
+  // Warns on rank 0 of each table whose lookups are mostly of ids without a row, once per run and
+  // set. `action`: see EvaluationOptions.
+  void warn_of_unknown_ids(const EvaluationResult& result, absl::string_view action);
 
   const Parts parts_;
   std::vector<std::unique_ptr<PairedEvaluation>> paired_;
@@ -119,8 +121,8 @@ class Evaluations {
   std::map<std::string, int64_t> last_step_;                      // set → step
   std::map<std::string, std::map<std::string, double>> metrics_;  // set → of this run
   std::map<std::string, double> restored_metrics_;
-  int64_t restored_step_ = -1;           // of restored_metrics_
-  std::set<std::string> warned_tables_;  // of unknown ids
+  int64_t restored_step_ = -1;                            // of restored_metrics_
+  std::set<std::pair<std::string, std::string>> warned_;  // set and table, of unknown ids
   bool failed_ = false;
 };
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -11,6 +12,7 @@ namespace {
 
 constexpr int64_t kLeastExamples = 100;
 constexpr double kFarAbove = 3;
+constexpr double kManyUnknownIds = 0.5;
 
 std::optional<double> find(const std::map<std::string, double>& metrics, const std::string& name) {
   const auto found = metrics.find(name);
@@ -22,16 +24,27 @@ std::optional<double> find(const std::map<std::string, double>& metrics, const s
 
 void ReportWatch::begin_run() {
   examined_labels_ = false;
-  first_.reset();
-  last_.reset();
+  first_.clear();
+  last_.clear();
+  last_steps_ = 0;
+  warned_tables_.clear();
 }
 
 std::vector<std::string> ReportWatch::add(const Report& report) {
-  if (!first_.has_value()) first_ = report;
-  last_ = report;
-  if (examined_labels_ || report.examples < kLeastExamples) return {};
-  examined_labels_ = true;
   std::vector<std::string> warnings;
+  if (report.examples < kLeastExamples) return warnings;
+  if (first_.empty()) first_ = report.metrics;
+  if (2 * report.steps >= last_steps_) last_ = report.metrics;
+  last_steps_ = report.steps;
+  for (const auto& [name, table] : report.tables) {
+    const bool unknown = table.unknown_share >= kManyUnknownIds && table.unadmitted == 0;
+    if (!unknown || !warned_tables_.insert(name).second) continue;
+    warnings.push_back(absl::StrFormat(
+        "%.0f %% of the lookups in the frozen table %s are of ids that have no row: the table does "
+        "not know the ids of the training data",
+        table.unknown_share * 100, name));
+  }
+  if (std::exchange(examined_labels_, true)) return warnings;
   for (const std::string& task : tasks_) {
     const std::string prefix = tasks_.size() > 1 ? task + "/" : "";
     const std::optional<double> auc = find(report.metrics, prefix + "auc");
@@ -49,18 +62,17 @@ std::vector<std::string> ReportWatch::add(const Report& report) {
 }
 
 std::optional<std::string> ReportWatch::end() const {
-  if (!last_.has_value()) return std::nullopt;
-  const double first = find(first_->metrics, "loss").value_or(NAN);
-  const double last = find(last_->metrics, "loss").value_or(NAN);
+  const double first = find(first_, "loss").value_or(NAN);
+  const double last = find(last_, "loss").value_or(NAN);
   constexpr char kAdvice[] = "; the learning rate may be too high";
   if (first > 0 && last > kFarAbove * first) {
     return absl::StrFormat("the loss of the last report, %.6g, is far above %.6g of the first%s",
                            last, first, kAdvice);
   }
   for (const std::string& task : tasks_) {
-    const std::string prefix = tasks_.size() > 1 ? task + "/" : "";
-    const double ne = find(last_->metrics, prefix + "ne").value_or(NAN);
-    if (!(ne > kFarAbove)) continue;
+    const std::string name = tasks_.size() > 1 ? task + "/ne" : "ne";
+    const double ne = find(last_, name).value_or(NAN);
+    if (!(ne > kFarAbove) || ne < find(first_, name).value_or(NAN)) continue;
     return absl::StrFormat(
         "label %s: ne of the last report is %.4g; above 1 the predictions are worse than the mean "
         "of the labels%s",

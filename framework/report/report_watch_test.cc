@@ -37,17 +37,40 @@ TEST(ReportWatchTest, WarnsOfOneClassInTheFirstReport) {
               ElementsAre(HasSubstr("label buy")));
 }
 
-TEST(ReportWatchTest, WarnsOfALossThatEndsFarAboveItsStart) {
+TEST(ReportWatchTest, WarnsOnceOfAFrozenTableOfOtherIds) {
+  Report report = report_of(100, {{"loss", 0.1}});
+  report.tables["users"].unknown_share = 0.4;
+  report.tables["items"] = {.unadmitted = 60, .unknown_share = 0.6};
+  report.tables["words"].unknown_share = 0.97;
   ReportWatch watch({"click"});
-  EXPECT_EQ(watch.end(), std::nullopt);
-  watch.add(report_of(1, {{"loss", 0.7}}));
-  watch.add(report_of(1, {{"loss", 2.0}, {"ne", 2.9}}));
-  EXPECT_EQ(watch.end(), std::nullopt);
-  watch.add(report_of(1, {{"loss", 2.2}}));
-  EXPECT_THAT(watch.end(), Optional(HasSubstr("2.2, is far above 0.7")));
-  watch.begin_run();
-  watch.add(report_of(1, {{"loss", 9e6}, {"ne", 1e7}}));
-  EXPECT_THAT(watch.end(), Optional(HasSubstr("label click: ne of the last report is 1e+07")));
+  EXPECT_THAT(watch.add(report), ElementsAre(HasSubstr("97 % of the lookups in the frozen table "
+                                                       "words")));
+  EXPECT_THAT(watch.add(report), IsEmpty());
+}
+
+TEST(ReportWatchTest, WarnsOfALossThatEndsFarAboveItsStart) {
+  struct Reported {
+    int64_t steps, examples;
+    double loss, ne;
+  };
+  const auto warning = [](const std::vector<Reported>& reports) {
+    ReportWatch watch({"click"});
+    for (const Reported& reported : reports) {
+      Report report = report_of(reported.examples, {{"loss", reported.loss}, {"ne", reported.ne}});
+      report.steps = reported.steps;
+      watch.add(report);
+    }
+    return watch.end();
+  };
+  EXPECT_EQ(warning({}), std::nullopt);
+  EXPECT_EQ(warning({{10, 100, 0.7, 1}, {10, 100, 2.0, 2.9}}), std::nullopt);
+  EXPECT_THAT(warning({{10, 100, 0.7, 1}, {10, 100, 2.2, 1}}),
+              Optional(HasSubstr("2.2, is far above 0.7")));
+  EXPECT_EQ(warning({{10, 100, 0.7, 1}, {10, 99, 2.2, 1}}), std::nullopt) << "few examples";
+  EXPECT_EQ(warning({{10, 1000, 0.7, 1}, {4, 400, 2.2, 1}}), std::nullopt) << "a last rest";
+  EXPECT_THAT(warning({{10, 100, 9e6, 1e7}, {10, 100, 9e6, 1e7}}),
+              Optional(HasSubstr("label click: ne of the last report is 1e+07")));
+  EXPECT_EQ(warning({{10, 100, 0.7, 5.7}, {10, 100, 0.5, 4}}), std::nullopt) << "on its way down";
 }
 
 }  // namespace

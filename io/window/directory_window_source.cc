@@ -32,13 +32,15 @@ std::string DirectoryWindowSource::path_of(const std::string& name) const {
   return join_path(config_.path(), name);
 }
 
-absl::Time DirectoryWindowSource::settled_time() const {
+absl::Time DirectoryWindowSource::settled_time() {
+  if (!has_times_) return absl::InfiniteFuture();
   const absl::StatusOr<FileInfo> info = files_.info(config_.path());
-  const bool settled = info.ok() && info->modified < absl::Now() - kSettled;
-  return settled ? info->modified : absl::InfiniteFuture();
+  if (!info.ok()) return absl::InfiniteFuture();
+  has_times_ = info->modified != absl::InfiniteFuture();
+  return info->modified < absl::Now() - kSettled ? info->modified : absl::InfiniteFuture();
 }
 
-bool DirectoryWindowSource::holds(const WindowPosition& position) const {
+bool DirectoryWindowSource::holds(const WindowPosition& position) {
   return last_look_.modified != absl::InfiniteFuture() &&
          position.last_name() >= last_look_.since && settled_time() == last_look_.modified;
 }
@@ -79,12 +81,22 @@ absl::StatusOr<DirectoryWindowSource::Look> DirectoryWindowSource::look(
   return look;
 }
 
+absl::Status DirectoryWindowSource::look_again(const WindowPosition& position) {
+  ASSIGN_OR_RETURN(last_look_, look(position));
+  forget_what_is_gone();
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Found> DirectoryWindowSource::find(bool no_more, WindowPosition& position) {
-  if (!holds(position)) {
-    ASSIGN_OR_RETURN(last_look_, look(position));
-    forget_what_is_gone();
+  if (!no_more && holds(position)) {
+    ASSIGN_OR_RETURN(const Found found, take(/*no_more=*/false, position));
+    if (found == Found::kWindow) return found;
   }
-  no_more |= last_look_.ended;
+  RETURN_IF_ERROR(look_again(position));
+  return take(no_more || last_look_.ended, position);
+}
+
+absl::StatusOr<Found> DirectoryWindowSource::take(bool no_more, WindowPosition& position) {
   seen_ = static_cast<int64_t>(last_look_.names.size());
   absl::Span<const WindowEntry> entries = last_look_.entries;
   if (last_look_.modified != absl::InfiniteFuture()) {

@@ -39,7 +39,9 @@ class DirectoryWindowSource : public WindowSource {
     std::vector<DirectoryEntry> entries;  // that count, or may: directories are not looked into
     bool ended = false;                   // the end marker is there
   };
-  // The result of look(), which later finds use as long as the directory is not modified.
+  // The result of look(). Later finds take windows from it as long as the directory is not modified
+  // and a window is left; then the directory is listed again, whatever its time says, since some
+  // mounts keep no times.
   struct Look {
     bool ended = false;
     std::vector<WindowEntry> entries;                  // to take after `since`, in their order
@@ -52,11 +54,14 @@ class DirectoryWindowSource : public WindowSource {
   absl::StatusOr<Listing> list() const;
   // Lists the directory. Returns a look at all that is there to take.
   absl::StatusOr<Look> look(const WindowPosition& position);
+  absl::Status look_again(const WindowPosition& position);
+  // Cuts the window after `position` from last_look_.
+  absl::StatusOr<Found> take(bool no_more, WindowPosition& position);
   // Returns true if last_look_ still holds, for this position too.
-  bool holds(const WindowPosition& position) const;
+  bool holds(const WindowPosition& position);
   // Returns the time of the last change of the directory; InfiniteFuture: not known, or so short
   // ago that a further change might have the same time.
-  absl::Time settled_time() const;
+  absl::Time settled_time();
   // Returns the names that are neither taken nor omitted, in the order to take.
   absl::StatusOr<std::vector<WindowEntry>> entries_to_take(const Listing& listing,
                                                            const WindowPosition& position);
@@ -73,6 +78,7 @@ class DirectoryWindowSource : public WindowSource {
   WindowCutter cutter_;
   bool looked_ = false;
   Look last_look_;
+  bool has_times_ = true;  // false: the file system does not know times of directories
   // Names, by their hashes, that were taken and that no position keeps any longer.
   absl::flat_hash_set<uint64_t> forgotten_;
   std::set<std::string> left_out_;  // late ones

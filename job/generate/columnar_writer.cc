@@ -212,8 +212,8 @@ class OrcWriter : public FileWriter {
 absl::StatusOr<std::unique_ptr<ColumnarWriter>> ColumnarWriter::create(FileSystem& files,
                                                                        const std::string& path,
                                                                        ColumnarFormat format) {
-  const std::string aside = new_aside_path(path);
-  ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, files.create_replacement(aside, path));
+  const std::string aside = aside_path(path);
+  ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, create_aside(files, path));
   std::unique_ptr<FileWriter> writer;
   if (format == ColumnarFormat::kParquet) {
     writer = std::make_unique<ParquetWriter>(files, path, aside, std::move(file));

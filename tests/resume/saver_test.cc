@@ -358,6 +358,20 @@ TEST_F(SaverTest, AnotherJobIsRefusedAndSaysInWhat) {
                                "PROGRESS, CURSOR, HOOKS] takes along"))));
 }
 
+TEST_F(SaverTest, AcceptedChangesAreReturnedAndOthersRefused) {
+  SaverOptions then, now;
+  then.fingerprint = "a";
+  then.config = "feature { name: 'a' } feature { name: 'b' }";
+  ASSERT_OK(save(*trained(), files_, then));
+  now.fingerprint = "b";
+  now.accept_changes = true;
+  now.config = then.config + "micro_batches: 2";
+  EXPECT_OK(restored(files_, now).status());
+  now.config = "feature { name: 'b' } feature { name: 'a' }";
+  EXPECT_THAT(restored(files_, now).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("the order of entries")));
+}
+
 TEST_F(SaverTest, TheSecondWriterIsToldWhoHoldsTheLock) {
   const std::unique_ptr<Trainer> trainer = trained();
   const std::unique_ptr<Saver> first = saver(files_);

@@ -44,26 +44,12 @@ std::string resolve_links(const std::string& path) {
 }
 
 // Returns true if `name` is a temporary file or directory for `output` of a process, or its lock.
-// Temporary files that have a lock next to them have longer names.
 bool is_aside(absl::string_view name, absl::string_view output) {
   const std::string prefix = absl::StrCat(output, ".millrace.tmp-");
   int64_t process = 0;
   if (!absl::ConsumePrefix(&name, prefix)) return false;
   absl::ConsumeSuffix(&name, kLock);
   return absl::SimpleAtoi(name, &process) && process > 0;
-}
-
-// Removes what the owner of a lock left: the temporary directory `aside`, and the temporary files
-// whose names begin with this path. Returns false if anything stays.
-bool remove_asides(FileSystem& files, const std::string& aside,
-                   absl::Span<const DirectoryEntry> entries) {
-  bool all = !files.link_info(aside).ok() || remove_recursively(files, aside).ok();
-  const std::string begin = base_name(aside) + "-";
-  for (const DirectoryEntry& entry : entries) {
-    if (entry.kind != FileKind::kRegular || !absl::StartsWith(entry.name, begin)) continue;
-    all = files.remove(join_path(directory_of(aside), entry.name)).ok() && all;
-  }
-  return all;
 }
 
 // Takes the lock under which this process writes `path` aside. A process that removes leftovers may
@@ -158,13 +144,16 @@ void remove_leftovers(FileSystem& files, const std::string& path) {
   for (const DirectoryEntry& entry : *entries) {
     if (entry.kind != FileKind::kRegular || !is_aside(entry.name, output)) continue;
     const std::string leftover = join_path(folder, entry.name);
+    // Goes with its lock.
+    if (files.link_info(absl::StrCat(leftover, kLock)).ok()) continue;
     // A living writer holds the lock. The process number in the name is meaningless, since another
     // process, of this machine or of a container, may have the same number now.
     const absl::StatusOr<std::unique_ptr<FileLock>> lock = files.lock(leftover);
     if (!lock.ok() || *lock == nullptr) continue;
     // Removed last, since the lock identifies the rest.
-    if (absl::EndsWith(leftover, kLock) &&
-        !remove_asides(files, std::string(absl::StripSuffix(leftover, kLock)), *entries)) {
+    const std::string aside(absl::StripSuffix(leftover, kLock));
+    if (aside != leftover && files.link_info(aside).ok() &&
+        !remove_recursively(files, aside).ok()) {
       continue;
     }
     files.remove(leftover).IgnoreError();
