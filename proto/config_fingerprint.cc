@@ -237,6 +237,7 @@ TrainConfig fixed_part(TrainConfig config) {
     fix(*config.mutable_default_table()->mutable_optimizer());
   }
   config.clear_clipping();
+  config.clear_non_finite();
   if (config.has_train_data()) config.mutable_train_data()->clear_batch_size();
   config.clear_micro_batches();
   config.clear_global_batch_size();

@@ -35,6 +35,7 @@ std::vector<std::string> config_differences(const TrainConfig& before, const Tra
 // Returns true if a job in progress can take over the configuration `now`: the identities differ at
 // most in
 //   * learning_rate, schedule and weight_decay of optimizers, also of single tables; clipping;
+//   non_finite;
 //   * batch_size, micro_batches, global_batch_size, max_micro_batch_size;
 //   * max_steps_per_epoch, max_steps_per_window, max_evaluation_steps, and the limits of which a
 //     schedule has a share.

@@ -195,7 +195,7 @@ TEST(ConfigFingerprintTest, AJobContinuesWithOtherRatesBatchesAndLimitsAlone) {
         "sparse_optimizer { schedule { linear { length { count: 5 } } } }",
         "sparse_optimizer { adam { weight_decay: 0.1 } }", "optimizer { learning_rate: 0.2 }",
         "optimizer { adam { weight_decay: 0.1 } }", "micro_batches: 2", "clipping { max_norm: 1 }",
-        "max_steps_per_epoch: 7", "max_evaluation_steps: 7"}) {
+        "non_finite { policy: SKIP }", "max_steps_per_epoch: 7", "max_evaluation_steps: 7"}) {
     EXPECT_TRUE(can_continue_as(job, changed(text))) << text;
     EXPECT_THAT(fixed_differences(job, changed(text)), IsEmpty()) << text;
     EXPECT_FALSE(config_differences(job, changed(text)).empty()) << text;

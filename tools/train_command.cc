@@ -301,7 +301,10 @@ class TrainCommand {
       const int64_t step = summary_.eval_step.at(set);
       const std::string of_step =
           step == summary_.progress.step ? "" : absl::StrCat(" (of step ", step, ")");
-      std::cout << metrics_text(absl::StrCat(set, of_step, ":"), metrics, "",
+      const auto unknown = summary_.unknown_shares.find(set);
+      const std::string ending =
+          unknown == summary_.unknown_shares.end() ? "" : unknown_ids_text(unknown->second);
+      std::cout << metrics_text(absl::StrCat(set, of_step, ":"), metrics, ending,
                                 line_columns(STDOUT_FILENO))
                 << "\n";
     }
@@ -346,7 +349,7 @@ Command add_train_command(CLI::App& program, const RankListener& listener) {
       "auto: from the newest checkpoint in the output directory; never; or the path "
       "of one");
   command->add_flag("--accept_changes", flags->accept_changes,
-                    "resume also with other learning rates, schedules, batch sizes or limits");
+                    "resume also with other learning rates, schedules or batch sizes");
   return [flags, listener] { return TrainCommand(*flags, listener).run(); };
 }
 

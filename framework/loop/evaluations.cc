@@ -176,8 +176,8 @@ void Evaluations::warn_of_unknown_ids(const EvaluationResult& result, absl::stri
     if (share < kManyUnknownIds || !warned_.insert({result.set, table}).second) continue;
     MILLRACE_LOG(WARNING) << absl::StrFormat(
         "%s \"%s\": %.0f %% of the lookups in table %s are of ids that have no row, so the "
-        "model does not know them. If these ids are not new, compare their form with the training "
-        "data: type, text, encoding, leading zeros or blanks",
+        "model does not know them. If these ids are not new, their form differs from that of the "
+        "training data, such as 7.0 in place of 7, another encoding, leading zeros or blanks",
         action, result.set, share * 100, table);
   }
 }
