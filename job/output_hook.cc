@@ -101,7 +101,10 @@ absl::Status OutputHook::start(HookContext&) {
 }
 
 absl::Status OutputHook::before_step(HookContext& context) {
-  if (made_) return absl::OkStatus();
+  return made_ ? absl::OkStatus() : make(context);
+}
+
+absl::Status OutputHook::make(const HookContext& context) {
   made_ = true;
   RETURN_IF_ERROR(open_run_log(files_, config_.run(), context.rank()));
   if (context.rank() == 0) RETURN_IF_ERROR(write_config());
@@ -110,18 +113,17 @@ absl::Status OutputHook::before_step(HookContext& context) {
 }
 
 absl::Status OutputHook::after_checkpoint(HookContext& context, const CheckpointInfo& checkpoint) {
-  // The checkpoint recreated a directory that was removed.
-  if (made_) {
-    // Invariant: training continues without a log.
-    const absl::Status opened = open_run_log(files_, config_.run(), context.rank());
-    if (!opened.ok() && !log_failed_) MILLRACE_LOG(WARNING) << opened.message();
-    log_failed_ = !opened.ok();
-  }
+  // A run without a step has output if it saves, such as the end of the job.
+  if (!made_) RETURN_IF_ERROR(make(context));
+  // The checkpoint recreated a directory that was removed. Invariant: training continues without a
+  // log.
+  const absl::Status opened = open_run_log(files_, config_.run(), context.rank());
+  if (!opened.ok() && !log_failed_) MILLRACE_LOG(WARNING) << opened.message();
+  log_failed_ = !opened.ok();
   if (context.rank() != 0) return absl::OkStatus();
   // The last save of a run adds the results of evaluations to the save before them.
   if (saved_ != checkpoint.path) MILLRACE_LOG(INFO) << "saved " << checkpoint.path;
   saved_ = checkpoint.path;
-  if (!made_) return absl::OkStatus();
   if (events_ != nullptr) events_->open();
   const std::string config = join_path(config_.run().output_dir(), "config.textproto");
   const bool removed = absl::IsNotFound(files_.link_info(config).status());

@@ -20,11 +20,12 @@ absl::Status check_output_directory(FileSystem& files, const RunConfig& run);
 // directory belongs to this run. Errors: PermissionDenied; errors of creating the directory.
 absl::Status open_run_log(FileSystem& files, const RunConfig& run, int rank);
 
-// Creates the output directory just before the first step, so that a run that fails earlier leaves
-// nothing. Each rank writes logs/rank-N.log; rank 0 also writes config.textproto and events.jsonl.
-// Logs every checkpoint. After a checkpoint each rank recreates its files that were
-// removed together with the directory, since the checkpoint recreates the directory. `start`
-// refuses the same directories as check_output_directory.
+// Creates the output directory just before the first step, or at the first checkpoint of a run
+// without a step, so that a run that fails earlier leaves nothing. Each rank writes
+// logs/rank-N.log; rank 0 also writes config.textproto and events.jsonl. Logs every checkpoint.
+// After a checkpoint each rank recreates its files that were removed together with the directory,
+// since the checkpoint recreates the directory. `start` refuses the same directories as
+// check_output_directory.
 class OutputHook : public Hook {
  public:
   // Borrows `files` and `events`, which is opened when the directory exists. Null: no event log.
@@ -36,6 +37,7 @@ class OutputHook : public Hook {
   absl::Status after_checkpoint(HookContext& context, const CheckpointInfo& checkpoint) override;
 
  private:
+  absl::Status make(const HookContext& context);
   absl::Status write_config() const;
 
   FileSystem& files_;

@@ -113,6 +113,19 @@ TEST_F(OutputHookTest, WithoutAFirstStepThereIsNothing) {
   EXPECT_TRUE(std::filesystem::is_empty(base_));
 }
 
+TEST_F(OutputHookTest, ARunWithoutAStepThatSavesHasOutput) {
+  JsonlEventLog events(FileSystem::local(), Clock::real(), base_ + "/a/b/events.jsonl", 0);
+  OutputHook hook(FileSystem::local(), config_, &events);
+  FakeHookContext context;
+  ASSERT_OK(hook.start(context));
+  LoopEvent change;
+  change.what = "change";
+  events.record(change);
+  ASSERT_OK(hook.after_checkpoint(context, {base_ + "/a/b/checkpoints/step-00000007", {}}));
+  EXPECT_THAT(read("events.jsonl"), HasSubstr("\"change\""));
+  EXPECT_NE(read("config.textproto"), "");
+}
+
 TEST_F(OutputHookTest, DataThatFailsAtOnceLeavesNothing) {
   EXPECT_FALSE(trainer({.fail_at = 0})->train().ok());
   EXPECT_TRUE(std::filesystem::is_empty(base_));
