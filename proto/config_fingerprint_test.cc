@@ -192,7 +192,7 @@ TEST(ConfigFingerprintTest, AJobContinuesWithOtherRatesBatchesAndLimitsAlone) {
   const TrainConfig job = parse(kJob);
   for (const char* text :
        {"sparse_optimizer { learning_rate: 0.2 }", "train_data { batch_size: 8 }",
-        "sparse_optimizer { schedule { linear { length { count: 5 } } } }",
+        "sparse_optimizer { schedule { cosine { length { count: 5 } } } }",
         "sparse_optimizer { adam { weight_decay: 0.1 } }", "optimizer { learning_rate: 0.2 }",
         "optimizer { adam { weight_decay: 0.1 } }", "micro_batches: 2", "clipping { max_norm: 1 }",
         "non_finite { policy: SKIP }", "max_steps_per_epoch: 7", "max_evaluation_steps: 7"}) {

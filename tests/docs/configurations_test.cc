@@ -52,8 +52,8 @@ class PageTest : public ProgramTest {
 };
 
 TEST_F(PageTest, FieldsAreSetInTheJob) {
-  EXPECT_EQ(output_for("train { max_epochs: 2 table { name: \"item\" dim: 4 }\n"
-                       "feature { name: \"tags\" } table { name: 'tags' dim: 8 } } # new ones",
+  EXPECT_EQ(output_for("train { max_epochs: 2 table { name: \"item\" dim: 16 }\n"
+                       "feature { name: \"tags\" } table { name: 'tags' dim: 16 } } # new ones",
                        0),
             "millrace: 1, own_job: 1\n");
 }
@@ -66,7 +66,7 @@ TEST_F(PageTest, NamesAFieldThatDoesNotExist) {
 
 TEST_F(PageTest, NamesAValueThatTheJobRefuses) {
   EXPECT_THAT(output_for("train { table { name: \"item\" dim: 0 } }", 1),
-              HasSubstr("train.table[1] \"item\": dim is 0"));
+              HasSubstr("train.table[0] \"item\": dim is 0"));
   EXPECT_THAT(output_for("train { model { name: \"one_layer\" } }", 1),
               HasSubstr("no model \"one_layer\" is linked into this program"));
 }
