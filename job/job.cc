@@ -135,7 +135,6 @@ class JobBuilder {
     std::vector<std::string> unmade;
     unmade_ = &unmade;
     RETURN_IF_ERROR(make_schema());
-    RETURN_IF_ERROR(set_step_size());
     absl::Status made = make_model();
     if (made.ok()) made = make_optimizers();
     // The machine that trains may be larger than the one that checks.
@@ -445,7 +444,7 @@ class JobBuilder {
     options.tasks = schema_.labels();
     if (!train.metric().empty()) options.metrics = {train.metric().begin(), train.metric().end()};
     options.metric_configs = {train.custom_metric().begin(), train.custom_metric().end()};
-    ASSIGN_OR_RETURN(options.slices, slice_options(train, schema_, resources_.files));
+    ASSIGN_OR_RETURN(options.slices, slice_options(train, schema_, resources_.files, unmade_));
     return options;
   }
 

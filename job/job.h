@@ -74,9 +74,11 @@ absl::StatusOr<std::unique_ptr<Trainer>> build_step_trainer(const JobConfig& con
                                                             const TrainDataChange& change);
 
 // Makes the model, the optimizers, the metrics and the hooks of `config` as build_trainer() does,
-// and destroys them. Reads no data, writes nothing and runs no plugin. Returns: parts that were not
-// made, with the reason: hooks of plugins, or everything if this machine lacks the memory or
-// threads for the model.
+// and destroys them. Reads only vocabularies, for SliceConfig.text. Writes nothing, runs no plugin
+// and does not check the batch size, which depends on the number of ranks.
+// Returns: parts that were not made, with the reason: hooks of plugins, texts of slices whose
+// vocabulary is missing on this machine, or everything if the machine lacks the memory or threads
+// for the model.
 // REQUIRES: see build_trainer.
 // Errors: errors of building these parts.
 absl::StatusOr<std::vector<std::string>> check_parts(const JobConfig& config,

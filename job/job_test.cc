@@ -218,13 +218,23 @@ TEST_F(JobTest, EachMistakeOfAHookNamesItsPlace) {
 }
 
 TEST_F(JobTest, PartsAreCheckedWithoutDataAndPlugins) {
+  // One rank cannot divide its 5045 examples into such micro-batches; five ranks can.
+  config_.mutable_train()->set_global_batch_size(5045);
+  config_.mutable_train()->set_max_micro_batch_size(4000);
   config_.mutable_train()->mutable_train_data()->set_path(0, "missing.csv");
   config_.mutable_run()->add_hooks()->set_name("failing");
   HookConfig& of_plugin = *config_.mutable_run()->add_hooks();
   of_plugin.mutable_plugin()->set_hook("guard");
   of_plugin.mutable_plugin()->set_path("/missing/guard.so");
+  config_.mutable_train()->mutable_feature(2)->add_transform()->mutable_vocabulary()->set_path(
+      "/missing/words.txt");
+  SliceConfig& slice = *config_.mutable_train()->add_slice();
+  slice.set_feature("c");
+  slice.add_text("lamp");
   EXPECT_THAT(check_parts(config_, resources_),
-              IsOkAndHolds(ElementsAre("hook guard of a plugin")));
+              IsOkAndHolds(ElementsAre(AllOf(HasSubstr("text of train.slice of feature \"c\""),
+                                             HasSubstr("/missing/words.txt")),
+                                       "hook guard of a plugin")));
   config_.mutable_run()->add_hooks()->set_name("misconfigured");
   EXPECT_THAT(check_parts(config_, resources_),
               StatusIs(absl::StatusCode::kInvalidArgument,

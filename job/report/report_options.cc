@@ -13,17 +13,22 @@
 namespace millrace {
 namespace {
 
-// Adds the ids of SliceConfig.text, named by their texts.
+// Adds the ids of SliceConfig.text, named by their texts. `unmade`: see slice_options().
 absl::Status add_texts(const TrainConfig& train, const SliceConfig& config, FileSystem& files,
-                       SliceOptions& options) {
+                       std::vector<std::string>* unmade, SliceOptions& options) {
   if (config.text().empty()) return absl::OkStatus();
   const std::string where = absl::StrCat("train.slice of feature \"", config.feature(), "\"");
   std::optional<TextIds> text_ids;
   for (const FeatureConfig& feature : train.feature()) {
     if (feature.name() != config.feature()) continue;
     const std::string& table = feature.table().empty() ? feature.name() : feature.table();
-    ASSIGN_OR_RETURN(text_ids, TextIds::create(absl::MakeConstSpan(&feature, 1), table, files),
-                     where);
+    absl::StatusOr<std::optional<TextIds>> created =
+        TextIds::create(absl::MakeConstSpan(&feature, 1), table, files);
+    if (unmade != nullptr && absl::IsNotFound(created.status())) {
+      unmade->push_back(absl::StrCat("text of ", where, " (", created.status().message(), ")"));
+      return absl::OkStatus();
+    }
+    ASSIGN_OR_RETURN(text_ids, std::move(created), where);
   }
   if (!text_ids.has_value()) {
     return absl::InvalidArgumentError(
@@ -55,14 +60,15 @@ absl::Status add_texts(const TrainConfig& train, const SliceConfig& config, File
 
 absl::StatusOr<std::vector<SliceOptions>> slice_options(const TrainConfig& train,
                                                         const FeatureSchema& schema,
-                                                        FileSystem& files) {
+                                                        FileSystem& files,
+                                                        std::vector<std::string>* unmade) {
   std::vector<SliceOptions> slices;
   for (const SliceConfig& config : train.slice()) {
     SliceOptions options{.name = config.feature(), .max_ids = config.max_ids()};
     ASSIGN_OR_RETURN(options.feature, schema.sparse_index(config.feature()), "train.slice");
     options.ids = {config.id().begin(), config.id().end()};
     options.metrics = {config.metric().begin(), config.metric().end()};
-    RETURN_IF_ERROR(add_texts(train, config, files, options));
+    RETURN_IF_ERROR(add_texts(train, config, files, unmade, options));
     slices.push_back(std::move(options));
   }
   return slices;

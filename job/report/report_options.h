@@ -2,6 +2,7 @@
 #ifndef MILLRACE_JOB_REPORT_REPORT_OPTIONS_H_
 #define MILLRACE_JOB_REPORT_REPORT_OPTIONS_H_
 
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -14,13 +15,15 @@
 
 namespace millrace {
 
-// Returns train.slice, with the ids of its texts. `files` holds vocabularies. Errors:
-// InvalidArgument for a feature that `schema` does not have or that makes no ids of text, and for a
-// text that has the id of another slice; NotFound for a text outside the vocabulary; errors of
-// TextIds.
+// Returns train.slice, with the ids of its texts. `files` holds vocabularies. `unmade`: if not
+// null, a slice whose vocabulary is missing lacks its texts and is named there with the reason.
+// Errors: InvalidArgument for a feature that `schema` does not have or that makes no ids of text,
+// and for a text that has the id of another slice; NotFound for a text outside the vocabulary;
+// errors of TextIds.
 absl::StatusOr<std::vector<SliceOptions>> slice_options(const TrainConfig& train,
                                                         const FeatureSchema& schema,
-                                                        FileSystem& files);
+                                                        FileSystem& files,
+                                                        std::vector<std::string>* unmade = nullptr);
 
 // Returns run.report.span.
 SpanOptions span_options(const ReportConfig& report);
