@@ -206,8 +206,8 @@ TEST_F(FileSystemTest, RemoveTakesFilesAndEmptyDirectories) {
   EXPECT_THAT(files_.glob(path("*")), IsOkAndHolds(IsEmpty()));
 }
 
-// Whatever call fails, the old content stays, nothing is left aside, and the error is returned. The
-// last one makes the new content durable.
+// Fails each call in turn: the old content stays, no other file is left and the error is returned.
+// The last call makes the new content durable; if it fails, the new content stays.
 TEST_F(FileSystemTest, AtomicWriteThatFailsLeavesTheOldContent) {
   write("a", "old");
   int64_t n = 0;

@@ -22,7 +22,7 @@ struct DataDraft {
 // Returns the data of the look, with csv.list_delimiter for lists in cells. Holds out evaluation
 // data if there is none: the last file if it has at most a quarter of the rows, or with partitions
 // by time all files of the last partition if it has at most half; else a tenth of the rows by hash.
-// Of fewer than 100 rows the tenth could be empty, so none is held out.
+// Holds out nothing of fewer than 100 rows, since the tenth could be empty.
 DataDraft draft_data(const DataLook& look);
 
 // Returns a text as part of a comment, on one line.

@@ -401,7 +401,7 @@ TEST_F(RanksTest, AnotherSequenceOfCollectivesIsRefused) {
   EXPECT_EQ(first.finish().exit_code, kPeer);
 }
 
-// What decides neither the result nor the sequence of collectives may differ.
+// Ranks may differ in settings that decide neither the result nor the sequence of collectives.
 TEST_F(RanksTest, AnotherRunConfigurationIsFine) {
   ASSERT_OK_AND_ASSIGN(const ReservedPort port, reserve_port());
   RunningProgram first = rank(0, 2, port.number, {"--set", "run.read.prefetch_batches=2"});
