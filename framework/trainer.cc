@@ -280,7 +280,8 @@ absl::Status Trainer::check_parameters() {
 
 absl::Status Trainer::train_epoch() {
   const std::string epoch = absl::StrCat(position_.progress.epoch);
-  RETURN_IF_ERROR(open_epoch(), absl::StrCat("epoch ", epoch));
+  RETURN_IF_ERROR(catch_part_exceptions("the dataset", [&] { return open_epoch(); }),
+                  absl::StrCat("epoch ", epoch));
   recorder_.opened("epoch", epoch);
   RETURN_IF_ERROR(consistency_.suspend([&] { return hooks_.before_epoch(context_); }));
   position_.open_epoch();

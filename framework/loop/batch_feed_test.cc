@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+
+#include "base/failure_kind.h"
 #include "base/status_matchers.h"
 #include "distributed/one_rank_collectives.h"
 #include "tests/fakes/fake_dataset.h"
@@ -103,6 +106,19 @@ TEST_F(BatchFeedTest, PaddingHasTheShapesOfTheLastBatch) {
   ASSERT_OK(feed.next_step());
   EXPECT_EQ(feed.padding()->micro_batches[0].dense.size(0), 0);
   EXPECT_EQ(feed.padding()->micro_batches[0].dense.size(1), 3);
+}
+
+TEST_F(BatchFeedTest, ADatasetThatThrowsIsAFailedPart) {
+  class Throwing : public FakeDataset {
+   public:
+    Throwing() : FakeDataset({}) {}
+    absl::StatusOr<std::optional<Batch>> next() override { throw std::runtime_error("boom"); }
+  };
+  Throwing data;
+  BatchFeed feed = this->feed(data);
+  const absl::Status status = feed.next_step().status();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInternal, HasSubstr("the dataset: boom")));
+  EXPECT_EQ(kind_of(status), FailureKind::kPart);
 }
 
 TEST_F(BatchFeedTest, TheRestIsCountedForAWhile) {

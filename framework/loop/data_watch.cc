@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/catch_exceptions.h"
 #include "io/names_files.h"
 
 namespace millrace {
@@ -61,7 +62,8 @@ absl::StatusOr<std::optional<Batch>> DataWatch::next(Dataset& data, absl::Durati
   absl::Duration rest;
   most_looks_ = std::max<int64_t>(1, absl::IDivDuration(at_most, pause_, &rest));
   Call call(*this, data, call_.load(std::memory_order_relaxed) + 1);
-  absl::StatusOr<std::optional<Batch>> batch = data.next();
+  absl::StatusOr<std::optional<Batch>> batch =
+      catch_part_exceptions("the dataset", [&] { return data.next(); });
   const bool cancelled = call.end();
   gave_up_ |= cancelled;
   if (!cancelled || batch.ok()) return batch;

@@ -38,7 +38,7 @@ void BatchQueue::work() {
       mutex_.await(has_room);
       if (cancelled_) return;
     }
-    absl::StatusOr<std::optional<Batch>> batch = catch_exceptions(next_batch_);
+    absl::StatusOr<std::optional<Batch>> batch = catch_part_exceptions("reading", next_batch_);
     const bool last = !batch.ok() || !batch->has_value();
     MutexLock lock(mutex_);
     ready_.push_back(std::move(batch));

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "base/failure_kind.h"
 #include "base/status_matchers.h"
 
 namespace millrace {
@@ -53,6 +54,7 @@ TEST(BatchQueueTest, ExceptionsBecomeErrors) {
   BatchQueue odd(2,
                  []() -> absl::StatusOr<std::optional<Batch>> { throw std::runtime_error("odd"); });
   EXPECT_THAT(odd.next(), StatusIs(absl::StatusCode::kInternal, HasSubstr("odd")));
+  EXPECT_EQ(kind_of(odd.next().status()), FailureKind::kPart);
 }
 
 TEST(BatchQueueTest, CancelWakesNext) {

@@ -38,7 +38,7 @@ bool BlockQueue::may_start() const {
 
 void BlockQueue::work(const std::function<Reader()>& make_reader) {
   const absl::StatusOr<Reader> reader =
-      catch_exceptions([&]() -> absl::StatusOr<Reader> { return make_reader(); });
+      catch_part_exceptions("a reader", [&]() -> absl::StatusOr<Reader> { return make_reader(); });
   while (true) {
     int64_t task = 0;
     {
@@ -48,7 +48,7 @@ void BlockQueue::work(const std::function<Reader()>& make_reader) {
       task = next_task_++;
     }
     absl::StatusOr<Block> block =
-        reader.ok() ? catch_exceptions([&] { return (*reader)(task, cancelled_); })
+        reader.ok() ? catch_part_exceptions("a reader", [&] { return (*reader)(task, cancelled_); })
                     : absl::StatusOr<Block>(reader.status());
     MutexLock lock(mutex_);
     results_[task - first_task_] = std::move(block);

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/failure_kind.h"
 #include "base/status_matchers.h"
 
 namespace millrace {
@@ -64,7 +65,9 @@ TEST(BlockQueueTest, ExceptionsBecomeErrorsInTheirTurn) {
   });
   EXPECT_OK(queue.next());
   EXPECT_THAT(queue.next(), StatusIs(absl::StatusCode::kResourceExhausted));
-  EXPECT_THAT(queue.next(), StatusIs(absl::StatusCode::kInternal, HasSubstr("odd")));
+  const absl::Status odd = queue.next().status();
+  EXPECT_THAT(odd, StatusIs(absl::StatusCode::kInternal, HasSubstr("odd")));
+  EXPECT_EQ(kind_of(odd), FailureKind::kPart);
   EXPECT_OK(queue.next());
 }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/catch_exceptions.h"
+#include "base/failure_kind.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "io/epoch/batch_dataset.h"
@@ -180,12 +181,14 @@ absl::StatusOr<WindowState> WindowedFiles::next_window() {
   WindowAnnouncement announcement;
   if (options_.dataset.rank == 0) {
     // The other ranks wait for the result, also if a registered source throws.
-    const absl::StatusOr<WindowAnnouncement> found = catch_exceptions([&] { return look(); });
+    const absl::StatusOr<WindowAnnouncement> found =
+        catch_part_exceptions("the source of windows", [&] { return look(); });
     if (found.ok()) {
       announcement = *found;
     } else {
       announcement.set_error_code(static_cast<int>(found.status().code()));
       announcement.set_error(std::string(found.status().message()));
+      announcement.set_error_kind(static_cast<int>(kind_of(found.status())));
     }
     if (options_.broadcast) {
       RETURN_IF_ERROR(options_.broadcast(announcement.SerializeAsString()).status());
@@ -209,8 +212,9 @@ absl::StatusOr<WindowAnnouncement> WindowedFiles::told_by_rank_0() {
     return absl::InternalError("what rank 0 says of windows cannot be read");
   }
   if (announcement.error_code() == 0) return announcement;
-  return absl::Status(static_cast<absl::StatusCode>(announcement.error_code()),
-                      announcement.error());
+  return with_kind(
+      absl::Status(static_cast<absl::StatusCode>(announcement.error_code()), announcement.error()),
+      static_cast<FailureKind>(announcement.error_kind()));
 }
 
 absl::StatusOr<WindowAnnouncement> WindowedFiles::look() {

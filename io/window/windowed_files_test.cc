@@ -8,11 +8,13 @@
 #include <algorithm>
 #include <fstream>
 #include <map>
+#include <stdexcept>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "base/failure_kind.h"
 #include "base/memory_file_system_testing.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
@@ -132,6 +134,7 @@ class ListedFiles : public WindowSource {
       return no_more ? Found::kEnded : Found::kNotYet;
     }
     if (names[read] == "end") return Found::kEnded;
+    if (names[read] == "throw") throw std::runtime_error("planted");
     position.set_name(names[read]);
     position.set_custom(absl::StrCat(read + 1));
     position.clear_file();
@@ -407,6 +410,20 @@ class WindowedFilesRanksTest : public WindowedFilesTest {
     return WindowedFilesCase::on_ranks(options("windows { files: 2 }"), world_size, body);
   }
 };
+
+TEST_F(WindowedFilesRanksTest, ASourceThatThrowsIsAFailedPartOnAllRanks) {
+  files_.put("in/_LIST", "throw\n");
+  const auto statuses = WindowedFilesCase::on_ranks(
+      options_of("batch_size: 4 format: CSV windows { custom { name: 'listed_files' } }"), 2,
+      [](int, WindowedDataset& data) -> absl::Status {
+        RETURN_IF_ERROR(data.start_epoch(0));
+        return data.next_window().status();
+      });
+  for (const absl::Status& status : statuses) {
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kInternal, HasSubstr("planted")));
+    EXPECT_EQ(kind_of(status), FailureKind::kPart);
+  }
+}
 
 TEST_F(WindowedFilesRanksTest, AllWorkOnTheSameWindowAndEachRowComesOnce) {
   for (int i = 0; i < 5; ++i) put(absl::StrCat("f", i), 10 * i, 10);
