@@ -69,7 +69,8 @@ bool find_outer_with(const Descriptor& message, const Descriptor& inner, const s
   return false;
 }
 
-// Returns "; TrainConfig has it: ..." if a message around `inner` has the field, else "".
+// Returns "; TrainConfig around it has one: ..." if a message around `inner` has the
+// field, else "".
 std::string brace_hint(const Descriptor& root, const Descriptor& inner, const std::string& name) {
   std::set<const Descriptor*> seen;
   const Descriptor* outer = nullptr;

@@ -86,7 +86,7 @@ class ItemModel : public Model {
 
 absl::StatusOr<std::unique_ptr<Trainer>> make_trainer(const RankEnvironment& ranks) {
   TrainerParts parts;
-  JobConfig job;  // of which join_ranks reads the name and run.distributed
+  JobConfig job;  // join_ranks compares its name, `train` and parts of `run` between the ranks
   job.mutable_run()->set_job_name("in_memory");
   ASSIGN_OR_RETURN(parts.collectives, join_ranks(ranks, job));
 
