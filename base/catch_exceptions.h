@@ -4,8 +4,10 @@
 #define MILLRACE_BASE_CATCH_EXCEPTIONS_H_
 
 #include <exception>
+#include <stdexcept>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
 namespace millrace {
@@ -56,6 +58,24 @@ template <typename Call>
 auto catch_part_exceptions(absl::string_view doing, Call&& call) -> decltype(call()) {
   return catch_exceptions(call,
                           {doing, "", "something was thrown that is no std::exception", true});
+}
+
+// Calls code of a part by functions that return no Status, within catch_part_exceptions() of a
+// caller. Rethrows an exception that would be Internal with the prefix "WHAT NAME: ", so that the
+// message of the caller's status names the part.
+template <typename Call>
+auto name_exceptions(absl::string_view what, absl::string_view name, Call&& call)
+    -> decltype(call()) {
+  try {
+    return call();
+  } catch (const std::exception& exception) {
+    const absl::Status status = status_of_exception(&exception, {"", ""});
+    if (!absl::IsInternal(status)) throw;
+    throw std::runtime_error(absl::StrCat(what, " ", name, ": ", status.message()));
+  } catch (...) {
+    throw std::runtime_error(
+        absl::StrCat(what, " ", name, ": something was thrown that is no std::exception"));
+  }
 }
 
 }  // namespace millrace

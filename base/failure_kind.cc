@@ -76,6 +76,10 @@ absl::Status as_part_failure(absl::Status status) {
   }
 }
 
+absl::Status wrong_result(absl::string_view what) {
+  return with_kind(absl::InvalidArgumentError(what), FailureKind::kPart);
+}
+
 absl::Status with_more(const absl::Status& status, absl::string_view text) {
   if (status.ok()) return status;
   absl::Status longer(status.code(), absl::StrCat(status.message(), text));

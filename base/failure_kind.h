@@ -30,6 +30,9 @@ FailureKind kind_of(const absl::Status& status);
 // Unknown, Cancelled, DeadlineExceeded or Unauthenticated. Other errors mean the same as anywhere.
 absl::Status as_part_failure(absl::Status status);
 
+// Returns InvalidArgument of kind kPart, for a result that breaks the contract of a part.
+absl::Status wrong_result(absl::string_view what);
+
 // Appends to the message of a failure; code and payloads stay. OK stays OK.
 absl::Status with_more(const absl::Status& status, absl::string_view text);
 

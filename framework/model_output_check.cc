@@ -10,11 +10,6 @@
 namespace millrace {
 namespace {
 
-// Returns the error for a result that breaks the contract of class Model.
-absl::Status wrong_result(absl::string_view what) {
-  return with_kind(absl::InvalidArgumentError(what), FailureKind::kPart);
-}
-
 bool is_number(const at::Tensor& tensor) { return tensor.defined() && tensor.numel() == 1; }
 
 // Checks that reduced precision ends before `tensor`.

@@ -154,10 +154,8 @@ class StepRun {
     for (int64_t i = 0; i < count; ++i) {
       const Batch& batch = *computed_[i];
       if (outputs_[i].targets.defined() != commit.targets.defined()) {
-        return with_kind(
-            absl::InvalidArgumentError(
-                "the model gave targets for some micro-batches of a step and not for others"),
-            FailureKind::kPart);
+        return wrong_result(
+            "the model gave targets for some micro-batches of a step and not for others");
       }
       if (i > 0) commit.loss = commit.loss + outputs_[i].loss;
       if (i > 0 && commit.targets.defined()) commit.targets = commit.targets + outputs_[i].targets;

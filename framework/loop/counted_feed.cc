@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/catch_exceptions.h"
+#include "base/failure_kind.h"
 #include "base/status_macros.h"
 #include "framework/model_output_check.h"
 
@@ -42,9 +43,9 @@ absl::Status CountedFeed::count(StepData& data) {
     if (!counted_tasks_.has_value()) counted_tasks_ = targets.size();
     const bool as_configured = targets.empty() || targets.size() == tasks_;
     if (!as_configured || targets.size() != *counted_tasks_) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "the model counts targets of ", targets.size(), " tasks in one batch; must be those of ",
-          tasks_, " tasks in all batches, or of none in all"));
+      return wrong_result(absl::StrCat("the model counts targets of ", targets.size(),
+                                       " tasks in one batch; must be those of ", tasks_,
+                                       " tasks in all batches, or of none in all"));
     }
     for (size_t task = 0; task < targets.size(); ++task) data.targets[task] += targets[task];
   }

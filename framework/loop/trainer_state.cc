@@ -115,8 +115,7 @@ absl::StatusOr<TrainState> TrainerState::capture(const SavePoint* point) {
   ASSIGN_OR_RETURN(*state.shared.mutable_object(), save_states(holders(StatePlacement::kOnce)));
   ASSIGN_OR_RETURN(*state.rank.mutable_object(), save_states(holders(StatePlacement::kPerRank)));
   ASSIGN_OR_RETURN(*state.rank.mutable_hook(), save_states(parts_.hooks.state_holders()));
-  RETURN_IF_ERROR(catch_exceptions(
-      "the report", [&] { return parts_.reporter.save_state(*state.rank.mutable_report()); }));
+  RETURN_IF_ERROR(save_report(*state.rank.mutable_report()));
   for (const EmbeddingTable* table : state.tables) {
     *state.rank.add_table() = to_state(table->name(), table->content().counters());
   }
@@ -126,6 +125,10 @@ absl::StatusOr<TrainState> TrainerState::capture(const SavePoint* point) {
   return state;
 }
 
+absl::Status TrainerState::save_report(ReportState& state) {
+  return catch_part_exceptions("the report", [&] { return parts_.reporter.save_state(state); });
+}
+
 absl::Status TrainerState::load_report(const LoadedState& loaded, std::vector<std::string>* notes) {
   const auto rank = static_cast<size_t>(parts_.rank);
   const bool same_world = static_cast<int>(loaded.ranks.size()) == parts_.world_size;
@@ -133,8 +136,9 @@ absl::Status TrainerState::load_report(const LoadedState& loaded, std::vector<st
   for (size_t from = 0; from < loaded.ranks.size(); ++from) {
     if (same_world ? from == rank : rank == 0) parts.push_back(&loaded.ranks[from].report());
   }
-  const absl::Status status =
-      parts_.reporter.load_state(loaded.ranks[same_world ? rank : 0].report(), parts);
+  const absl::Status status = catch_part_exceptions("the report", [&] {
+    return parts_.reporter.load_state(loaded.ranks[same_world ? rank : 0].report(), parts);
+  });
   report_begins_anew_ = absl::IsInvalidArgument(status);
   if (!report_begins_anew_) return status;
   notes->push_back(absl::StrCat("the report begins anew: ", status.message()));
@@ -166,7 +170,7 @@ absl::StatusOr<LoadedState> TrainerState::save_holders() {
                    save_states(holders(StatePlacement::kPerRank), /*empty_too=*/true));
   ASSIGN_OR_RETURN(*rank.mutable_hook(),
                    save_states(parts_.hooks.state_holders(), /*empty_too=*/true));
-  RETURN_IF_ERROR(parts_.reporter.save_state(*rank.mutable_report()));
+  RETURN_IF_ERROR(save_report(*rank.mutable_report()));
   return now;
 }
 

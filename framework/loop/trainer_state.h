@@ -82,6 +82,7 @@ class TrainerState {
   std::vector<StateHolder> holders(StatePlacement placement) const;
   absl::Status find_data_identity();
   absl::Status check_data(const LoadedState& loaded, std::vector<std::string>* notes);
+  absl::Status save_report(ReportState& state);
   absl::Status load_report(const LoadedState& loaded, std::vector<std::string>* notes);
   absl::Status load_holders(const LoadedState& loaded, std::vector<std::string>* notes);
   absl::StatusOr<LoadedState> save_holders();

@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "base/catch_exceptions.h"
 #include "base/clock.h"
+#include "base/failure_kind.h"
 #include "base/finite.h"
 #include "base/status_macros.h"
 #include "framework/ranks/rank_figures.h"
@@ -57,7 +58,7 @@ absl::StatusOr<CommitDecision> CommitExchange::run(const CommitInput& input) {
   RETURN_IF_ERROR(agreement_.verify());
   const auto losses = static_cast<int64_t>(std::max<size_t>(losses_, 1));
   if (input.loss.defined() && input.loss.numel() != losses) {
-    return absl::InvalidArgumentError(
+    return wrong_result(
         absl::StrCat("the train step gave ", input.loss.numel(), " losses; must be ", losses));
   }
   // Copies loss and targets to the CPU once, since they are read several times.
@@ -91,12 +92,11 @@ absl::StatusOr<CommitDecision> CommitExchange::run(const CommitInput& input) {
   }
   if (sums.with_targets > 0) {
     if (sums.with_targets != sums.with_examples) {
-      return absl::InvalidArgumentError(
-          "the model gave targets on some ranks of a step and not on others");
+      return wrong_result("the model gave targets on some ranks of a step and not on others");
     }
     if (!(sums.targets > 0)) {
-      return absl::InvalidArgumentError(absl::StrCat("the model's targets add up to ", sums.targets,
-                                                     " in this step; they must be positive"));
+      return wrong_result(absl::StrCat("the model's targets add up to ", sums.targets,
+                                       " in this step; they must be positive"));
     }
     decision.targets = sums.targets;
     decision.gradient_scale = static_cast<double>(input.examples) / sums.targets;

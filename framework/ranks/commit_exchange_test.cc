@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 
+#include "base/failure_kind.h"
 #include "base/status_matchers.h"
 #include "distributed/one_rank_collectives.h"
 #include "distributed/thread_collectives.h"
@@ -91,8 +92,10 @@ TEST(CommitExchange, TargetsOnSomeRanksOnlyAreAnError) {
   on_ranks(2, [](int number, Rank& rank) {
     CommitInput mine = input(1);
     if (number == 1) mine.targets = at::ones({});
-    EXPECT_THAT(rank.commit->run(mine),
+    const absl::Status status = rank.commit->run(mine).status();
+    EXPECT_THAT(status,
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("targets on some ranks")));
+    EXPECT_EQ(kind_of(status), FailureKind::kPart);
   });
 }
 
@@ -100,8 +103,9 @@ TEST(CommitExchange, TargetsThatAddUpToNothingAreAnError) {
   on_ranks(2, [](int, Rank& rank) {
     CommitInput mine = input(1);
     mine.targets = at::zeros({});
-    EXPECT_THAT(rank.commit->run(mine),
-                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("add up to 0")));
+    const absl::Status status = rank.commit->run(mine).status();
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("add up to 0")));
+    EXPECT_EQ(kind_of(status), FailureKind::kPart);
   });
 }
 

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/byte_stream.h"
 #include "base/catch_exceptions.h"
+#include "base/failure_kind.h"
 #include "base/status_macros.h"
 
 namespace millrace {
@@ -126,6 +127,10 @@ absl::Status MetricSet::check(const StepResult& step) const {
 }
 
 absl::Status MetricSet::update(const StepResult& step) {
+  return catch_part_exceptions("", [&] { return add_step(step); });
+}
+
+absl::Status MetricSet::add_step(const StepResult& step) {
   RETURN_IF_ERROR(check(step));
   if (step.examples == 0) return absl::OkStatus();
   RETURN_IF_ERROR(add_loss(step));
@@ -159,10 +164,7 @@ absl::Status MetricSet::update_task(size_t task, const StepResult& step,
   const MetricInput input{as_span(predictions), as_span(labels), as_span(weights),
                           as_span<int64_t>(groups)};
   for (const std::unique_ptr<Metric>& metric : tasks_[task].metrics) {
-    RETURN_IF_ERROR(catch_part_exceptions(absl::StrCat("metric ", metric->name()), [&] {
-      metric->update(input);
-      return absl::OkStatus();
-    }));
+    call_metric(*metric, [&] { metric->update(input); });
   }
   for (size_t i = 0; i < slices_.size(); ++i) {
     const at::Tensor ids = with_label(slices[i].ids);
@@ -176,7 +178,7 @@ absl::Status MetricSet::add_loss(const StepResult& step) {
   const bool given = step.loss_targets.defined();
   const double divisor = given ? to_double(step.loss_targets) : static_cast<double>(step.examples);
   if (!std::isfinite(divisor) || divisor < 0) {
-    return absl::InvalidArgumentError(
+    return wrong_result(
         absl::StrCat("the model's targets are ", divisor, " in a batch; they must be at least 0"));
   }
   examples_ += step.examples;
@@ -229,7 +231,8 @@ std::map<std::string, double> MetricSet::compute() const {
   compute_loss(values);
   for (const Task& task : tasks_) {
     for (const std::unique_ptr<Metric>& metric : task.metrics) {
-      values[absl::StrCat(task.prefix, metric->name())] = metric->compute();
+      values[absl::StrCat(task.prefix, metric->name())] =
+          call_metric(*metric, [&] { return metric->compute(); });
     }
   }
   std::vector<std::string> prefixes;
@@ -246,7 +249,9 @@ void MetricSet::reset() {
   for (Task& task : tasks_) {
     task.loss_sum = 0;
     task.targets = 0;
-    for (const std::unique_ptr<Metric>& metric : task.metrics) metric->reset();
+    for (const std::unique_ptr<Metric>& metric : task.metrics) {
+      call_metric(*metric, [&] { metric->reset(); });
+    }
   }
   for (SliceMetrics& slice : slices_) slice.reset();
 }
@@ -273,7 +278,7 @@ std::string MetricSet::save() const {
   for (const Task& task : tasks_) {
     for (const std::unique_ptr<Metric>& metric : task.metrics) {
       writer.write_string(absl::StrCat(task.prefix, metric->name()));
-      writer.write_string(metric->save());
+      writer.write_string(call_metric(*metric, [&] { return metric->save(); }));
     }
   }
   for (const SliceMetrics& slice : slices_) slice.save(writer);
@@ -343,7 +348,7 @@ absl::Status MetricSet::load_metrics(ByteReader& reader) {
         return absl::InvalidArgumentError(
             absl::StrCat("\"", absl::CEscape(saved_name), "\" is where here \"", name, "\" is"));
       }
-      RETURN_IF_ERROR(metric->merge_saved(saved));
+      RETURN_IF_ERROR(merge_saved_metric(*metric, saved));
     }
   }
   return absl::OkStatus();
@@ -359,7 +364,8 @@ void MetricSet::merge(const MetricSet& other) {
     tasks_[i].targets += other.tasks_[i].targets;
     for (const std::unique_ptr<Metric>& metric : tasks_[i].metrics) {
       for (const std::unique_ptr<Metric>& from : other.tasks_[i].metrics) {
-        if (from->name() == metric->name()) metric->merge(*from);
+        if (from->name() != metric->name()) continue;
+        call_metric(*metric, [&] { metric->merge(*from); });
       }
     }
   }

@@ -43,7 +43,8 @@ class MetricSet : public RankPart {
 
   // Adds one step. Reads its tensors to the CPU. A rank without examples in the step may leave
   // predictions and labels undefined. Errors: as check(); InvalidArgument unless loss_targets is
-  // finite and at least 0.
+  // finite and at least 0; of a metric that throws, with its name. The kind of the last two is
+  // kPart (base/failure_kind.h).
   absl::Status update(const StepResult& step);
 
   // Returns OK if update() can add the step. Reads shapes only. Errors: InvalidArgument if
@@ -85,6 +86,7 @@ class MetricSet : public RankPart {
     int64_t targets = 0;
   };
 
+  absl::Status add_step(const StepResult& step);
   absl::Status add_loss(const StepResult& step);
   void compute_loss(std::map<std::string, double>& values) const;
   // Updates the metrics of a task with the examples that have its label.

@@ -8,8 +8,10 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/catch_exceptions.h"
 #include "base/failure_kind.h"
 #include "base/random/philox.h"
+#include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "distributed/thread_collectives.h"
 #include "metrics/metric_registry.h"
@@ -37,23 +39,62 @@ StepResult two(double loss) {
   return step(loss, at::tensor({0.75f, 0.25f}).view({2, 1}), at::tensor({1.0f, 0.0f}).view({2, 1}));
 }
 
+std::string throwing_function;
+
 class ThrowingMetric : public Metric {
  public:
   absl::string_view name() const override { return "throwing"; }
-  void update(const MetricInput&) override { throw std::runtime_error("no value today"); }
-  double compute() const override { return 0; }
+  void update(const MetricInput&) override { throw_in("update"); }
+  double compute() const override {
+    throw_in("compute");
+    return 0;
+  }
   void reset() override {}
-  void merge(const Metric&) override {}
-  std::string save() const override { return ""; }
-  absl::Status merge_saved(absl::string_view) override { return absl::OkStatus(); }
+  void merge(const Metric&) override { throw_in("merge"); }
+  std::string save() const override {
+    throw_in("save");
+    return "";
+  }
+  absl::Status merge_saved(absl::string_view) override {
+    throw_in("merge_saved");
+    return absl::OkStatus();
+  }
+
+ private:
+  static void throw_in(absl::string_view function) {
+    if (function == throwing_function) throw std::runtime_error("no value today");
+  }
 };
 MILLRACE_REGISTER_METRIC(throwing, "throws", &create_plain_metric<ThrowingMetric>);
 
 TEST(MetricSetTest, AMetricThatThrowsIsNamed) {
-  ASSERT_OK_AND_ASSIGN(MetricSet set, MetricSet::create({"throwing"}, {"click"}));
-  const absl::Status status = set.update(two(0.5));
-  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInternal, "metric throwing: no value today"));
-  EXPECT_EQ(kind_of(status), FailureKind::kPart);
+  for (const bool sliced : {false, true}) {
+    StepResult one = two(0.5);
+    std::vector<SliceOptions> slices;
+    std::vector<std::string> metrics = {"throwing"};
+    if (sliced) {
+      metrics = {"mean"};
+      slices = {{.name = "country", .max_ids = 1, .metrics = {"throwing"}}};
+      one.slices = {{at::tensor({7, 3}, at::kLong), at::ones({2}, at::kBool)}};
+    }
+    for (const char* function : {"update", "compute", "save", "merge", "merge_saved"}) {
+      if (!sliced && std::string(function) == "merge") continue;
+      ASSERT_OK_AND_ASSIGN(MetricSet set,
+                           MetricSet::create(metrics, {"click"}, LossScope::kThisRank, {}, slices));
+      throwing_function = function;
+      const absl::Status status = catch_part_exceptions("the report", [&] {
+        RETURN_IF_ERROR(set.update(one));
+        set.compute();
+        const std::string saved = set.save();
+        return set.load_ranks({saved});
+      });
+      EXPECT_THAT(status, StatusIs(absl::StatusCode::kInternal,
+                                   HasSubstr("metric throwing: no value today")))
+          << function << (sliced ? " of slices" : "");
+      EXPECT_EQ(kind_of(status), FailureKind::kPart);
+    }
+  }
+  throwing_function.clear();
 }
 
 TEST(MetricSetTest, OneTask) {
@@ -148,8 +189,9 @@ TEST(MetricSetTest, LossOverTheTargetsOfTheModel) {
   ASSERT_OK(set.update(step_with_targets(5, 1)));
   EXPECT_THAT(set.compute(), ElementsAre(Pair("loss", 2)));
   EXPECT_EQ(set.examples(), 6);
-  EXPECT_THAT(set.update(step_with_targets(1, -3)),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("targets are -3")));
+  const absl::Status status = set.update(step_with_targets(1, -3));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("targets are -3")));
+  EXPECT_EQ(kind_of(status), FailureKind::kPart);
   const std::string saved = set.save();
   ASSERT_OK(set.load_ranks({saved, saved}));
   EXPECT_EQ(set.compute().at("loss"), 2);

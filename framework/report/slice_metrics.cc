@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
+#include "base/failure_kind.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 
@@ -25,6 +26,12 @@ struct Gathered {
 absl::Status cut_short() { return absl::DataLossError("slices are cut short"); }
 
 }  // namespace
+
+absl::Status merge_saved_metric(Metric& metric, absl::string_view bytes) {
+  const std::string what = absl::StrCat("metric ", metric.name());
+  return catch_part_exceptions(
+      what, [&] { return annotate(as_part_failure(metric.merge_saved(bytes)), what); });
+}
 
 SliceMetrics::SliceMetrics(const SliceOptions& options, size_t tasks,
                            std::vector<CustomConfig> configs)
@@ -90,7 +97,9 @@ void SliceMetrics::update(size_t task, const MetricInput& input, const Ids& ids)
   for (const auto& [slice, examples] : gathered) {
     const MetricInput part{examples.predictions, examples.labels, examples.weights,
                            examples.groups};
-    for (const std::unique_ptr<Metric>& metric : slice->tasks[task]) metric->update(part);
+    for (const std::unique_ptr<Metric>& metric : slice->tasks[task]) {
+      call_metric(*metric, [&] { metric->update(part); });
+    }
   }
 }
 
@@ -113,7 +122,8 @@ void SliceMetrics::compute(absl::Span<const std::string> prefixes,
     values[absl::StrCat(name, "/examples")] = static_cast<double>(slice->examples);
     for (size_t task = 0; task < tasks_; ++task) {
       for (const std::unique_ptr<Metric>& metric : slice->tasks[task]) {
-        values[absl::StrCat(name, "/", prefixes[task], metric->name())] = metric->compute();
+        values[absl::StrCat(name, "/", prefixes[task], metric->name())] =
+            call_metric(*metric, [&] { return metric->compute(); });
       }
     }
   }
@@ -123,7 +133,8 @@ void SliceMetrics::merge(const Slice& from, Slice& into) {
   into.examples += from.examples;
   for (size_t task = 0; task < from.tasks.size(); ++task) {
     for (size_t i = 0; i < from.tasks[task].size(); ++i) {
-      into.tasks[task][i]->merge(*from.tasks[task][i]);
+      Metric& metric = *into.tasks[task][i];
+      call_metric(metric, [&] { metric.merge(*from.tasks[task][i]); });
     }
   }
 }
@@ -131,7 +142,9 @@ void SliceMetrics::merge(const Slice& from, Slice& into) {
 void SliceMetrics::reset(Slice& slice) {
   slice.examples = 0;
   for (auto& metrics : slice.tasks) {
-    for (const std::unique_ptr<Metric>& metric : metrics) metric->reset();
+    for (const std::unique_ptr<Metric>& metric : metrics) {
+      call_metric(*metric, [&] { metric->reset(); });
+    }
   }
 }
 
@@ -146,7 +159,9 @@ void SliceMetrics::reset() {
 void SliceMetrics::save(const Slice& slice, ByteWriter& writer) {
   writer.write_int64(slice.examples);
   for (const auto& metrics : slice.tasks) {
-    for (const std::unique_ptr<Metric>& metric : metrics) writer.write_string(metric->save());
+    for (const std::unique_ptr<Metric>& metric : metrics) {
+      writer.write_string(call_metric(*metric, [&] { return metric->save(); }));
+    }
   }
 }
 
@@ -169,7 +184,7 @@ absl::Status SliceMetrics::merge_saved(Slice& slice, ByteReader& reader) {
     for (const std::unique_ptr<Metric>& metric : metrics) {
       const absl::string_view bytes = reader.read_string();
       if (!reader.ok()) return cut_short();
-      RETURN_IF_ERROR(metric->merge_saved(bytes));
+      RETURN_IF_ERROR(merge_saved_metric(*metric, bytes));
     }
   }
   return absl::OkStatus();

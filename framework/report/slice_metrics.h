@@ -11,11 +11,23 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/byte_stream.h"
+#include "base/catch_exceptions.h"
 #include "metrics/metric.h"
 
 namespace millrace {
+
+// Calls `call` for one metric. Exceptions name the metric.
+template <typename Call>
+auto call_metric(const Metric& metric, Call&& call) -> decltype(call()) {
+  return name_exceptions("metric", metric.name(), call);
+}
+
+// Calls metric.merge_saved(). Errors, also for exceptions: as merge_saved(), with the name of the
+// metric.
+absl::Status merge_saved_metric(Metric& metric, absl::string_view bytes);
 
 // A feature whose ids each have metrics (SliceConfig).
 struct SliceOptions {
