@@ -201,21 +201,25 @@ void Trainer::count_over_ranks(Summary& summary) {
   for (auto& [table, rows] : summary.rows) {
     if (tables_.active()) counts.push_back(&rows);
   }
+  // Fails if a rank was lost after all had ended well.
+  sum_over_ranks(counts).IgnoreError();
+}
+
+// Replaces each count by its sum over all ranks. Changes nothing after an error.
+absl::Status Trainer::sum_over_ranks(absl::Span<int64_t* const> counts) {
   std::vector<int64_t> sums;
   for (const int64_t* const count : counts) sums.push_back(*count);
-  const absl::Status summed = parts_.collectives->start_sum(absl::MakeSpan(sums))->wait();
-  if (!summed.ok()) return;  // a rank was lost after all had ended well
+  RETURN_IF_ERROR(parts_.collectives->start_sum(absl::MakeSpan(sums))->wait());
   for (size_t i = 0; i < counts.size(); ++i) *counts[i] = sums[i];
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::map<std::string, int64_t>> Trainer::count_rows() {
   std::map<std::string, int64_t> rows = model_parts_.table_rows();
   if (!tables_.active()) return rows;
-  std::vector<int64_t> sums;
-  for (const auto& [table, count] : rows) sums.push_back(count);
-  RETURN_IF_ERROR(parts_.collectives->start_sum(absl::MakeSpan(sums))->wait());
-  size_t i = 0;
-  for (auto& [table, count] : rows) count = sums[i++];
+  std::vector<int64_t*> counts;
+  for (auto& [table, count] : rows) counts.push_back(&count);
+  RETURN_IF_ERROR(sum_over_ranks(counts));
   return rows;
 }
 

@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "checkpoint/checkpointable.h"
 #include "checkpoint/train_state.h"
 #include "framework/events.h"
@@ -204,6 +205,7 @@ class Trainer {
   absl::StatusOr<Summary> train(absl::string_view function, bool evaluate_at_end);
 
   void count_over_ranks(Summary& summary);
+  absl::Status sum_over_ranks(absl::Span<int64_t* const> counts);
 
   // Executes a run: start, `body`, end. Returns the outcome.
   template <typename Body>
