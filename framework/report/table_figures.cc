@@ -58,6 +58,7 @@ int64_t HottestCounts::sum() const {
 void TableFigures::add(const std::string& name, const TableStatistics& now,
                        const TableStatistics& last, HottestCounts hottest) {
   Figures& figures = tables_[name];
+  if (hottest.counts().empty()) hottest.add(1, now.hottest - last.hottest);
   figures.hottest = std::move(hottest);
   TableStatistics& statistics = figures.statistics;
   statistics = now;
@@ -65,7 +66,6 @@ void TableFigures::add(const std::string& name, const TableStatistics& now,
   statistics.unadmitted -= last.unadmitted;
   statistics.occurrences -= last.occurrences;
   statistics.unique_ids -= last.unique_ids;
-  statistics.hottest -= last.hottest;
   statistics.frozen = now.frozen.since(last.frozen);
   statistics.evaluated = now.evaluated.since(last.evaluated);
   for (int i = 0; i < kEvictionReasons; ++i) statistics.evicted[i] -= last.evicted[i];
@@ -77,7 +77,6 @@ std::string TableFigures::save() const {
   for (const auto& [name, figures] : tables_) {
     writer.write_string(name);
     for (const auto count : kCounts) writer.write_int64(figures.statistics.*count);
-    writer.write_int64(figures.statistics.hottest);
     for (const int64_t rows : figures.statistics.evicted) writer.write_int64(rows);
     for (const auto reads : kReads) {
       writer.write_int64((figures.statistics.*reads).lookups);
@@ -106,7 +105,6 @@ absl::Status TableFigures::load_rank(int rank, absl::string_view bytes) {
   while (reader.remaining() > 0) {
     Figures& sum = tables_[std::string(reader.read_string())];
     for (const auto count : kCounts) sum.statistics.*count += reader.read_int64();
-    sum.statistics.hottest = std::max(sum.statistics.hottest, reader.read_int64());
     for (int64_t& rows : sum.statistics.evicted) rows += reader.read_int64();
     for (const auto reads : kReads) {
       (sum.statistics.*reads).lookups += reader.read_int64();
@@ -140,10 +138,8 @@ std::map<std::string, TableReport> TableFigures::reports() const {
       const std::string reason(eviction_reason_name(static_cast<EvictionReason>(i)));
       if (statistics.evicted[i] > 0) report.evicted[reason] = statistics.evicted[i];
     }
-    const bool by_step = !figures.hottest.counts().empty();
     report.unique_share = share(statistics.unique_ids, statistics.occurrences);
-    report.hottest_share =
-        share(by_step ? figures.hottest.sum() : statistics.hottest, statistics.occurrences);
+    report.hottest_share = share(figures.hottest.sum(), statistics.occurrences);
     report.unknown_share = share(statistics.unadmitted + statistics.frozen.without_row,
                                  statistics.occurrences + statistics.frozen.lookups);
   }

@@ -16,16 +16,17 @@
 
 namespace millrace {
 
-// Occurrences of the most frequent id of a table in each step since a report, on one rank. Of
-// several ranks the largest count of each step is the most frequent id of the step. Memory is
-// bounded: above kMost steps each count is the sum of 2, 4, ... steps, and the largest one a lower
-// bound.
+// Occurrences of the most frequent id of a table in each step since a report, on one rank. The
+// largest count over ranks is the count of the most frequent id of the step. Memory is bounded:
+// above kMost steps each count is the sum of 2, 4, ... steps, and the largest sum over ranks is a
+// lower bound.
 class HottestCounts {
  public:
-  static constexpr int64_t kMost = 4096;
+  static constexpr int64_t kMost = 256;
 
-  // Adds the count of a step. `step`: its number since the report, from 1; each call has the next
-  // one. The first call may have any: earlier counts are 0, or of take_larger().
+  // Adds the count of a step. `step`: number of the step since the report, from 1. The first call
+  // may have any number: earlier counts are 0 or those of take_larger(). Each further call has the
+  // next number.
   void add(int64_t step, int64_t count);
   // Replaces each count by the larger one of both. REQUIRES: both are of equally many steps, or of
   // fewer whose later counts are 0.
@@ -42,11 +43,12 @@ class HottestCounts {
 
 // Collects figures of tables between two moments. Several ranks each have a part of every table:
 // numbers are summed, and the load covers all maps together. The most frequent id of a step is
-// taken from the rank where its number is largest.
+// that of the rank with the largest HottestCounts of the step.
 class TableFigures : public RankPart {
  public:
-  // Adds a table. `last`: its statistics at the last report. `hottest`: of its steps since; none:
-  // the table has one rank, whose statistics have the sum.
+  // Adds a table. `last`: its statistics at the last report. `hottest`: counts of the steps since
+  // the last report. Default: one count, the difference of the statistics, which is exact for a
+  // table with one rank.
   void add(const std::string& name, const TableStatistics& now, const TableStatistics& last,
            HottestCounts hottest = HottestCounts());
 
@@ -62,7 +64,8 @@ class TableFigures : public RankPart {
 
  private:
   struct Figures {
-    // Differences of the statistics that count since the table was created. `load` is not used.
+    // Differences of the statistics that count since the table was created. `load` and `hottest`
+    // are not used.
     TableStatistics statistics;
     double entries = 0;  // of maps
     HottestCounts hottest;
