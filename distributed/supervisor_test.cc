@@ -139,7 +139,6 @@ TEST_F(SupervisorTest, ARankThatWaitsForDataLearnsOfAStopSignal) {
   EXPECT_EQ(peer_signal_, 15);
 }
 
-// The rank's next exchange reports the signal.
 TEST_F(SupervisorTest, ARankThatWaitsForDataFindsADeadRank) {
   supervisor_->set_phase(RankPhase::kData, 4);
   lost_ = 2;
@@ -152,6 +151,7 @@ TEST_F(SupervisorTest, ARankThatWaitsForDataFindsADeadRank) {
                        HasSubstr("rank 2 failed in forward of step 4: its process ended")));
 }
 
+// The rank's next exchange reports the signal.
 TEST_F(SupervisorTest, ARankThatComputesDoesNotAskForStopSignals) {
   has_stop_signal(2, 15);
   await_rounds(5);

@@ -33,8 +33,7 @@ namespace millrace {
 // Used on the trainer's thread.
 class MovingAverage {
  public:
-  // The parameters are borrowed as handles to the model's own tensors, on any
-  // device.
+  // The parameters are borrowed as handles to the model's own tensors, on any device.
   // Errors: InvalidArgument for a decay out of range and if no parameter requires a gradient.
   static absl::StatusOr<std::unique_ptr<MovingAverage>> create(
       const MovingAverageConfig& config, const std::vector<NamedParameter>& parameters);

@@ -112,7 +112,8 @@ DataDraft draft_data(const DataLook& look) {
     (is_last ? last_paths : paths).push_back(file.path);
     if (is_last) last_rows += file.rows;
   }
-  // A last day says more of later days than its share of the rows costs training.
+  // Holds out up to half of the rows if they are a last day, since its metrics are the best
+  // estimate of those of later days.
   const int64_t most_rows = last.empty() ? train.rows / 4 : train.rows / 2;
   if (!paths.empty() && train.files.size() <= kMaxListedFiles && last_rows > 0 &&
       last_rows <= most_rows) {

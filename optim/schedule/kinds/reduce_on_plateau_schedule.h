@@ -18,11 +18,10 @@ namespace millrace {
 //      bad values is 0. Otherwise the number of bad values grows by 1.
 //   2. During a cooldown, the number of bad values is 0, and the cooldown is shorter by 1.
 //   3. If there are more bad values than `patience`, rate ← max(rate × factor, min_rate), unless
-//   that
-//      reduces the rate by no more than `epsilon`. The cooldown begins, and the number of bad
+//      this reduces the rate by no more than `epsilon`. The cooldown begins, and the number of bad
 //      values is 0.
-// The first finite value is the best. A value that is not finite is never better. By a relative
-// threshold a best value below 0 is followed by worse ones, which a warning says once.
+// The first finite value is the best. A value that is not finite is never better. If the threshold
+// is relative and the best value is below 0, worse values count as better; a warning says so once.
 // Source: `ReduceLROnPlateau` of torch.optim.lr_scheduler.
 class ReduceOnPlateauSchedule : public Schedule {
  public:
