@@ -205,7 +205,8 @@ TEST(PrometheusMetricsTest, NamesOfAllFigures) {
           "millrace_table_inserted_total{table=\"items\"}",
           "millrace_table_load_ratio{table=\"items\"}", "millrace_table_rows{table=\"items\"}",
           "millrace_table_unadmitted_total{table=\"items\"}",
-          "millrace_table_unique_ratio{table=\"items\"}", "millrace_training_seconds_total",
+          "millrace_table_unique_ratio{table=\"items\"}",
+          "millrace_table_unknown_ratio{table=\"items\"}", "millrace_training_seconds_total",
           "millrace_window"));
 }
 
