@@ -27,6 +27,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
 
 // A single rank, or one of several ranks with `others` batches more than this one.
 class FakeRanks : public EvaluationRanks {
@@ -136,7 +137,8 @@ TEST(EvaluationOfUnknownIdsTest, HasTheShareOfLookupsWithoutARow) {
   ASSERT_OK_AND_ASSIGN(const EvaluationResult known, trainer->evaluate("eval"));
   EXPECT_THAT(known.unknown_shares, ElementsAre(Pair("items", 0)));
   FakeDataset others({.batches = 2, .sparse = 2, .ids = 1000000});
-  ASSERT_OK_AND_ASSIGN(const EvaluationResult unknown, trainer->evaluate(others));
+  ASSERT_OK_AND_ASSIGN(const EvaluationResult unknown,
+                       trainer->evaluate(others, EvaluationOptions()));
   EXPECT_THAT(unknown.unknown_shares, ElementsAre(Pair("items", testing::Gt(0.9))));
   EXPECT_EQ(trainer->summary().unknown_shares.at("eval"), unknown.unknown_shares);
 }

@@ -12,6 +12,7 @@ namespace {
 
 constexpr int64_t kLeastExamples = 100;
 constexpr double kFarAbove = 3;
+constexpr double kBadLogloss = 1;
 constexpr double kManyUnknownIds = 0.5;
 
 std::optional<double> find(const std::map<std::string, double>& metrics, const std::string& name) {
@@ -70,13 +71,12 @@ std::optional<std::string> ReportWatch::end() const {
                            last, first, kAdvice);
   }
   for (const std::string& task : tasks_) {
-    const std::string name = tasks_.size() > 1 ? task + "/ne" : "ne";
-    const double ne = find(last_, name).value_or(NAN);
-    if (!(ne > kFarAbove) || ne < find(first_, name).value_or(NAN)) continue;
+    const std::string name = tasks_.size() > 1 ? task + "/logloss" : "logloss";
+    const double logloss = find(last_, name).value_or(NAN);
+    if (!(logloss > kBadLogloss)) continue;
     return absl::StrFormat(
-        "label %s: ne of the last report is %.4g; above 1 the predictions are worse than the mean "
-        "of the labels%s",
-        task, ne, kAdvice);
+        "label %s: logloss of the last report is %.4g, worse than 0.693 of predicting 0.5 always%s",
+        task, logloss, kAdvice);
   }
   return std::nullopt;
 }

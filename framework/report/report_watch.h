@@ -29,8 +29,8 @@ class ReportWatch {
   //     admitted: a frozen table that does not know the ids of the data.
   std::vector<std::string> add(const Report& report);
   // Returns a warning if the loss of the last report is more than 3 times that of the first one,
-  // or if an ne of the last report is above 3 and not below that of the first one: the predictions
-  // are worse than a constant. Ignores reports of less than 100 examples, and of less than half of
+  // or if a logloss of the last report is above 1: the predictions are worse than 0.5 for each
+  // example, which gives ln 2. Ignores reports of less than 100 examples, and of less than half of
   // the steps of the report before.
   std::optional<std::string> end() const;
 

@@ -51,26 +51,26 @@ TEST(ReportWatchTest, WarnsOnceOfAFrozenTableOfOtherIds) {
 TEST(ReportWatchTest, WarnsOfALossThatEndsFarAboveItsStart) {
   struct Reported {
     int64_t steps, examples;
-    double loss, ne;
+    double loss, logloss;
   };
   const auto warning = [](const std::vector<Reported>& reports) {
     ReportWatch watch({"click"});
     for (const Reported& reported : reports) {
-      Report report = report_of(reported.examples, {{"loss", reported.loss}, {"ne", reported.ne}});
+      Report report =
+          report_of(reported.examples, {{"loss", reported.loss}, {"logloss", reported.logloss}});
       report.steps = reported.steps;
       watch.add(report);
     }
     return watch.end();
   };
   EXPECT_EQ(warning({}), std::nullopt);
-  EXPECT_EQ(warning({{10, 100, 0.7, 1}, {10, 100, 2.0, 2.9}}), std::nullopt);
-  EXPECT_THAT(warning({{10, 100, 0.7, 1}, {10, 100, 2.2, 1}}),
+  EXPECT_EQ(warning({{10, 100, 0.7, 0.7}, {10, 100, 2.0, 1}}), std::nullopt);
+  EXPECT_THAT(warning({{10, 100, 0.7, 0.7}, {10, 100, 2.2, 1}}),
               Optional(HasSubstr("2.2, is far above 0.7")));
-  EXPECT_EQ(warning({{10, 100, 0.7, 1}, {10, 99, 2.2, 1}}), std::nullopt) << "few examples";
-  EXPECT_EQ(warning({{10, 1000, 0.7, 1}, {4, 400, 2.2, 1}}), std::nullopt) << "a last rest";
-  EXPECT_THAT(warning({{10, 100, 9e6, 1e7}, {10, 100, 9e6, 1e7}}),
-              Optional(HasSubstr("label click: ne of the last report is 1e+07")));
-  EXPECT_EQ(warning({{10, 100, 0.7, 5.7}, {10, 100, 0.5, 4}}), std::nullopt) << "on its way down";
+  EXPECT_EQ(warning({{10, 100, 0.7, 0.7}, {10, 99, 2.2, 2.2}}), std::nullopt) << "few examples";
+  EXPECT_EQ(warning({{10, 1000, 0.7, 0.7}, {4, 400, 2.2, 2.2}}), std::nullopt) << "a last rest";
+  EXPECT_THAT(warning({{10, 100, 9e6, 8}, {10, 100, 9e5, 7}}),
+              Optional(HasSubstr("label click: logloss of the last report is 7, worse")));
 }
 
 }  // namespace
