@@ -47,8 +47,20 @@ class OutputHookTest : public testing::Test {
     return content.value_or("");
   }
 
+  // Returns a hook that was started, with an event of this kind in events_.
+  std::unique_ptr<OutputHook> hook_with_event(const std::string& what) {
+    auto hook = std::make_unique<OutputHook>(FileSystem::local(), config_, &events_);
+    EXPECT_OK(hook->start(context_));
+    LoopEvent event;
+    event.what = what;
+    events_.record(event);
+    return hook;
+  }
+
   const std::string base_;
   JobConfig config_;
+  JsonlEventLog events_{FileSystem::local(), Clock::real(), base_ + "/a/b/events.jsonl", 0};
+  FakeHookContext context_;
 };
 
 // Returns a hook that writes to a directory of the suite.
@@ -90,15 +102,9 @@ TEST_F(OutputHookTest, OtherRanksWriteTheirLogAlone) {
 }
 
 TEST_F(OutputHookTest, OpensTheEventLogWithTheDirectory) {
-  JsonlEventLog events(FileSystem::local(), Clock::real(), base_ + "/a/b/events.jsonl", 0);
-  OutputHook hook(FileSystem::local(), config_, &events);
-  FakeHookContext context;
-  ASSERT_OK(hook.start(context));
-  LoopEvent started;
-  started.what = "train";
-  events.record(started);
+  const std::unique_ptr<OutputHook> hook = hook_with_event("train");
   EXPECT_TRUE(std::filesystem::is_empty(base_));
-  ASSERT_OK(hook.before_step(context));
+  ASSERT_OK(hook->before_step(context_));
   EXPECT_THAT(read("events.jsonl"), HasSubstr("\"train\""));
 }
 
@@ -114,14 +120,8 @@ TEST_F(OutputHookTest, WithoutAFirstStepThereIsNothing) {
 }
 
 TEST_F(OutputHookTest, ARunWithoutAStepThatSavesHasOutput) {
-  JsonlEventLog events(FileSystem::local(), Clock::real(), base_ + "/a/b/events.jsonl", 0);
-  OutputHook hook(FileSystem::local(), config_, &events);
-  FakeHookContext context;
-  ASSERT_OK(hook.start(context));
-  LoopEvent change;
-  change.what = "change";
-  events.record(change);
-  ASSERT_OK(hook.after_checkpoint(context, {base_ + "/a/b/checkpoints/step-00000007", {}}));
+  const std::unique_ptr<OutputHook> hook = hook_with_event("change");
+  ASSERT_OK(hook->after_checkpoint(context_, {base_ + "/a/b/checkpoints/step-00000007", {}}));
   EXPECT_THAT(read("events.jsonl"), HasSubstr("\"change\""));
   EXPECT_NE(read("config.textproto"), "");
 }
