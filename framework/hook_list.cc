@@ -31,21 +31,22 @@ struct TensorMark {
   int64_t version;
 };
 
-// Finds changes of a batch during a call of a hook. Costs a few integers for each tensor.
+// Finds changes of a batch between two checks. Costs a few integers for each tensor.
 class BatchGuard {
  public:
   explicit BatchGuard(const Batch& batch)
       : batch_(batch), size_(batch.size), marks_(marks_of(batch)) {}
 
-  // Errors: Internal, with the name of the first part of the batch that changed.
-  absl::Status check() const {
+  // Errors: Internal, with the name of the first part of the batch that changed since the last
+  // check, or since the construction.
+  absl::Status check() {
     static constexpr std::array<const char*, kTensors> kNames = {
         "dense",     "labels",        "weights",        "example_ids",
         "group_ids", "sparse.values", "sparse.offsets", "sparse.weights"};
-    if (batch_.size != size_) return changed("size");
-    const Marks now = marks_of(batch_);
+    if (std::exchange(size_, batch_.size) != batch_.size) return changed("size");
+    const Marks before = std::exchange(marks_, marks_of(batch_));
     for (size_t i = 0; i < kTensors; ++i) {
-      if (now[i] != marks_[i]) return changed(kNames[i]);
+      if (marks_[i] != before[i]) return changed(kNames[i]);
     }
     return absl::OkStatus();
   }
@@ -68,8 +69,8 @@ class BatchGuard {
   }
 
   const Batch& batch_;
-  const int64_t size_;
-  const Marks marks_;
+  int64_t size_;
+  Marks marks_;
 };
 
 }  // namespace
@@ -232,10 +233,10 @@ absl::Status HookList::before_step(HookContext& context) {
 absl::Status HookList::after_data(HookContext& context, const Batch& batch, int64_t micro_batch) {
   absl::Status first;
   absl::Duration since = clock_.elapsed();
+  BatchGuard guard(batch);
   for (size_t i = hooks_.size(); i-- > 0;) {
     Entry& entry = hooks_[i];
     if (entry.disabled) continue;
-    const BatchGuard guard(batch);
     const absl::Status status = call(context, entry, kAfterData, &since, [&](Hook& hook) {
       return hook.after_data(context, batch, micro_batch);
     });
