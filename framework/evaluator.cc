@@ -8,12 +8,12 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/catch_exceptions.h"
 #include "base/failure_kind.h"
 #include "base/status_macros.h"
-#include "embedding/embedding_collection.h"
 #include "framework/device/on_device.h"
 #include "framework/model.h"
 #include "framework/model_output_check.h"
@@ -111,11 +111,14 @@ class Evaluation {
 
   // Returns none if a rank asked to stop.
   absl::StatusOr<std::optional<EvaluationResult>> run() {
-    const std::map<std::string, TableStatistics> before = table_statistics();
+    const std::vector<EmbeddingCollection*> collections = collections_of(model_);
+    const std::map<std::string, TableStatistics> before = table_statistics(collections);
     RETURN_IF_ERROR(run_batches());
     if (ranks_.stopped()) return std::nullopt;
     TableFigures tables;
-    for (const auto& [name, now] : table_statistics()) tables.add(name, now, before.at(name));
+    for (const auto& [name, now] : table_statistics(collections)) {
+      tables.add(name, now, before.at(name));
+    }
     RETURN_IF_ERROR(ranks_.merge({&metrics_, &values_, &tables}));
     result_.examples = metrics_.examples();
     if (result_.examples == 0) {
@@ -133,16 +136,6 @@ class Evaluation {
   }
 
  private:
-  std::map<std::string, TableStatistics> table_statistics() const {
-    std::map<std::string, TableStatistics> tables;
-    for (const EmbeddingCollection* collection : collections_of(model_)) {
-      for (const auto& table : collection->tables()) {
-        tables[table->name()] = table->maintenance().statistics();
-      }
-    }
-    return tables;
-  }
-
   absl::Status run_batches() {
     const Undisturbed undisturbed(model_);
     const c10::AutoGradMode no_gradients(false);

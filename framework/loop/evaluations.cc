@@ -13,14 +13,9 @@
 #include "framework/loop/phase_scope.h"
 #include "framework/model.h"
 #include "framework/ranks/rank_part.h"
+#include "framework/report/table_figures.h"
 
 namespace millrace {
-namespace {
-
-// Evaluations warn of a table with at least this share of lookups whose ids have no row.
-constexpr double kManyUnknownIds = 0.5;
-
-}  // namespace
 
 std::vector<std::string> names_of(const std::vector<EvaluationSet>& sets) {
   std::vector<std::string> names;

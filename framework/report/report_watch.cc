@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "framework/report/table_figures.h"
 
 namespace millrace {
 namespace {
@@ -13,7 +14,6 @@ namespace {
 constexpr int64_t kLeastExamples = 100;
 constexpr double kFarAbove = 3;
 constexpr double kBadLogloss = 1;
-constexpr double kManyUnknownIds = 0.5;
 
 std::optional<double> find(const std::map<std::string, double>& metrics, const std::string& name) {
   const auto found = metrics.find(name);

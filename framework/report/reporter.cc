@@ -133,9 +133,10 @@ absl::Status Reporter::add(const StepResult& step, SpanPosition position) {
 void Reporter::add_hottest() {
   for (const EmbeddingCollection* collection : collections_) {
     for (const auto& table : collection->tables()) {
-      const std::string name(table->name());
+      const std::string& name = table->name();
       // Steps before a resume with one rank count too.
-      if (table->placement().world_size == 1 && hottest_.count(name) == 0) continue;
+      const bool one_rank = table->placement().world_size == 1;
+      if (one_rank && (hottest_.empty() || hottest_.count(name) == 0)) continue;
       const auto [entry, first] = hottest_.try_emplace(name);
       HottestSteps& steps = entry->second;
       if (first) steps.total = tables_[name].hottest;
@@ -234,11 +235,7 @@ absl::Status Reporter::load_state(const ReportState& own,
 
 void Reporter::start_tables() {
   hottest_.clear();
-  for (const EmbeddingCollection* collection : collections_) {
-    for (const auto& table : collection->tables()) {
-      tables_[table->name()] = table->maintenance().statistics();
-    }
-  }
+  tables_ = table_statistics(collections_);
 }
 
 absl::StatusOr<Report> Reporter::take(const Progress& progress, Collectives& collectives,
@@ -251,13 +248,10 @@ absl::StatusOr<Report> Reporter::take(const Progress& progress, Collectives& col
   const ProcessFigures process = read_process_figures();
   add_process(std::exchange(process_, process), process, times);
   TableFigures tables;
-  for (const EmbeddingCollection* collection : collections_) {
-    for (const auto& table : collection->tables()) {
-      const TableStatistics now = table->maintenance().statistics();
-      const auto hottest = hottest_.find(std::string(table->name()));
-      tables.add(std::string(table->name()), now, std::exchange(tables_[table->name()], now),
-                 hottest == hottest_.end() ? HottestCounts() : hottest->second.counts);
-    }
+  for (const auto& [name, now] : table_statistics(collections_)) {
+    const auto hottest = hottest_.find(name);
+    tables.add(name, now, std::exchange(tables_[name], now),
+               hottest == hottest_.end() ? HottestCounts() : hottest->second.counts);
   }
   hottest_.clear();
   RETURN_IF_ERROR(merge_ranks(collectives, {&metrics_, &values_, &times, &tables}));

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/byte_stream.h"
 #include "base/status_macros.h"
+#include "embedding/embedding_collection.h"
 
 namespace millrace {
 namespace {
@@ -25,6 +26,17 @@ double share(int64_t part, int64_t whole) {
 }
 
 }  // namespace
+
+std::map<std::string, TableStatistics> table_statistics(
+    absl::Span<EmbeddingCollection* const> collections) {
+  std::map<std::string, TableStatistics> tables;
+  for (const EmbeddingCollection* collection : collections) {
+    for (const auto& table : collection->tables()) {
+      tables[table->name()] = table->maintenance().statistics();
+    }
+  }
+  return tables;
+}
 
 int64_t HottestCounts::steps_per_count(int64_t steps) {
   int64_t result = 1;

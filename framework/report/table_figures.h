@@ -16,6 +16,15 @@
 
 namespace millrace {
 
+class EmbeddingCollection;
+
+// A table with at least this share of lookups whose ids have no row is warned of.
+inline constexpr double kManyUnknownIds = 0.5;
+
+// Returns table → statistics now, of all tables of the collections.
+std::map<std::string, TableStatistics> table_statistics(
+    absl::Span<EmbeddingCollection* const> collections);
+
 // Occurrences of the most frequent id of a table in each step since a report, on one rank. The
 // largest count over ranks is the count of the most frequent id of the step. Memory is bounded:
 // above kMost steps each count is the sum of 2, 4, ... steps, and the largest sum over ranks is a
