@@ -24,8 +24,8 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// Maximum time until a killed rank is noticed.
-constexpr absl::Duration kKilledLimit = absl::Seconds(10);
+// The errors name this time-out. ProcessRanks::wait() has the one other limit, so that a busy
+// machine fails no test.
 constexpr absl::Duration kTimeout = absl::Seconds(3);
 
 // Counts a rank's reports to the others.
@@ -70,9 +70,8 @@ C10dOptions options_for(const RankEnvironment& environment, Told* told) {
 using Survivor = std::function<absl::Status(Collectives&)>;
 
 // Runs three ranks. The victim reaches the forward pass of step 12 and receives the signal there,
-// while the others run `survivor`. Returns their results, within `limit` of the signal.
-std::vector<absl::Status> run_with_victim(int victim, int signal_number, absl::Duration limit,
-                                          const Survivor& survivor) {
+// while the others run `survivor`. Returns their results.
+std::vector<absl::Status> run_with_victim(int victim, int signal_number, const Survivor& survivor) {
   constexpr int kRanks = 3;
   ProcessRanks ranks(kRanks, [&](const RankEnvironment& environment, const ChildLink& link) {
     Told told;
@@ -87,10 +86,9 @@ std::vector<absl::Status> run_with_victim(int victim, int signal_number, absl::D
   });
   EXPECT_TRUE(ranks.await_signal(victim));
   ranks.send(victim, signal_number);
-  const absl::Time deadline = absl::Now() + limit;
   std::vector<absl::Status> results;
   for (int rank = 0; rank < kRanks; ++rank) {
-    if (rank != victim) results.push_back(ranks.wait(rank, deadline - absl::Now()));
+    if (rank != victim) results.push_back(ranks.wait(rank));
   }
   return results;
 }
@@ -145,7 +143,7 @@ class FailureTest : public testing::TestWithParam<Case> {};
 
 TEST_P(FailureTest, KilledRankIsNamed) {
   for (const absl::Status& result :
-       run_with_victim(GetParam().victim, SIGKILL, kKilledLimit, GetParam().survivor)) {
+       run_with_victim(GetParam().victim, SIGKILL, GetParam().survivor)) {
     EXPECT_THAT(result, StatusIs(absl::StatusCode::kAborted,
                                  AllOf(HasSubstr(absl::StrCat("rank ", GetParam().victim,
                                                               " failed in forward of step 12")),
@@ -155,7 +153,7 @@ TEST_P(FailureTest, KilledRankIsNamed) {
 
 TEST_P(FailureTest, FrozenRankIsNamed) {
   for (const absl::Status& result :
-       run_with_victim(GetParam().victim, SIGSTOP, 2 * kTimeout, GetParam().survivor)) {
+       run_with_victim(GetParam().victim, SIGSTOP, GetParam().survivor)) {
     EXPECT_THAT(result, StatusIs(absl::StatusCode::kAborted,
                                  AllOf(HasSubstr(absl::StrCat("rank ", GetParam().victim,
                                                               " failed in forward of step 12")),
@@ -175,7 +173,7 @@ INSTANTIATE_TEST_SUITE_P(Each, FailureTest,
 
 // The victim receives the signal during a transfer, after any part of the data. The test does not
 // wait for reports of the victim's activity, so the others may know an older phase.
-void test_lost_in_the_midst(const Survivor& run, int signal_number, absl::Duration limit) {
+void test_lost_in_the_midst(const Survivor& run, int signal_number) {
   for (int victim : {0, 1}) {
     ProcessRanks ranks(2, [&](const RankEnvironment& environment, const ChildLink& link) {
       Told told;
@@ -190,7 +188,7 @@ void test_lost_in_the_midst(const Survivor& run, int signal_number, absl::Durati
     });
     ASSERT_TRUE(ranks.await_signal(victim));
     ranks.send(victim, signal_number);
-    EXPECT_THAT(ranks.wait(1 - victim, limit),
+    EXPECT_THAT(ranks.wait(1 - victim),
                 StatusIs(absl::StatusCode::kAborted,
                          HasSubstr(absl::StrCat("rank ", victim, " failed in "))));
   }
@@ -202,15 +200,12 @@ absl::Status sum_much(Collectives& collectives) {
 
 absl::Status exchange_much(Collectives& collectives) { return run_exchange(collectives, 16 << 20); }
 
-TEST(C10dFailureTest, KilledInTheMidstOfASum) {
-  test_lost_in_the_midst(sum_much, SIGKILL, kKilledLimit);
-}
+TEST(C10dFailureTest, KilledInTheMidstOfASum) { test_lost_in_the_midst(sum_much, SIGKILL); }
 TEST(C10dFailureTest, KilledInTheMidstOfAnExchange) {
-  test_lost_in_the_midst(exchange_much, SIGKILL, kKilledLimit);
+  test_lost_in_the_midst(exchange_much, SIGKILL);
 }
-// No rank checked the others before the freeze, and leaving a frozen store is slow.
 TEST(C10dFailureTest, FrozenInTheMidstOfAnExchange) {
-  test_lost_in_the_midst(exchange_much, SIGSTOP, 2 * kTimeout + absl::Seconds(5));
+  test_lost_in_the_midst(exchange_much, SIGSTOP);
 }
 
 // The wait of a rank for its dataset may take longer than any time-out.
@@ -238,7 +233,7 @@ TEST(C10dFailureTest, AbsentRankIsNamed) {
     collectives->set_phase(RankPhase::kEvaluation, 7);
     hang();
   });
-  EXPECT_THAT(ranks.wait(0, 2 * kTimeout),
+  EXPECT_THAT(ranks.wait(0),
               StatusIs(absl::StatusCode::kAborted,
                        HasSubstr("rank 1 failed in evaluation of step 7: it did not take part in a "
                                  "sum within 3s")));
@@ -255,14 +250,14 @@ TEST(C10dFailureTest, RankAbsentFromAnExchangeIsNamed) {
     collectives->set_phase(RankPhase::kEvaluation, 7);
     hang();
   });
-  EXPECT_THAT(ranks.wait(0, 2 * kTimeout + absl::Seconds(5)),
+  EXPECT_THAT(ranks.wait(0),
               StatusIs(absl::StatusCode::kAborted,
                        HasSubstr("rank 1 failed in evaluation of step 7: it did not take part in a "
                                  "table exchange within 3s")));
 }
 
 // Kills or stops a rank that came, before the last rank came.
-void test_lost_in_rendezvous(int victim, int signal_number, absl::Duration limit) {
+void test_lost_in_rendezvous(int victim, int signal_number) {
   const ReservedPort port = free_port();
   std::vector<RankEnvironment> environments;
   for (int rank = 0; rank < 2; ++rank) {
@@ -281,23 +276,15 @@ void test_lost_in_rendezvous(int victim, int signal_number, absl::Duration limit
   ASSERT_TRUE(ranks.await_signal(0));
   ASSERT_TRUE(ranks.await_signal(1));
   ranks.send(victim, signal_number);
-  EXPECT_THAT(ranks.wait(1 - victim, limit),
+  EXPECT_THAT(ranks.wait(1 - victim),
               StatusIs(absl::StatusCode::kAborted,
                        HasSubstr(absl::StrCat("rank ", victim, " failed in rendezvous"))));
 }
 
-TEST(C10dFailureTest, Rank0KilledInRendezvous) {
-  test_lost_in_rendezvous(0, SIGKILL, kKilledLimit);
-}
-TEST(C10dFailureTest, Rank1KilledInRendezvous) {
-  test_lost_in_rendezvous(1, SIGKILL, kKilledLimit);
-}
-TEST(C10dFailureTest, Rank0StoppedInRendezvous) {
-  test_lost_in_rendezvous(0, SIGSTOP, kKilledLimit);
-}
-TEST(C10dFailureTest, Rank1StoppedInRendezvous) {
-  test_lost_in_rendezvous(1, SIGSTOP, kKilledLimit);
-}
+TEST(C10dFailureTest, Rank0KilledInRendezvous) { test_lost_in_rendezvous(0, SIGKILL); }
+TEST(C10dFailureTest, Rank1KilledInRendezvous) { test_lost_in_rendezvous(1, SIGKILL); }
+TEST(C10dFailureTest, Rank0StoppedInRendezvous) { test_lost_in_rendezvous(0, SIGSTOP); }
+TEST(C10dFailureTest, Rank1StoppedInRendezvous) { test_lost_in_rendezvous(1, SIGSTOP); }
 
 }  // namespace
 }  // namespace millrace
