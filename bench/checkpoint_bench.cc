@@ -19,7 +19,7 @@
 #include "bench/embedding/embedding_steps.h"
 #include "checkpoint/folder/outside_checkpoints.h"
 #include "checkpoint/saver.h"
-#include "checkpoint/state_messages.h"
+#include "checkpoint/state/state_messages.h"
 #include "distributed/one_rank_collectives.h"
 #include "embedding/embedding_collection.h"
 

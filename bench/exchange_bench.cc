@@ -16,8 +16,8 @@
 #include "distributed/c10d_collectives.h"
 #include "distributed/ended_collective.h"
 #include "distributed/forwarded_collectives.h"
-#include "framework/model.h"
-#include "framework/model_parts.h"
+#include "framework/model/model.h"
+#include "framework/model/model_parts.h"
 #include "framework/trainer.h"
 #include "optim/dense_optimizer_factory.h"
 

@@ -21,7 +21,7 @@
 #include "checkpoint/saver_check.h"
 #include "checkpoint/state/frozen_state.h"
 #include "checkpoint/state/save_filter.h"
-#include "checkpoint/state_messages.h"
+#include "checkpoint/state/state_messages.h"
 #include "distributed/agreed_result.h"
 
 namespace millrace {

@@ -25,8 +25,8 @@
 #include "checkpoint/state/background_save.h"
 #include "checkpoint/state/frozen_state.h"
 #include "checkpoint/state/row_filter.h"
+#include "checkpoint/state/state_saver.h"
 #include "checkpoint/state/state_writer.h"
-#include "checkpoint/state_saver.h"
 #include "distributed/collectives.h"
 
 namespace millrace {

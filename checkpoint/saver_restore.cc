@@ -11,11 +11,11 @@
 #include "checkpoint/folder/checkpoint_list.h"
 #include "checkpoint/folder/checkpoint_path.h"
 #include "checkpoint/folder/referred_files.h"
-#include "checkpoint/placed_rows.h"
 #include "checkpoint/saver.h"
 #include "checkpoint/state/job_check.h"
+#include "checkpoint/state/placed_rows.h"
+#include "checkpoint/state/state_messages.h"
 #include "checkpoint/state/state_reader.h"
-#include "checkpoint/state_messages.h"
 #include "distributed/agreed_result.h"
 
 namespace millrace {

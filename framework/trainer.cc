@@ -15,7 +15,7 @@
 #include "framework/loop/phase_scope.h"
 #include "framework/loop/phase_timer.h"
 #include "framework/loop/schedule_monitor.h"
-#include "framework/model.h"
+#include "framework/model/model.h"
 #include "framework/ranks/gather_cursors.h"
 #include "framework/report/example_columns.h"
 #include "framework/report/metric_set.h"

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
-#include "checkpoint/state_loader.h"
+#include "checkpoint/state/state_loader.h"
 #include "framework/trainer.h"
 #include "tests/fakes/fake_saver.h"
 #include "tests/fakes/memory_checkpoint.h"

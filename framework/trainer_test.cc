@@ -12,7 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
-#include "framework/model.h"
+#include "framework/model/model.h"
 #include "tests/fakes/event_lists.h"
 #include "tests/fakes/hanging_dataset.h"
 #include "tests/fakes/recording_hook.h"

@@ -2,7 +2,7 @@
 #ifndef MILLRACE_HOOKS_CADENCE_HOOK_H_
 #define MILLRACE_HOOKS_CADENCE_HOOK_H_
 
-#include "framework/hook.h"
+#include "hook/hook.h"
 
 namespace millrace {
 

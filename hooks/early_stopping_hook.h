@@ -10,9 +10,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "framework/hook.h"
-#include "framework/hook_registry.h"
 #include "framework/report/monitored_metric.h"
+#include "hook/hook.h"
+#include "hook/hook_registry.h"
 #include "proto/early_stopping_state.pb.h"
 #include "proto/hook_configs.pb.h"
 

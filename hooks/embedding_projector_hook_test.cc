@@ -16,7 +16,7 @@
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "distributed/thread_collectives.h"
-#include "framework/hook_registry.h"
+#include "hook/hook_registry.h"
 #include "tests/conformance/hook_conformance.h"
 #include "tests/fakes/tiny_trainer.h"
 

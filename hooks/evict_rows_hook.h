@@ -10,8 +10,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "embedding/policies/step_marks.h"
-#include "framework/hook.h"
-#include "framework/hook_registry.h"
+#include "hook/hook.h"
+#include "hook/hook_registry.h"
 
 namespace millrace {
 

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/status_matchers.h"
 #include "embedding/embedding_collection.h"
-#include "framework/hook_registry.h"
+#include "hook/hook_registry.h"
 #include "proto/evict_rows_state.pb.h"
 #include "proto/hook_configs.pb.h"
 #include "tests/conformance/hook_conformance.h"

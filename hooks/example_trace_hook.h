@@ -10,8 +10,8 @@
 
 #include "absl/strings/string_view.h"
 #include "base/file_system.h"
-#include "framework/hook.h"
-#include "framework/hook_registry.h"
+#include "hook/hook.h"
+#include "hook/hook_registry.h"
 
 namespace millrace {
 

@@ -12,7 +12,7 @@
 #include "absl/base/thread_annotations.h"
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "framework/hook.h"
+#include "hook/hook.h"
 #include "hooks/console/console_line.h"
 
 namespace millrace {

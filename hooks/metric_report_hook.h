@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/file_system.h"
-#include "framework/hook.h"
+#include "hook/hook.h"
 #include "hooks/line_file.h"
 
 namespace millrace {

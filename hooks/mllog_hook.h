@@ -14,9 +14,9 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/file_system.h"
-#include "framework/hook.h"
-#include "framework/hook_registry.h"
 #include "framework/report/monitored_metric.h"
+#include "hook/hook.h"
+#include "hook/hook_registry.h"
 #include "hooks/line_file.h"
 #include "proto/inspection_hook_configs.pb.h"
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "framework/hook.h"
+#include "hook/hook.h"
 #include "proto/config.pb.h"
 
 namespace millrace {

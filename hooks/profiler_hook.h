@@ -11,8 +11,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/file_system.h"
-#include "framework/hook.h"
-#include "framework/hook_registry.h"
+#include "hook/hook.h"
+#include "hook/hook_registry.h"
 #include "hooks/inspect/trace_recorder.h"
 #include "hooks/inspect/trace_schedule.h"
 

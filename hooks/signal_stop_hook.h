@@ -3,7 +3,7 @@
 #define MILLRACE_HOOKS_SIGNAL_STOP_HOOK_H_
 
 #include "base/signals/stop_signal_handlers.h"
-#include "framework/hook.h"
+#include "hook/hook.h"
 
 namespace millrace {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "framework/hook.h"
 #include "framework/report/sink.h"
+#include "hook/hook.h"
 
 namespace millrace {
 

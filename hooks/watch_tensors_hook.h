@@ -11,9 +11,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "framework/cadence.h"
-#include "framework/hook.h"
-#include "framework/hook_registry.h"
+#include "hook/cadence.h"
+#include "hook/hook.h"
+#include "hook/hook_registry.h"
 #include "proto/inspection_hook_configs.pb.h"
 
 namespace millrace {

@@ -13,7 +13,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/file_system.h"
-#include "framework/hook.h"
+#include "hook/hook.h"
 #include "io/windowed_dataset.h"
 #include "proto/window_io_state.pb.h"
 

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "absl/time/time.h"
-#include "framework/cadence.h"
-#include "framework/hook_registry.h"
+#include "hook/cadence.h"
+#include "hook/hook_registry.h"
 #include "hooks/checkpoint_load_hook.h"
 #include "hooks/checkpoint_save_hook.h"
 #include "hooks/evaluation_hook.h"

@@ -11,9 +11,9 @@
 
 #include "base/clock.h"
 #include "base/file_system.h"
-#include "framework/hook.h"
-#include "framework/on_error.h"
 #include "framework/report/jsonl_event_log.h"
+#include "hook/hook.h"
+#include "hook/hook_statistics.h"
 #include "hooks/sinks_hook.h"
 #include "io/windowed_dataset.h"
 #include "proto/config.pb.h"

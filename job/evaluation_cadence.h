@@ -3,7 +3,7 @@
 #define MILLRACE_JOB_EVALUATION_CADENCE_H_
 
 #include "absl/strings/string_view.h"
-#include "framework/cadence.h"
+#include "hook/cadence.h"
 #include "proto/config.pb.h"
 
 namespace millrace {

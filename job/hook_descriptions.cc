@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/text.h"
-#include "framework/hook_registry.h"
+#include "hook/hook_registry.h"
 #include "job/default_hooks.h"
 #include "proto/config.pb.h"
 #include "proto/documented_protos.h"

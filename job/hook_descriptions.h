@@ -10,7 +10,7 @@
 namespace millrace {
 
 // Lists default hooks (job/default_hooks.h) in calling order, one line each, then all linked hooks
-// (framework/hook_registry.h) by name. `millrace list hook` also lists the linked hooks, from the
+// (hook/hook_registry.h) by name. `millrace list hook` also lists the linked hooks, from the
 // same registry, with the places of their registration.
 std::string list_hooks();
 // Returns the description of a hook: purpose, handling of errors, and configuration field by field.

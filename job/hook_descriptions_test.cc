@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/status_matchers.h"
-#include "framework/hook_registry.h"
+#include "hook/hook_registry.h"
 #include "job/default_hooks.h"
 #include "proto/config.pb.h"
 

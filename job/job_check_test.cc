@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
-#include "framework/hook.h"
-#include "framework/hook_registry.h"
-#include "framework/model_registry.h"
+#include "framework/model/model_registry.h"
+#include "hook/hook.h"
+#include "hook/hook_registry.h"
 #include "proto/config_reader.h"
 
 namespace millrace {

@@ -12,11 +12,11 @@
 #include "base/clock.h"
 #include "base/file_system.h"
 #include "base/progress.h"
-#include "checkpoint/checkpoint_info.h"
+#include "checkpoint/state/checkpoint_info.h"
 #include "checkpoint/state/state_reader.h"
-#include "checkpoint/state_saver.h"
+#include "checkpoint/state/state_saver.h"
 #include "distributed/collectives.h"
-#include "framework/cadence.h"
+#include "hook/cadence.h"
 #include "proto/config.pb.h"
 
 namespace millrace {

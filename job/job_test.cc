@@ -12,7 +12,7 @@
 #include "config/config_check.h"
 #include "distributed/one_rank_collectives.h"
 #include "distributed/thread_collectives.h"
-#include "framework/hook_registry.h"
+#include "hook/hook_registry.h"
 #include "job/default_hooks.h"
 #include "proto/config_reader.h"
 #include "tools/event_report.h"

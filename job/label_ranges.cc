@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/status_macros.h"
-#include "framework/model_registry.h"
+#include "framework/model/model_registry.h"
 #include "losses/loss.h"
 #include "losses/loss_factory.h"
 #include "losses/task_check.h"

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "base/status_matchers.h"
-#include "framework/model_registry.h"
+#include "framework/model/model_registry.h"
 
 namespace millrace {
 namespace {

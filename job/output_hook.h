@@ -5,8 +5,8 @@
 #include <string>
 
 #include "base/file_system.h"
-#include "framework/hook.h"
 #include "framework/report/jsonl_event_log.h"
+#include "hook/hook.h"
 #include "proto/config.pb.h"
 
 namespace millrace {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
-#include "framework/model_registry.h"
+#include "framework/model/model_registry.h"
 #include "framework/trainer_parts.h"
 #include "losses/loss.h"
 #include "losses/loss_factory.h"

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
-#include "framework/model_registry.h"
+#include "framework/model/model_registry.h"
 
 namespace millrace {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "framework/model.h"
+#include "framework/model/model.h"
 #include "io/batch.h"
 
 namespace millrace {

@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "framework/model_registry.h"
+#include "framework/model/model_registry.h"
 #include "proto/config.pb.h"
 
 namespace millrace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "embedding/embedding_collection.h"
-#include "framework/model.h"
-#include "framework/model_registry.h"
+#include "framework/model/model.h"
+#include "framework/model/model_registry.h"
 #include "models/click_inputs.h"
 #include "models/task_losses.h"
 #include "proto/model_configs.pb.h"

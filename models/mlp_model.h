@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "framework/model.h"
-#include "framework/model_registry.h"
+#include "framework/model/model.h"
+#include "framework/model/model_registry.h"
 #include "models/task_losses.h"
 #include "proto/model_configs.pb.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/model.h"
+#include "framework/model/model.h"
 #include "io/batch.h"
 #include "proto/config.pb.h"
 #include "tests/conformance/property_suite.h"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "framework/model.h"
-#include "framework/model_registry.h"
+#include "framework/model/model.h"
+#include "framework/model/model_registry.h"
 #include "io/batch.h"
 #include "proto/config.pb.h"
 

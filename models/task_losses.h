@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "framework/model.h"
-#include "framework/model_registry.h"
+#include "framework/model/model.h"
+#include "framework/model/model_registry.h"
 #include "io/batch.h"
 #include "losses/loss.h"
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "optim/dense_optimizer.h"
-#include "optim/named_parameter.h"
+#include "optim/dense/dense_optimizer.h"
+#include "optim/dense/named_parameter.h"
 #include "tests/conformance/property_suite.h"
 
 namespace millrace {

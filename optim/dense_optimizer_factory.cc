@@ -12,9 +12,9 @@
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "optim/dense/dense_optimizer_table.h"
+#include "optim/dense/optimizer_schedule.h"
 #include "optim/dense_optimizer_check.h"
 #include "optim/name_pattern.h"
-#include "optim/optimizer_schedule.h"
 
 namespace millrace {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "optim/named_parameter.h"
+#include "optim/dense/named_parameter.h"
 #include "optim/sparse_optimizer.h"
 #include "proto/config.pb.h"
 

@@ -11,8 +11,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "optim/dense/named_parameter.h"
 #include "optim/dense/state_layout.h"
-#include "optim/named_parameter.h"
 #include "proto/config.pb.h"
 
 namespace millrace {

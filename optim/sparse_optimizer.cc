@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "embedding/embedding_collection.h"
-#include "optim/optimizer_schedule.h"
+#include "optim/dense/optimizer_schedule.h"
 #include "optim/rows/row_optimizer_check.h"
 #include "optim/rows/row_optimizer_factory.h"
 

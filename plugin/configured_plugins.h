@@ -6,9 +6,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "framework/hook.h"
-#include "framework/hook_registry.h"
-#include "framework/on_error.h"
+#include "hook/hook.h"
+#include "hook/hook_registry.h"
+#include "hook/hook_statistics.h"
 #include "proto/config.pb.h"
 
 namespace millrace {

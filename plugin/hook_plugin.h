@@ -23,9 +23,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "framework/hook.h"
-#include "framework/hook_registry.h"
-#include "framework/on_error.h"
+#include "hook/hook.h"
+#include "hook/hook_registry.h"
+#include "hook/hook_statistics.h"
 #include "plugin/plugin_abi.h"
 #include "plugin/plugin_note.h"
 

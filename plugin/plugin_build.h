@@ -9,8 +9,8 @@
 
 #include "absl/status/status.h"
 #include "base/version.h"
-#include "framework/hook.h"
-#include "framework/hook_registry.h"
+#include "hook/hook.h"
+#include "hook/hook_registry.h"
 #include "plugin/border_digest.h"
 #include "plugin/plugin_note.h"
 

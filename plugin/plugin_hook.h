@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "framework/hook.h"
+#include "hook/hook.h"
 #include "plugin/plugin_abi.h"
 
 namespace millrace {

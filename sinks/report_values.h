@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/events.h"
+#include "hook/events.h"
 
 namespace millrace {
 

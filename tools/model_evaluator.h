@@ -9,7 +9,7 @@
 #include "base/file_system.h"
 #include "distributed/collectives.h"
 #include "distributed/rank_environment.h"
-#include "framework/summary.h"
+#include "framework/report/summary.h"
 #include "framework/trainer.h"
 #include "job/job.h"
 #include "proto/config.pb.h"

@@ -22,7 +22,7 @@
 #include "base/version.h"
 #include "checkpoint/folder/directory_lock.h"
 #include "embedding/embedding_collection.h"
-#include "framework/model.h"
+#include "framework/model/model.h"
 #include "framework/trainer.h"
 #include "hooks/console/metric_text.h"
 #include "io/files/uri_file_system.h"

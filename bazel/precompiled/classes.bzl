@@ -15,12 +15,9 @@ CLASSES = {
         "ranks_test": "torch",
     },
     "checkpoint": {
-        "checkpoint_test": "torch",
         "checkpoint_without_torch_test": "proto",
         "saver": "tensor",
         "saver_check": "proto",
-        "states": "torch",
-        "states_without_torch": "proto",
     },
     "checkpoint/bank": {
         "bank": "torch",
@@ -40,6 +37,8 @@ CLASSES = {
         "state": "torch",
         "state_test": "torch",
         "state_without_torch_test": "proto",
+        "states": "torch",
+        "states_without_torch": "proto",
         "without_torch": "proto",
     },
     "checkpoint/testing": {
@@ -56,17 +55,15 @@ CLASSES = {
         "c10d_collectives": "torch",
         "collectives": "tensor",
         "collectives_conformance": "torch",
+        "device_collective": "tensor",
+        "device_collective_test": "tensor",
         "distributed": "tensor",
         "distributed_test": "torch",
-        "supervised_collective": "tensor",
-    },
-    "distributed/device": {
-        "device": "tensor",
-        "device_test": "tensor",
         "nccl_channel": "torch",
         "nccl_channel_test": "torch",
         "nccl_conformance_test": "torch",
         "no_device_channel": "tensor",
+        "supervised_collective": "tensor",
     },
     "embedding": {
         "embedding": "torch",
@@ -121,12 +118,8 @@ CLASSES = {
         "plugins_test": "torch",
     },
     "framework": {
-        "events": "torch",
-        "events_without_torch": "proto",
         "framework": "torch",
         "framework_test": "torch",
-        "framework_without_torch_test": "proto",
-        "trainer": "torch",
     },
     "framework/device": {
         "device": "torch",
@@ -136,8 +129,11 @@ CLASSES = {
         "loop": "torch",
         "loop_test": "torch",
         "loop_without_torch_test": "proto",
-        "phase_timer": "tensor",
         "without_torch": "proto",
+    },
+    "framework/model": {
+        "model": "torch",
+        "model_test": "torch",
     },
     "framework/precision": {
         "autocast_scope": "torch",
@@ -153,6 +149,12 @@ CLASSES = {
         "report": "torch",
         "report_test": "torch",
         "report_testing": "tensor",
+    },
+    "hook": {
+        "hook": "tensor",
+        "hook_test": "tensor",
+        "hook_without_torch_test": "proto",
+        "without_torch": "proto",
     },
     "hooks": {
         "hooks": "tensor",
@@ -211,14 +213,6 @@ CLASSES = {
         "transform": "proto",
         "transform_test": "proto",
     },
-    "io/transform/missing": {
-        "missing": "proto",
-        "missing_test": "proto",
-    },
-    "io/transform/vocabulary": {
-        "vocabulary": "proto",
-        "vocabulary_test": "proto",
-    },
     "io/window": {
         "window": "tensor",
         "window_source_conformance": "proto",
@@ -256,7 +250,6 @@ CLASSES = {
         "ready_models": "torch",
     },
     "optim": {
-        "dense_optimizer": "tensor",
         "dense_optimizer_conformance": "torch",
         "optim": "torch",
         "optim_test": "torch",
@@ -265,6 +258,7 @@ CLASSES = {
     },
     "optim/dense": {
         "dense": "torch",
+        "dense_optimizer": "tensor",
         "dense_references_test": "torch",
         "dense_test": "torch",
     },

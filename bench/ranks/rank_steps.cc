@@ -12,11 +12,11 @@
 #include "base/status_macros.h"
 #include "bench/embedding/embedding_setup.h"
 #include "embedding/embedding_collection.h"
-#include "framework/model.h"
+#include "framework/model/model.h"
 #include "framework/ranks/agreement.h"
 #include "framework/ranks/commit_exchange.h"
 #include "framework/ranks/table_exchange.h"
-#include "framework/request_queue.h"
+#include "hook/request_queue.h"
 #include "optim/sparse_optimizer.h"
 
 namespace millrace {

@@ -11,7 +11,7 @@
 #include "base/thread_pool.h"
 #include "checkpoint/bank/bank_plan.h"
 #include "checkpoint/bank/bank_source.h"
-#include "checkpoint/train_state.h"
+#include "checkpoint/state/train_state.h"
 #include "proto/config.pb.h"
 
 namespace millrace {

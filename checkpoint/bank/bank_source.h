@@ -13,7 +13,7 @@
 #include "checkpoint/bank/bank_plan.h"
 #include "checkpoint/folder/checkpoint_reader.h"
 #include "checkpoint/folder/file_identity.h"
-#include "checkpoint/train_state.h"
+#include "checkpoint/state/train_state.h"
 #include "embedding/table/table_rows.h"
 #include "proto/config.pb.h"
 

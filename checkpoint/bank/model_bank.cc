@@ -11,7 +11,7 @@
 #include "checkpoint/bank/bank_load.h"
 #include "checkpoint/bank/model_bank_check.h"
 #include "checkpoint/folder/referred_files.h"
-#include "checkpoint/placed_rows.h"
+#include "checkpoint/state/placed_rows.h"
 #include "checkpoint/state/state_reader.h"
 #include "distributed/agreed_result.h"
 #include "proto/model_bank_state.pb.h"

@@ -14,8 +14,8 @@
 #include "base/thread_pool.h"
 #include "checkpoint/bank/bank_plan.h"
 #include "checkpoint/bank/bank_source.h"
-#include "checkpoint/state_loader.h"
-#include "checkpoint/train_state.h"
+#include "checkpoint/state/state_loader.h"
+#include "checkpoint/state/train_state.h"
 #include "distributed/collectives.h"
 #include "proto/config.pb.h"
 

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
 #include "checkpoint/state/row_filter.h"
-#include "checkpoint/train_state.h"
+#include "checkpoint/state/train_state.h"
 #include "embedding/rows/undo_budget.h"
 #include "embedding/table/table_snapshot.h"
 

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "checkpoint/state/row_filter.h"
-#include "checkpoint/train_state.h"
+#include "checkpoint/state/train_state.h"
 
 namespace millrace {
 

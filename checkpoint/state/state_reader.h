@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
 #include "checkpoint/folder/checkpoint_reader.h"
-#include "checkpoint/train_state.h"
+#include "checkpoint/state/train_state.h"
 
 namespace millrace {
 

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
 #include "checkpoint/folder/checkpoint_reader.h"
-#include "checkpoint/placed_rows.h"
+#include "checkpoint/state/placed_rows.h"
 #include "embedding/table/embedding_table.h"
 
 namespace millrace {

@@ -16,7 +16,7 @@
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "checkpoint/folder/checkpoint_list.h"
-#include "checkpoint/placed_rows.h"
+#include "checkpoint/state/placed_rows.h"
 #include "checkpoint/state/table_reader.h"
 #include "checkpoint/state/table_tensors.h"
 #include "checkpoint/testing/table_files_testing.h"

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "checkpoint/format/tensor_type.h"
-#include "optim/named_parameter.h"
+#include "optim/dense/named_parameter.h"
 
 namespace millrace {
 

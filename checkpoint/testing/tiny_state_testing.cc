@@ -12,7 +12,7 @@
 #include "checkpoint/folder/checkpoint_reader.h"
 #include "checkpoint/folder/commit_directory.h"
 #include "checkpoint/format/checkpoint_names.h"
-#include "checkpoint/state_messages.h"
+#include "checkpoint/state/state_messages.h"
 #include "optim/dense_optimizer_factory.h"
 
 namespace millrace {

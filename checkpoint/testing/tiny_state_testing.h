@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "base/file_system.h"
 #include "checkpoint/state/state_writer.h"
-#include "checkpoint/train_state.h"
+#include "checkpoint/state/train_state.h"
 #include "optim/moving_average.h"
 
 namespace millrace {

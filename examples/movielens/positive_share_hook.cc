@@ -12,7 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "examples/movielens/positive_share.pb.h"
-#include "framework/hook_registry.h"
+#include "hook/hook_registry.h"
 
 namespace millrace {
 

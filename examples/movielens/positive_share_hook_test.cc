@@ -9,7 +9,7 @@
 #include "base/file_system.h"
 #include "base/status_matchers.h"
 #include "examples/movielens/positive_share.pb.h"
-#include "framework/hook_registry.h"
+#include "hook/hook_registry.h"
 #include "tests/conformance/hook_conformance.h"
 #include "tests/fakes/fake_hook_context.h"
 #include "tests/fakes/tiny_trainer.h"

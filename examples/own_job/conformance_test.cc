@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "examples/own_job/own_job.pb.h"
-#include "framework/train_step_registry.h"
+#include "framework/loop/train_step.h"
 #include "io/file_format_conformance.h"
 #include "io/transform/transform_registry.h"
 #include "losses/loss_conformance.h"

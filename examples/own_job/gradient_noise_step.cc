@@ -6,7 +6,7 @@
 
 #include "base/status_macros.h"
 #include "examples/own_job/own_job.pb.h"
-#include "framework/train_step_registry.h"
+#include "framework/loop/train_step.h"
 
 namespace millrace {
 namespace {

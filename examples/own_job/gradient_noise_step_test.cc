@@ -7,8 +7,8 @@
 
 #include "base/status_matchers.h"
 #include "examples/own_job/own_job.pb.h"
-#include "framework/model.h"
-#include "framework/train_step_registry.h"
+#include "framework/loop/train_step.h"
+#include "framework/model/model.h"
 #include "tests/fakes/tiny_trainer.h"
 
 namespace millrace {

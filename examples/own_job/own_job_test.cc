@@ -3,7 +3,7 @@
 
 #include "base/status_matchers.h"
 #include "examples/own_job/own_job.pb.h"
-#include "framework/hook_registry.h"
+#include "hook/hook_registry.h"
 #include "tests/conformance/hook_conformance.h"
 #include "tests/fakes/fake_hook_context.h"
 #include "tests/fakes/tiny_trainer.h"

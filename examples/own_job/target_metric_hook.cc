@@ -1,7 +1,7 @@
 // A hook.
 #include "base/status_macros.h"
 #include "examples/own_job/own_job.pb.h"
-#include "framework/hook_registry.h"
+#include "hook/hook_registry.h"
 
 namespace millrace {
 

@@ -13,7 +13,7 @@
 
 #include "base/status_macros.h"
 #include "embedding/embedding_collection.h"
-#include "framework/model_parts.h"
+#include "framework/model/model_parts.h"
 #include "framework/trainer.h"
 #include "io/dataset.h"
 #include "job/ranks.h"

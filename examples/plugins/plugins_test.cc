@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/status_matchers.h"
-#include "framework/hook_registry.h"
+#include "hook/hook_registry.h"
 #include "plugin/configured_plugins.h"
 #include "tests/conformance/hook_conformance.h"
 #include "tests/fakes/tiny_trainer.h"

@@ -9,8 +9,8 @@
 #include "absl/status/statusor.h"
 #include "base/status_macros.h"
 #include "embedding/embedding_collection.h"
-#include "framework/model.h"
-#include "framework/model_registry.h"
+#include "framework/model/model.h"
+#include "framework/model/model_registry.h"
 #include "models/mlp.h"
 #include "models/task_losses.h"
 

@@ -4,7 +4,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "framework/hook_registry.h"
+#include "hook/hook_registry.h"
 #include "visits.pb.h"
 
 namespace visits {

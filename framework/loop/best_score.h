@@ -1,4 +1,4 @@
-// The best score of a run.
+// The best score of a run, and the checks of its configuration.
 #ifndef MILLRACE_FRAMEWORK_LOOP_BEST_SCORE_H_
 #define MILLRACE_FRAMEWORK_LOOP_BEST_SCORE_H_
 
@@ -9,7 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "proto/checkpoint_state.pb.h"
+#include "proto/config.pb.h"
 
 namespace millrace {
 
@@ -53,6 +56,14 @@ class BestScore {
   const BestScoreOptions options_;
   std::optional<Best> best_;
 };
+
+// Returns true if higher scores are better, according to the field of this name or to the metrics
+// of all terms. None: the field is missing, and a metric has no direction or the directions differ.
+std::optional<bool> higher_is_better(const BestScoreConfig& config);
+
+// Checks the fields of `config`, which is at `where`. Does not check that a job evaluates the
+// monitors. Errors: InvalidArgument with one line for each wrong field.
+absl::Status check_best_score(absl::string_view where, const BestScoreConfig& config);
 
 }  // namespace millrace
 

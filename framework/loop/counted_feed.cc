@@ -7,7 +7,7 @@
 #include "base/catch_exceptions.h"
 #include "base/failure_kind.h"
 #include "base/status_macros.h"
-#include "framework/model_output_check.h"
+#include "framework/model/model_output_check.h"
 
 namespace millrace {
 

@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "framework/loop/batch_feed.h"
-#include "framework/model.h"
+#include "framework/model/model.h"
 
 namespace millrace {
 

@@ -11,7 +11,7 @@
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "framework/loop/phase_scope.h"
-#include "framework/model.h"
+#include "framework/model/model.h"
 #include "framework/ranks/rank_part.h"
 #include "framework/report/table_figures.h"
 

@@ -8,13 +8,13 @@
 #include "absl/strings/string_view.h"
 #include "base/progress.h"
 #include "base/scoped_value.h"
-#include "framework/cadence.h"
-#include "framework/hook.h"
 #include "framework/loop/loop_position.h"
-#include "framework/phase.h"
-#include "framework/report/distribution.h"
 #include "framework/report/reported_values.h"
-#include "framework/request_queue.h"
+#include "hook/cadence.h"
+#include "hook/hook.h"
+#include "hook/phase.h"
+#include "hook/reported_value.h"
+#include "hook/request_queue.h"
 
 namespace millrace {
 

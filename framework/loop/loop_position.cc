@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
-#include "checkpoint/state_messages.h"
+#include "checkpoint/state/state_messages.h"
 #include "io/cursor_state.h"
 #include "io/window/window_cursor.h"
 

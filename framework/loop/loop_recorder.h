@@ -11,8 +11,8 @@
 #include "framework/loop/loop_position.h"
 #include "framework/loop/stop_state.h"
 #include "framework/report/event_log.h"
-#include "framework/requests.h"
-#include "framework/summary.h"
+#include "framework/report/summary.h"
+#include "hook/requests.h"
 
 namespace millrace {
 

@@ -14,7 +14,7 @@
 #include "base/mutex.h"
 #include "distributed/collectives.h"
 #include "distributed/forwarded_collectives.h"
-#include "framework/summary.h"
+#include "framework/report/summary.h"
 
 namespace millrace {
 

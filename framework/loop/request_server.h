@@ -9,12 +9,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "framework/evaluator.h"
-#include "framework/hook_list.h"
 #include "framework/loop/best_score.h"
 #include "framework/loop/checkpoint_keeper.h"
 #include "framework/loop/consistency.h"
 #include "framework/loop/evaluations.h"
+#include "framework/loop/evaluator.h"
+#include "framework/loop/hook_list.h"
 #include "framework/loop/limits.h"
 #include "framework/loop/loop_context.h"
 #include "framework/loop/loop_position.h"
@@ -22,7 +22,7 @@
 #include "framework/loop/stop_state.h"
 #include "framework/ranks/agreement.h"
 #include "framework/report/reporter.h"
-#include "framework/request_queue.h"
+#include "hook/request_queue.h"
 
 namespace millrace {
 

@@ -10,10 +10,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "checkpoint/state_loader.h"
-#include "framework/hook.h"
+#include "checkpoint/state/state_loader.h"
 #include "framework/report/monitored_metric.h"
-#include "optim/dense_optimizer.h"
+#include "hook/hook.h"
+#include "optim/dense/dense_optimizer.h"
 #include "optim/schedule/schedule.h"
 #include "optim/sparse_optimizer.h"
 #include "proto/schedule.pb.h"
@@ -30,7 +30,7 @@ namespace millrace {
 // observations.
 class ScheduleMonitor : public Hook {
  public:
-  // Equals kScheduleMonitor of checkpoint/state_loader.h.
+  // Equals kScheduleMonitor of checkpoint/state/state_loader.h.
   static constexpr absl::string_view kName = "schedule_monitor";
 
   // Returns the schedules of these optimizers with a monitor, by the names of their rates in

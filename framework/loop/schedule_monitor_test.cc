@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/status_matchers.h"
-#include "optim/optimizer_schedule.h"
+#include "optim/dense/optimizer_schedule.h"
 #include "proto/schedule_monitor_state.pb.h"
 #include "tests/conformance/hook_conformance.h"
 #include "tests/fakes/fake_hook_context.h"

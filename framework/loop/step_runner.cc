@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/catch_exceptions.h"
 #include "base/status_macros.h"
-#include "framework/model.h"
+#include "framework/model/model.h"
 
 namespace millrace {
 

@@ -8,9 +8,9 @@
 #include "absl/strings/str_join.h"
 #include "base/catch_exceptions.h"
 #include "base/status_macros.h"
-#include "checkpoint/state_messages.h"
+#include "checkpoint/state/state_messages.h"
 #include "embedding/embedding_collection.h"
-#include "framework/model.h"
+#include "framework/model/model.h"
 #include "io/data_identity.h"
 #include "io/windowed_dataset.h"
 

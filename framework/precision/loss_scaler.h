@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "checkpoint/checkpointable.h"
+#include "checkpoint/state/checkpointable.h"
 #include "proto/config.pb.h"
 
 namespace millrace {

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
-#include "framework/request_state.h"
+#include "hook/request_queue.h"
 #include "proto/rank_note.pb.h"
 
 namespace millrace {

@@ -14,7 +14,7 @@
 #include "distributed/collectives.h"
 #include "distributed/step_exchange.h"
 #include "framework/ranks/rank_figures.h"
-#include "framework/request_queue.h"
+#include "hook/request_queue.h"
 
 namespace millrace {
 

@@ -14,7 +14,7 @@
 #include "framework/ranks/agreement.h"
 #include "framework/ranks/gradient_buckets.h"
 #include "framework/ranks/table_exchange.h"
-#include "optim/dense_optimizer.h"
+#include "optim/dense/dense_optimizer.h"
 
 namespace millrace {
 

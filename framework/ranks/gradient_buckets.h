@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "distributed/collectives.h"
-#include "optim/dense_optimizer.h"
+#include "optim/dense/dense_optimizer.h"
 
 namespace millrace {
 

@@ -13,9 +13,9 @@
 #include "absl/types/span.h"
 #include "base/byte_buffer.h"
 #include "embedding/embedding_collection.h"
-#include "framework/model.h"
-#include "framework/phase.h"
+#include "framework/model/model.h"
 #include "framework/ranks/agreement.h"
+#include "hook/phase.h"
 #include "io/batch.h"
 
 namespace millrace {

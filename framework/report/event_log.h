@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/progress.h"
-#include "framework/requests.h"
+#include "hook/requests.h"
 
 namespace millrace {
 

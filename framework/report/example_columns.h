@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
-#include "framework/events.h"
 #include "framework/report/slice_metrics.h"
+#include "hook/events.h"
 #include "io/batch.h"
 
 namespace millrace {

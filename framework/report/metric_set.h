@@ -12,9 +12,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "framework/events.h"
 #include "framework/ranks/rank_part.h"
 #include "framework/report/slice_metrics.h"
+#include "hook/events.h"
 #include "metrics/metric.h"
 
 namespace millrace {

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "framework/events.h"
+#include "hook/events.h"
 
 namespace millrace {
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "framework/events.h"
+#include "hook/events.h"
 
 namespace millrace {
 

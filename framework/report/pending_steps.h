@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "framework/events.h"
 #include "framework/report/metric_set.h"
 #include "framework/report/reported_values.h"
+#include "hook/events.h"
 
 namespace millrace {
 

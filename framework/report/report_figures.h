@@ -8,7 +8,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "base/progress.h"
-#include "framework/events.h"
+#include "hook/events.h"
 
 namespace millrace {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/events.h"
+#include "hook/events.h"
 
 namespace millrace {
 

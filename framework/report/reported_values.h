@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "framework/ranks/rank_part.h"
-#include "framework/report/reduction.h"
+#include "hook/reported_value.h"
 
 namespace millrace {
 

@@ -10,12 +10,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "checkpoint/state_messages.h"
+#include "checkpoint/state/state_messages.h"
 #include "distributed/collectives.h"
 #include "embedding/embedding_collection.h"
 #include "framework/ranks/rank_part.h"
 #include "framework/report/table_figures.h"
-#include "optim/dense_optimizer.h"
+#include "optim/dense/dense_optimizer.h"
 #include "optim/sparse_optimizer.h"
 
 namespace millrace {

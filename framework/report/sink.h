@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/file_system.h"
-#include "framework/events.h"
+#include "hook/events.h"
 #include "proto/custom.pb.h"
 #include "proto/parts/custom_registry.h"
 

@@ -11,8 +11,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "embedding/table/table_statistics.h"
-#include "framework/events.h"
 #include "framework/ranks/rank_part.h"
+#include "hook/events.h"
 
 namespace millrace {
 

@@ -4,7 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "framework/report/distribution.h"
+#include "hook/reported_value.h"
 
 namespace millrace {
 

@@ -19,7 +19,7 @@
 #include "io/column.h"
 #include "io/feature/label_range.h"
 #include "io/transform/feature_input.h"
-#include "io/transform/missing/missing_values.h"
+#include "io/transform/missing_values.h"
 #include "io/transform/transform.h"
 #include "proto/config.pb.h"
 

@@ -2,10 +2,10 @@
 
 #include "base/status_macros.h"
 #include "io/transform/id_transforms.h"
-#include "io/transform/missing/is_missing_transform.h"
+#include "io/transform/missing_values.h"
 #include "io/transform/number_transforms.h"
 #include "io/transform/transform_registry.h"
-#include "io/transform/vocabulary/vocabulary_transform.h"
+#include "io/transform/vocabulary_transform.h"
 
 namespace millrace {
 

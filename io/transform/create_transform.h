@@ -17,7 +17,7 @@ namespace millrace {
 // before this one of the same feature. REQUIRES: check_transform (io/feature/transform_check.h)
 // accepts the configuration. Errors: as transform_registry().create(); InvalidArgument for
 // missing_values, which changes the column before the first Transform (MissingValues,
-// io/transform/missing/missing_values.h).
+// io/transform/missing_values.h).
 absl::StatusOr<std::unique_ptr<Transform>> create_transform(const TransformConfig& config,
                                                             size_t crosses_before);
 

@@ -7,9 +7,9 @@
 
 #include "absl/status/statusor.h"
 #include "base/file_system.h"
-#include "framework/cadence.h"
 #include "framework/report/slice_metrics.h"
 #include "framework/report/span_metrics.h"
+#include "hook/cadence.h"
 #include "io/feature_schema.h"
 #include "proto/config.pb.h"
 

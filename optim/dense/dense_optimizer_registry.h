@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "optim/dense_optimizer.h"
-#include "optim/named_parameter.h"
+#include "optim/dense/dense_optimizer.h"
+#include "optim/dense/named_parameter.h"
 #include "optim/schedule/schedule.h"
 #include "proto/config.pb.h"
 #include "proto/parts/custom_registry.h"

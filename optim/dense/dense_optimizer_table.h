@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "optim/dense_optimizer.h"
-#include "optim/named_parameter.h"
+#include "optim/dense/dense_optimizer.h"
+#include "optim/dense/named_parameter.h"
 #include "optim/schedule/schedule.h"
 #include "proto/config.pb.h"
 

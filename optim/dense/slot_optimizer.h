@@ -11,9 +11,9 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "optim/dense/dense_optimizer.h"
+#include "optim/dense/named_parameter.h"
 #include "optim/dense/state_layout.h"
-#include "optim/dense_optimizer.h"
-#include "optim/named_parameter.h"
 #include "optim/schedule/schedule.h"
 
 namespace millrace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "optim/named_parameter.h"
+#include "optim/dense/named_parameter.h"
 
 namespace millrace {
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "optim/dense_optimizer.h"
-#include "optim/named_parameter.h"
+#include "optim/dense/dense_optimizer.h"
+#include "optim/dense/named_parameter.h"
 #include "optim/schedule/schedule.h"
 #include "proto/config.pb.h"
 

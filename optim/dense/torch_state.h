@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "optim/dense/named_parameter.h"
 #include "optim/dense/state_layout.h"
-#include "optim/named_parameter.h"
 
 namespace torch::optim {
 class Optimizer;

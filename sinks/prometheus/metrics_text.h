@@ -8,8 +8,8 @@
 
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "framework/events.h"
 #include "framework/report/report_figures.h"
+#include "hook/events.h"
 #include "sinks/prometheus/metrics_page.h"
 
 namespace millrace {

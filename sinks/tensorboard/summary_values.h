@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "framework/report/distribution.h"
+#include "hook/reported_value.h"
 #include "metrics/threshold_weights.h"
 #include "sinks/config_values.h"
 #include "sinks/tensorboard/event.pb.h"

@@ -48,7 +48,7 @@ FAULTS = [
          "    totals.squared_norm = collection->owned_totals(/*with_norm=*/true).squared_norm;\n"),
     ], "//tests/ranks:tables_test", "TablesTest.ClippingByTheNormOfAllGradients"),
     ("a rank without data keeps the sums of a refused step", [
-        ("framework/train_step.cc", "    if (!status.ok() || !result_.applied) discard();\n",
+        ("framework/loop/train_step.cc", "    if (!status.ok() || !result_.applied) discard();\n",
          "    if (!outputs_.empty() && (!status.ok() || !result_.applied)) discard();\n"),
     ], "//tests/ranks:tables_test", "TablesTest.AStepThatIsRepeated*"),
     ("REJECT counts the rows of its own rank", [
@@ -83,7 +83,7 @@ FAULTS = [
          "  for (size_t t = 1; t + 1 < totals.size(); ++t) {\n"
          "    if (own.empty() && totals[t] > 0) own = \"a table\";\n  }\n"
          "  CommitInput checked = input;\n"),
-    ], "//framework:framework_test", "StandardTrainStep*"),
+    ], "//framework/loop:loop_test", "StandardTrainStep*"),
     ("reports have the evictions of rank 0 alone", [
         ("framework/report/table_figures.cc",
          "    for (int64_t& rows : sum.statistics.evicted) rows += reader.read_int64();\n",

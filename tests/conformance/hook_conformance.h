@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/hook.h"
+#include "hook/hook.h"
 #include "tests/conformance/property_suite.h"
 
 namespace millrace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/train_step.h"
+#include "framework/loop/train_step.h"
 #include "tests/conformance/property_suite.h"
 
 namespace millrace {

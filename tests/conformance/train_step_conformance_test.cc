@@ -119,7 +119,7 @@ std::vector<std::string> failing(Fault fault) {
   return failing_properties(properties_of_fault(fault));
 }
 
-// The standard step passes: framework/train_step_test.cc.
+// The standard step passes: framework/loop/train_step_test.cc.
 TEST(TrainStepConformanceTest, EachFaultFailsItsProperty) {
   EXPECT_THAT(failing(Fault::kAnotherLoss), Contains("ReturnsTheResult"));
   EXPECT_THAT(failing(Fault::kHidesEvents), Contains("CallsTheObserver"));

@@ -7,7 +7,7 @@
 
 #include "base/mutex.h"
 #include "distributed/thread_collectives.h"
-#include "framework/model_parts.h"
+#include "framework/model/model_parts.h"
 #include "tests/fakes/fake_dataset.h"
 
 namespace millrace::train_step_testing {

@@ -124,7 +124,7 @@ TEST_F(CudaBuildTest, NcclCompilesAndLinks) {
                                    "-Wl,-z,defs",  "-Wl,--allow-shlib-undefined",
                                    "-o",           output("libnccl_part.so")};
   for (const char* const source :
-       {"distributed/device/nccl_channel.cc", "distributed/c10d_collectives.cc"}) {
+       {"distributed/nccl_channel.cc", "distributed/c10d_collectives.cc"}) {
     const std::string object = output(std::to_string(link.size()) + ".o");
     const ProgramResult result = compile(libtorch, {"-c", source, "-o", object});
     ASSERT_EQ(result.exit_code, 0) << source << ":\n" << result.err;
@@ -164,7 +164,7 @@ TEST_F(CudaBuildTest, NcclCompilesWithTheLibtorchOfTheCpuBuild) {
   const std::string generated = "c10/cuda/impl/cuda_cmake_macros.h";
   std::filesystem::create_directories(output("c10/cuda/impl"));
   std::ofstream(output(generated)) << read(wheels() + "/torch/include/" + generated);
-  const char* const source = "distributed/device/nccl_channel.cc";
+  const char* const source = "distributed/nccl_channel.cc";
   const ProgramResult result = compile(where()["cpu_libtorch"], {"-fsyntax-only", source});
   EXPECT_EQ(result.exit_code, 0) << source << ":\n" << result.err;
 }

@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "framework/hook.h"
 #include "framework/report/reported_values.h"
-#include "framework/request_queue.h"
+#include "hook/hook.h"
+#include "hook/request_queue.h"
 
 namespace millrace {
 

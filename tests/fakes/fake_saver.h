@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/status_macros.h"
-#include "checkpoint/state_saver.h"
+#include "checkpoint/state/state_saver.h"
 
 namespace millrace {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/train_state.h"
+#include "checkpoint/state/train_state.h"
 
 namespace millrace {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/hook.h"
+#include "hook/hook.h"
 
 namespace millrace {
 

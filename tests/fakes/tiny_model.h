@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "embedding/embedding_collection.h"
-#include "framework/model.h"
+#include "framework/model/model.h"
 
 namespace millrace {
 

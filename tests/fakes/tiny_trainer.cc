@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
-#include "framework/model_parts.h"
+#include "framework/model/model_parts.h"
 #include "optim/dense_optimizer_factory.h"
 #include "optim/moving_average.h"
 #include "tests/fakes/tiny_model.h"

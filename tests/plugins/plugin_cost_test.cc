@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/status_matchers.h"
-#include "framework/hook_list.h"
+#include "framework/loop/hook_list.h"
 #include "plugin/plugin_file.h"
 #include "plugin/plugin_library.h"
 #include "tests/fakes/fake_hook_context.h"

@@ -11,7 +11,7 @@
 #include "base/status_macros.h"
 #include "checkpoint/saver.h"
 #include "distributed/c10d_collectives.h"
-#include "framework/model.h"
+#include "framework/model/model.h"
 #include "framework/trainer.h"
 #include "hooks/checkpoint_save_hook.h"
 #include "hooks/evict_rows_hook.h"

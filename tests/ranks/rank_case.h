@@ -11,8 +11,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "distributed/collectives.h"
-#include "framework/hook.h"
-#include "framework/model.h"
+#include "framework/model/model.h"
+#include "hook/hook.h"
 #include "tests/fakes/fake_windowed_dataset.h"
 #include "tests/fakes/tiny_trainer.h"
 

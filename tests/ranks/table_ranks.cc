@@ -12,7 +12,7 @@
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "embedding/rows/placement.h"
-#include "framework/model.h"
+#include "framework/model/model.h"
 #include "hooks/non_finite_guard_hook.h"
 #include "tests/fakes/recording_hook.h"
 

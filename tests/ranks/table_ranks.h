@@ -16,8 +16,8 @@
 #include "absl/strings/string_view.h"
 #include "distributed/thread_collectives.h"
 #include "embedding/embedding_collection.h"
-#include "framework/hook.h"
 #include "framework/trainer.h"
+#include "hook/hook.h"
 #include "tests/fakes/tiny_model.h"
 #include "tests/fakes/tiny_trainer.h"
 

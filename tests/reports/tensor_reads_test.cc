@@ -16,10 +16,10 @@
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "config/config_check.h"
-#include "framework/hook.h"
-#include "framework/model.h"
-#include "framework/model_registry.h"
+#include "framework/model/model.h"
+#include "framework/model/model_registry.h"
 #include "framework/trainer.h"
+#include "hook/hook.h"
 #include "job/job.h"
 #include "proto/config_reader.h"
 

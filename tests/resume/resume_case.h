@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "checkpoint/train_state.h"
-#include "framework/cadence.h"
-#include "framework/hook.h"
+#include "checkpoint/state/train_state.h"
 #include "framework/loop/best_score.h"
+#include "hook/cadence.h"
+#include "hook/hook.h"
 #include "proto/hook_configs.pb.h"
 #include "tests/fakes/fake_windowed_dataset.h"
 #include "tests/fakes/tiny_trainer.h"

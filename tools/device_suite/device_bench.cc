@@ -12,7 +12,7 @@
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <vector>
 
-#include "distributed/device/device_channel.h"
+#include "distributed/device_channel.h"
 #include "embedding/device/pool_rows_cuda.h"
 
 namespace millrace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/file_system.h"
-#include "framework/hook.h"
+#include "hook/hook.h"
 #include "io/column.h"
 #include "tools/output/prediction_writer.h"
 

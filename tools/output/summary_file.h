@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/file_system.h"
-#include "framework/summary.h"
+#include "framework/report/summary.h"
 #include "tools/output/output_file.h"
 
 namespace millrace {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "framework/summary.h"
+#include "framework/report/summary.h"
 
 namespace millrace {
 

@@ -459,7 +459,7 @@ class DeveloperPackageTest(unittest.TestCase):
         for file in target.files():
           self.assertTrue(file.startswith((":", "//")) or os.path.join(name, file) in names, file)
     self.assertGreater(labels, 1000)
-    for name in ("millrace_job.bzl", "bazelw", "proto/config.proto", "framework/hook.h", "proto/config.pb.h"):
+    for name in ("millrace_job.bzl", "bazelw", "proto/config.proto", "hook/hook.h", "proto/config.pb.h"):
       self.assertIn(name, names)
 
 

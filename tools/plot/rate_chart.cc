@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "config/training_totals.h"
-#include "optim/dense_optimizer.h"
-#include "optim/optimizer_schedule.h"
+#include "optim/dense/dense_optimizer.h"
+#include "optim/dense/optimizer_schedule.h"
 #include "proto/optimizer_list.h"
 
 namespace millrace {

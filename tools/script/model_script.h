@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "base/file_system.h"
 #include "base/progress.h"
-#include "framework/model.h"
+#include "framework/model/model.h"
 #include "io/feature_schema.h"
 #include "tools/script/script_example.h"
 

@@ -17,7 +17,7 @@
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "embedding/embedding_collection.h"
-#include "framework/model_registry.h"
+#include "framework/model/model_registry.h"
 #include "models/model_data_testing.h"
 
 namespace millrace {

@@ -18,7 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/random/philox.h"
 #include "embedding/embedding_collection.h"
-#include "framework/model_parts.h"
+#include "framework/model/model_parts.h"
 
 namespace millrace {
 namespace {

@@ -1,0 +1,56 @@
+// Time of training.
+#ifndef MILLRACE_FRAMEWORK_REPORT_TRAINING_CLOCK_H_
+#define MILLRACE_FRAMEWORK_REPORT_TRAINING_CLOCK_H_
+
+#include <optional>
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+
+namespace millrace {
+
+// Counts the time of training, from start() to stop() without pauses. Rates, reports and
+// `max_elapsed` use this time. Used by one thread.
+class TrainingClock {
+ public:
+  // Borrows `clock`.
+  explicit TrainingClock(const Clock& clock) : clock_(clock) {}
+
+  // Starts counting for a run. `total`: the time counted by earlier runs.
+  void start(absl::Duration total);
+  // Stops counting; does nothing if the clock is not counting.
+  void stop();
+
+  // Returns the time counted since the creation of this clock. Never decreases: for differences.
+  absl::Duration trained() const;
+  // Returns the `total` of the last start plus the time counted since.
+  absl::Duration total() const { return total_before_ + trained(); }
+
+  // Suspends counting during its lifetime, for example in an evaluation. May be nested, and may
+  // exist while the clock is not counting. REQUIRES: stop() is called only after its destruction.
+  class Pause {
+   public:
+    explicit Pause(TrainingClock& clock) : clock_(clock), counted_(clock.since_.has_value()) {
+      clock_.stop();
+    }
+    ~Pause() {
+      if (counted_) clock_.since_ = clock_.clock_.elapsed();
+    }
+    Pause(const Pause&) = delete;
+    Pause& operator=(const Pause&) = delete;
+
+   private:
+    TrainingClock& clock_;
+    const bool counted_;
+  };
+
+ private:
+  const Clock& clock_;
+  absl::Duration trained_ = absl::ZeroDuration();       // up to since_
+  std::optional<absl::Duration> since_;                 // the clock's elapsed(); none: not counting
+  absl::Duration total_before_ = absl::ZeroDuration();  // total() less trained()
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_FRAMEWORK_REPORT_TRAINING_CLOCK_H_

@@ -1,0 +1,131 @@
+// Interface of hooks, which extend training: everything in the loop except the steps is done by
+// hooks.
+#ifndef MILLRACE_HOOK_HOOK_H_
+#define MILLRACE_HOOK_HOOK_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "base/progress.h"
+#include "checkpoint/state/checkpointable.h"
+#include "hook/cadence.h"
+#include "hook/events.h"
+#include "hook/phase.h"
+#include "hook/reported_value.h"
+#include "hook/requests.h"
+#include "io/batch.h"
+
+namespace millrace {
+
+class RequestQueue;
+
+// Access of a hook to the loop: facts, reports and requests. The trainer owns the context, which is
+// valid only during the event.
+class HookContext {
+ public:
+  virtual ~HookContext() = default;
+  virtual Phase phase() const = 0;
+  virtual const Progress& progress() const = 0;
+  virtual bool windowed() const = 0;
+  virtual int rank() const = 0;
+  virtual int world_size() const = 0;
+  // Returns true if the cadence has triggered since the trainer last served requests. `at_start`
+  // triggers in the event `start`, `at_end` in the event `end`. The call is cheap and changes no
+  // state, so all hooks get the same answer.
+  virtual bool due(const Cadence& cadence) const = 0;
+  // Returns the object that takes requests to the trainer.
+  Requests& requests();
+  // Adds a value to the next report or, during an evaluation, to the result of the evaluation.
+  virtual void report(absl::string_view name, double value,
+                      Reduction reduction = Reduction::kMean) = 0;
+  // Adds a histogram to the next report. A later histogram of the same name replaces an earlier
+  // one. Ignored in evaluation.
+  virtual void report_distribution(absl::string_view name, Distribution distribution) = 0;
+  // Returns true if a report follows this step, so that a hook can skip values that are expensive
+  // to compute. Before after_step, the answer covers only reports that follow from the step count,
+  // not reports at an interval of time or at the end of an epoch, a window or the run. Always true
+  // in evaluation.
+  virtual bool report_due() const = 0;
+
+ private:
+  friend class HookList;  // which sets whose event runs
+  // Returns the queue behind requests().
+  virtual RequestQueue& request_queue() = 0;
+};
+
+// State of one hook in a checkpoint. Checkpoints omit an empty state.
+using HookState = ObjectState;
+
+// Observes the loop and makes requests, on which the trainer acts. The default of every event does
+// nothing. All calls come from the trainer's thread, in this nesting:
+//
+//   start                               once per train() or evaluate()
+//     before_epoch
+//       before_window                   windowed data only
+//         before_step                   a batch is certain
+//           after_data                  once per micro-batch, before its forward pass
+//           after_backward              gradients are complete and finite; nothing is updated yet
+//         after_step                    Progress already counts this step
+//         out_of_data(window)           all ranks agree: this window has no more data
+//       after_window
+//       out_of_data(epoch or stream)    all ranks agree: the epoch or stream has no more data
+//     after_epoch
+//     after_report                      whenever a report is due
+//     after_evaluate                    whenever an evaluation finished
+//     after_checkpoint                  whenever a checkpoint is durable
+//   end                                 once per hook whose start succeeded, also after a failure
+//
+// Events that open a scope (start, before_*) call the hooks from first to last and stop at the
+// first error. Events that close a scope (after_*, out_of_data, end) call the hooks from last to
+// first, reach every hook and keep the first error. An error, prefixed by the hook's name, ends the
+// run.
+//
+// out_of_data, after_window and after_epoch are called only for scopes that completed, so none of
+// them follows a stop, a limit or a failure. An epoch that max_steps_per_epoch cuts short completes
+// without out_of_data. A refused (non-finite) step has no after_backward, and its after_step has
+// applied = false. An evaluation inside training calls before_step, after_data and after_step with
+// phase() == kEvaluate, then after_evaluate. A separate evaluation also calls start, before_epoch,
+// out_of_data(epoch), after_epoch and end.
+class Hook {
+ public:
+  virtual ~Hook() = default;
+
+  // Returns the name, which is unique in a trainer, identifies the hook's state in checkpoints and
+  // prefixes the hook's errors.
+  virtual absl::string_view name() const = 0;
+
+  virtual absl::Status start(HookContext& context);
+  virtual absl::Status before_epoch(HookContext& context);
+  virtual absl::Status before_window(HookContext& context, const Window& window);
+  virtual absl::Status before_step(HookContext& context);
+  // Called once per micro-batch, before its forward pass. The batch is read-only: a change of its
+  // size or, by an operator of LibTorch, of a tensor is an error of this hook.
+  virtual absl::Status after_data(HookContext& context, const Batch& batch, int64_t micro_batch);
+  virtual absl::Status after_backward(HookContext& context, const Gradients& gradients);
+  virtual absl::Status after_step(HookContext& context, const StepResult& result);
+  virtual absl::Status out_of_data(HookContext& context, DataEnd what);
+  virtual absl::Status after_window(HookContext& context, const Window& window);
+  virtual absl::Status after_epoch(HookContext& context);
+  virtual absl::Status after_report(HookContext& context, const Report& report);
+  virtual absl::Status after_evaluate(HookContext& context, const EvaluationResult& result);
+  virtual absl::Status after_checkpoint(HookContext& context, const CheckpointInfo& checkpoint);
+  // Called at the end of the run. `outcome` is the status that train() or evaluate() will return,
+  // as far as it is known: OK after a completed or stopped run, unless the `end` of a hook before
+  // this one failed. The `end` of a hook after this one may still fail. Requests made in this event
+  // are ignored.
+  virtual absl::Status end(HookContext& context, const absl::Status& outcome);
+
+  // Writes the state on which the hook's later behaviour depends. The default writes nothing.
+  virtual absl::Status save_state(HookState& state) const;
+  // Replaces the hook's state, between runs. `per_rank` holds the states that ranks wrote, in the
+  // order of ranks. The hook must accept every state from save_state(), also to undo a load. After
+  // an error the state must be unchanged. The default does nothing.
+  virtual absl::Status load_state(absl::Span<const HookState> per_rank);
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_HOOK_HOOK_H_

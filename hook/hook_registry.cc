@@ -1,0 +1,66 @@
+#include "hook/hook_registry.h"
+
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "base/parts/part_registry.h"
+
+namespace millrace {
+namespace {
+
+PartRegistry<HookFactory>& hook_registry() {
+  static auto* const registry = new PartRegistry<HookFactory>("hook", "hooks { name: \"NAME\" }");
+  return *registry;
+}
+
+// Returns the OnError of each hook that applies unless the configuration sets one.
+std::map<std::string, OnError, std::less<>>& preferences() {
+  static auto* const preferences = new std::map<std::string, OnError, std::less<>>;
+  return *preferences;
+}
+
+OnError preference_of(absl::string_view name) {
+  const auto found = preferences().find(name);
+  return found == preferences().end() ? OnError::kFail : found->second;
+}
+
+// Registers the family of hooks also in a program without any.
+[[maybe_unused]] const PartFamily& kHookFamily = hook_registry();
+
+}  // namespace
+
+bool register_hook(absl::string_view name, absl::string_view description, HookFactory factory,
+                   OnError preference, std::source_location place) {
+  preferences().emplace(name, preference);
+  return hook_registry().add(name, description, std::move(factory), place);
+}
+
+absl::StatusOr<std::unique_ptr<Hook>> create_hook(const HookConfig& config,
+                                                  const HookResources& resources) {
+  return hook_registry().create(config.name(), config, resources);
+}
+
+OnError on_error_or(HookConfig::OnError configured, OnError preference) {
+  switch (configured) {
+    case HookConfig::FAIL: return OnError::kFail;
+    case HookConfig::WARN: return OnError::kWarn;
+    case HookConfig::DISABLE: return OnError::kDisable;
+    default: return preference;
+  }
+}
+
+OnError on_error_of(const HookConfig& config) {
+  return on_error_or(config.on_error(), preference_of(config.name()));
+}
+
+std::vector<RegisteredHook> registered_hooks() {
+  std::vector<RegisteredHook> hooks;
+  for (const PartEntry& entry : hook_registry().parts()) {
+    hooks.push_back({entry.name, entry.description, preference_of(entry.name)});
+  }
+  return hooks;
+}
+
+}  // namespace millrace

@@ -1,0 +1,29 @@
+// The learning rate of an optimizer, from its configuration.
+#ifndef MILLRACE_OPTIM_DENSE_OPTIMIZER_SCHEDULE_H_
+#define MILLRACE_OPTIM_DENSE_OPTIMIZER_SCHEDULE_H_
+
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "optim/schedule/schedule.h"
+#include "optim/schedule/schedule_totals.h"
+#include "proto/schedule.pb.h"
+
+namespace millrace {
+
+// Checks the schedule of an optimizer. Errors: InvalidArgument that begins with `where`, the place
+// of the schedule: those of check_schedule(); a unit without a kind.
+absl::Status check_optimizer_schedule(absl::string_view where, const ScheduleConfig& config,
+                                      const ScheduleTotals& totals);
+
+// Returns the schedule of an optimizer; without a kind, `learning_rate` throughout. Errors: those
+// of check_optimizer_schedule() and create_schedule().
+absl::StatusOr<std::unique_ptr<Schedule>> create_optimizer_schedule(const ScheduleConfig& config,
+                                                                    double learning_rate,
+                                                                    const ScheduleTotals& totals);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_OPTIM_DENSE_OPTIMIZER_SCHEDULE_H_
