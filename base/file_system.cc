@@ -246,6 +246,14 @@ FileKind kind_of(mode_t mode) {
   return S_ISLNK(mode) ? FileKind::kSymbolicLink : FileKind::kOther;
 }
 
+// Returns true if nothing is at `from` and the file or directory `moved` is at `to`.
+bool has_moved(const struct stat& moved, const std::string& from, const std::string& to) {
+  struct stat stat;
+  if (::lstat(from.c_str(), &stat) == 0 || errno != ENOENT) return false;
+  return ::lstat(to.c_str(), &stat) == 0 && stat.st_dev == moved.st_dev &&
+         stat.st_ino == moved.st_ino;
+}
+
 class LocalFileSystem : public FileSystem, public HardLinks {
  public:
   absl::StatusOr<std::unique_ptr<ReadableFile>> open(const std::string& path) override {
@@ -397,10 +405,13 @@ class LocalFileSystem : public FileSystem, public HardLinks {
   }
 
   absl::Status rename(const std::string& from, const std::string& to) override {
-    if (::rename(from.c_str(), to.c_str()) != 0) {
-      return write_error(errno, "rename", absl::StrCat(from, " to ", to));
-    }
-    return absl::OkStatus();
+    struct stat moved;
+    const bool known = ::lstat(from.c_str(), &moved) == 0;
+    if (::rename(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
+    const int error = errno;
+    // NFS repeats a request whose answer was lost; a repeated rename does not find the source.
+    if (error == ENOENT && known && has_moved(moved, from, to)) return absl::OkStatus();
+    return write_error(error, "rename", absl::StrCat(from, " to ", to));
   }
 
   absl::Status link(const std::string& from, const std::string& to) override {

@@ -112,8 +112,9 @@ class FileSystem {
   virtual absl::StatusOr<std::vector<DirectoryEntry>> list(const std::string& path) = 0;
   // Makes a directory and those above it; it may exist already.
   virtual absl::Status create_directories(const std::string& path) = 0;
-  // Replaces `to` if it exists, atomically. Errors: PermissionDenied too if both are not on one
-  // file system.
+  // Replaces `to` if it exists, atomically. Returns OK for a rename that was done although the
+  // system reports a missing source, as NFS does for a repeated request. Errors: PermissionDenied
+  // too if both are not on one file system.
   virtual absl::Status rename(const std::string& from, const std::string& to) = 0;
   // A file, an empty directory, or a symbolic link itself.
   virtual absl::Status remove(const std::string& path) = 0;

@@ -1,9 +1,12 @@
 #include "base/file_system.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <string>
 #include <thread>
 
@@ -11,6 +14,19 @@
 #include "base/status_matchers.h"
 #include "tests/environment/obey_permissions.h"
 #include "tests/environment/skip.h"
+
+namespace {
+bool answers_are_lost = false;
+}  // namespace
+
+// Replaces the function of the C library. If answers are lost, renames and reports a missing
+// source, as NFS does for a repeated request.
+int rename(const char* from, const char* to) noexcept {
+  const int result = ::renameat(AT_FDCWD, from, AT_FDCWD, to);
+  if (result != 0 || !answers_are_lost) return result;
+  errno = ENOENT;
+  return -1;
+}
 
 namespace millrace {
 namespace {
@@ -196,6 +212,20 @@ TEST_F(FileSystemTest, RenameReplaces) {
   ASSERT_OK(files_.rename(path("a"), path("b")));
   EXPECT_THAT(read_file(files_, path("b")), IsOkAndHolds("new"));
   EXPECT_THAT(files_.info(path("a")), StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(FileSystemTest, ARenameThatWasDoneSucceedsIfItsAnswerIsLost) {
+  write("a", "new");
+  write("b", "old");
+  ASSERT_OK(files_.create_directories(path("d")));
+  answers_are_lost = true;
+  EXPECT_OK(files_.rename(path("a"), path("b")));
+  EXPECT_OK(files_.rename(path("d"), path("e")));
+  EXPECT_THAT(files_.rename(path("missing"), path("b")),
+              StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("No such file")));
+  answers_are_lost = false;
+  EXPECT_THAT(read_file(files_, path("b")), IsOkAndHolds("new"));
+  EXPECT_TRUE(files_.info(path("e"))->is_directory);
 }
 
 TEST_F(FileSystemTest, RemoveTakesFilesAndEmptyDirectories) {
