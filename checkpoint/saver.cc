@@ -440,9 +440,33 @@ absl::Status Saver::begin(const TrainState& whole, const std::map<std::string, d
 absl::Status Saver::save_at_once(const TrainState& whole,
                                  const std::map<std::string, double>& metrics, Collectives& ranks) {
   while (!saves_.empty()) RETURN_IF_ERROR(complete_oldest(ranks));
-  ASSIGN_OR_RETURN(CheckpointInfo info, save(whole, metrics, ranks));
-  durable_.push_back(std::move(info));
+  absl::StatusOr<CheckpointInfo> info = save(whole, metrics, ranks);
+  if (were_removed({options_.folder}, info.status(), ranks)) info = save(whole, metrics, ranks);
+  RETURN_IF_ERROR(info.status());
+  durable_.push_back(*std::move(info));
   return absl::OkStatus();
+}
+
+// Returns true on all ranks if a save failed with `failure` since none of `paths` exists on rank 0.
+// REQUIRES: all ranks pass the same failure.
+bool Saver::were_removed(const std::vector<std::string>& paths, const absl::Status& failure,
+                         Collectives& ranks) {
+  // The error of writing to a missing directory. Other errors, such as a lost rank, allow no
+  // exchange.
+  if (!absl::IsPermissionDenied(failure)) return false;
+  const absl::StatusOr<std::string> removed = result_of_first(
+      [&]() -> absl::StatusOr<std::string> {
+        const bool all = std::all_of(paths.begin(), paths.end(), [&](const std::string& path) {
+          return absl::IsNotFound(files_.link_info(path).status());
+        });
+        if (all) {
+          MILLRACE_LOG(WARNING) << paths[0] << " was removed or moved during a save; the next save "
+                                << "makes the directory again";
+        }
+        return std::string(all ? "removed" : "");
+      },
+      ranks);
+  return removed.ok() && !removed->empty();
 }
 
 bool Saver::ready() const { return !saves_.empty() && saves_.front()->work->ready(); }
@@ -451,15 +475,11 @@ bool Saver::ready() const { return !saves_.empty() && saves_.front()->work->read
 absl::Status Saver::advance(Collectives& ranks) {
   Pending& save = *saves_.front();
   BackgroundSave& work = *save.work;
-  const std::string what = absl::StrCat("saving step ", save.info.progress.step);
   if (!work.committing()) {
     absl::StatusOr<std::vector<std::string>> parts = gather_results(work.part(), ranks);
-    if (parts.ok()) {
-      work.commit(*std::move(parts));
-    } else {
-      saves_.pop_front();
-    }
-    return annotate(parts.status(), what);
+    if (!parts.ok()) return end_failed(parts.status(), ranks);
+    work.commit(*std::move(parts));
+    return absl::OkStatus();
   }
   const absl::Status outcome = result_of_first(
                                    [&]() -> absl::StatusOr<std::string> {
@@ -469,15 +489,24 @@ absl::Status Saver::advance(Collectives& ranks) {
                                    ranks)
                                    .status();
   if (save.budget->waited() > absl::ZeroDuration()) {
-    MILLRACE_LOG(WARNING) << what << ": training waited " << save.budget->waited()
-                          << " for memory to keep old rows in";
+    MILLRACE_LOG(WARNING) << "saving step " << save.info.progress.step << ": training waited "
+                          << save.budget->waited() << " for memory to keep old rows in";
   }
-  if (outcome.ok()) {
-    durable_.push_back(save.info);
-    remember(save.info.path);
-  }
+  if (!outcome.ok()) return end_failed(outcome, ranks);
+  durable_.push_back(save.info);
+  remember(save.info.path);
   saves_.pop_front();
-  return annotate(outcome, what);
+  return absl::OkStatus();
+}
+
+// Ends the oldest save, which failed. Returns the failure, or OK if the files were removed: their
+// state is not in memory any more.
+absl::Status Saver::end_failed(const absl::Status& failure, Collectives& ranks) {
+  const std::unique_ptr<Pending> save = std::move(saves_.front());
+  saves_.pop_front();
+  const CommitDirectory& files = *save->directory;
+  if (were_removed({files.temporary(), files.path()}, failure, ranks)) return absl::OkStatus();
+  return annotate(failure, absl::StrCat("saving step ", save->info.progress.step));
 }
 
 absl::Status Saver::complete_oldest(Collectives& ranks) {

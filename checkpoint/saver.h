@@ -115,8 +115,8 @@ class Saver : public StateSaver {
   bool asynchronous() const override { return options_.asynchronous; }
   // If the saver is not asynchronous, calls save() and keeps the checkpoint for finish(). Otherwise
   // first waits for a save that still reads the state, for the older of two saves under way, and
-  // for a save of the same step. Calls save() for a step that the folder already has. After an
-  // error no table is frozen.
+  // for a save of the same step. Calls save() for a step that the folder already has. Calls save()
+  // again if the folder was removed while save() wrote. After an error no table is frozen.
   absl::Status begin(const TrainState& whole, const std::map<std::string, double>& metrics,
                      Collectives& ranks) override;
   bool ready() const override;
@@ -193,6 +193,9 @@ class Saver : public StateSaver {
                             Collectives& ranks);
   absl::Status advance(Collectives& ranks);
   absl::Status complete_oldest(Collectives& ranks);
+  absl::Status end_failed(const absl::Status& failure, Collectives& ranks);
+  bool were_removed(const std::vector<std::string>& paths, const absl::Status& failure,
+                    Collectives& ranks);
   absl::StatusOr<FoundCheckpoint> read(const std::string& path, const TrainState& target);
   absl::StatusOr<std::string> list(const std::string& folder);
   absl::StatusOr<FoundCheckpoint> read_agreed(const std::string& path, const TrainState& target,

@@ -59,7 +59,9 @@ class StateSaver {
   virtual bool ready() const { return false; }
   // Continues the saves under way. `all_ready`: true if ready() was true on all ranks and no other
   // function was called since; if false, no rank waits for another. Returns the checkpoints that
-  // became durable, in the order of their saves; the default returns none.
+  // became durable, in the order of their saves; the default returns none. An asynchronous saver
+  // drops a save, with a warning, if its destination was removed before the checkpoint became
+  // durable: this checkpoint is not returned, and the next begin() makes the destination again.
   // Errors: the failure of a save, with its step. Other saves continue, earlier checkpoints are
   // unchanged, and the next call returns the checkpoints that became durable before the error.
   virtual absl::StatusOr<std::vector<CheckpointInfo>> poll(bool all_ready, Collectives& ranks) {

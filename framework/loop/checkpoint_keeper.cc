@@ -50,6 +50,7 @@ absl::Status CheckpointKeeper::begin_and_finish(const TrainState& state, Asked a
     save_failed_ = !begun.ok();
     if (begun.ok()) {
       begun_step_ = parts_.position.steps_done();
+      begun_is_durable_ = false;
       asked_.insert({parts_.position.progress.step, std::move(asked)});
       if (parts_.saver->asynchronous()) return begun;
       durable = parts_.saver->finish(ranks());
@@ -69,6 +70,7 @@ absl::Status CheckpointKeeper::report_durable(absl::StatusOr<std::vector<Checkpo
   for (const CheckpointInfo& info : *durable) {
     newest_ = info.path;
     durable_step_ = info.progress.step + info.progress.skipped_steps;
+    if (durable_step_ == begun_step_) begun_is_durable_ = true;
     outcome.Update(parts_.hooks.after_checkpoint(parts_.context, info));
     const auto asked = asked_.lower_bound(info.progress.step);
     if (asked == asked_.end() || asked->first != info.progress.step) continue;
@@ -103,13 +105,25 @@ absl::Status CheckpointKeeper::finish() {
   return report_durable(std::move(durable));
 }
 
+// Saves and waits for the checkpoint. Saves a second time if the saver dropped the save.
+absl::Status CheckpointKeeper::save_durably(const RequestSet& served, Scope scope,
+                                            const RequestSet& evaluations) {
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    RETURN_IF_ERROR(save(served, scope, evaluations));
+    RETURN_IF_ERROR(finish());
+    if (newest_save_kept()) return absl::OkStatus();
+  }
+  return absl::PermissionDeniedError(
+      absl::StrCat("making a checkpoint: cannot save step ", parts_.position.progress.step,
+                   ": the directory of checkpoints was removed during both attempts"));
+}
+
 absl::Status CheckpointKeeper::save_at_end() {
   parts_.position.finished = !parts_.stop.by_rank;
   parts_.position.stopped_for = parts_.stop.reason;
   const bool saves = options_.at_end && (steps_begun_ > 0 || !newest_.empty());
   if (parts_.saver == nullptr || !saves) return finish();
-  RETURN_IF_ERROR(save(RequestSet(), Scope::kThisRank));
-  RETURN_IF_ERROR(finish());
+  RETURN_IF_ERROR(save_durably(RequestSet(), Scope::kThisRank));
   parts_.recorder.served("checkpoint", "at the end");
   return absl::OkStatus();
 }
@@ -117,11 +131,13 @@ absl::Status CheckpointKeeper::save_at_end() {
 absl::Status CheckpointKeeper::save_before_evaluation(const RequestSet& requests, Scope scope,
                                                       bool at_end) {
   // The save of this step may only have begun.
-  if (begun_step_ == parts_.position.steps_done()) return finish();
+  if (begun_step_ == parts_.position.steps_done()) {
+    RETURN_IF_ERROR(finish());
+    if (newest_save_kept()) return absl::OkStatus();
+  }
   const RequestSet served = requests.of_kinds({Request::kReload, Request::kStop});
   const RequestSet evaluations = at_end ? RequestSet() : requests.of_kinds({Request::kEvaluate});
-  RETURN_IF_ERROR(save(served, scope, evaluations));
-  RETURN_IF_ERROR(finish());
+  RETURN_IF_ERROR(save_durably(served, scope, evaluations));
   parts_.recorder.served("checkpoint", "before the last evaluation");
   return absl::OkStatus();
 }
@@ -155,8 +171,7 @@ void CheckpointKeeper::save_after_failure() {
   if (parts_.saver == nullptr || !options_.on_failure || !whole || steps_begun_ == 0) return;
   const absl::Status saved = parts_.agreement.settle(
       {"saving after the failure"}, catch_exceptions("saving", [this]() -> absl::Status {
-        RETURN_IF_ERROR(save(RequestSet(), Scope::kThisRank));
-        return finish();
+        return save_durably(RequestSet(), Scope::kThisRank);
       }));
   if (!saved.ok()) {
     MILLRACE_LOG(ERROR) << "the run failed, and so did saving where it stood: " << saved.message();

@@ -135,6 +135,10 @@ class CheckpointKeeper {
 
   Collectives& ranks() const { return parts_.agreement.collectives(); }
   absl::Status begin_and_finish(const TrainState& state, Asked asked);
+  absl::Status save_durably(const RequestSet& served, Scope scope,
+                            const RequestSet& evaluations = {});
+  // Returns true if the newest save was not dropped. REQUIRES: no save is under way.
+  bool newest_save_kept() const { return !parts_.saver->asynchronous() || begun_is_durable_; }
   absl::Status report_durable(absl::StatusOr<std::vector<CheckpointInfo>> durable);
   absl::Status finish_after_failure(bool together);
   absl::Status apply(FoundCheckpoint found, std::vector<std::string>* notes);
@@ -143,8 +147,9 @@ class CheckpointKeeper {
   const CheckpointKeeperOptions options_;
   int64_t steps_begun_ = 0;
   bool save_failed_ = false;
-  int64_t begun_step_ = -1;    // steps_done() at the beginning of the newest save of this run
-  int64_t durable_step_ = -1;  // steps_done() at the newest durable save
+  int64_t begun_step_ = -1;        // steps_done() at the beginning of the newest save of this run
+  int64_t durable_step_ = -1;      // steps_done() at the newest durable save
+  bool begun_is_durable_ = false;  // if true, the newest save of this run
   std::multimap<int64_t, Asked> asked_;  // step → causes of saves that are not durable yet
   std::string newest_;
   std::vector<std::string> changes_;  // not recorded yet

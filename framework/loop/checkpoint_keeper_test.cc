@@ -90,6 +90,22 @@ TEST_F(CheckpointKeeperTest, ARunWithoutAStepSavesNothingAtItsEnd) {
   EXPECT_THAT(loop_.events.texts, ElementsAre("served checkpoint at the end"));
 }
 
+TEST_F(CheckpointKeeperTest, TheLastSaveIsRepeatedOnceIfItWasDropped) {
+  loop_.make_step();
+  loop_.saver.is_asynchronous = true;
+  for (const int drops : {0, 1, 2}) {
+    loop_.saver.drops = drops;
+    states_.clear();
+    const absl::Status status = loop_.checkpoints.save_at_end();
+    EXPECT_EQ(states_.size(), drops == 0 ? 1u : 2u);
+    if (drops < 2) {
+      EXPECT_OK(status);
+      continue;
+    }
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("both attempts")));
+  }
+}
+
 TEST_F(CheckpointKeeperTest, BeforeTheLastEvaluationOnceForEachStep) {
   loop_.make_step();
   RequestSet asked;

@@ -28,8 +28,14 @@ class FakeSaver : public StateSaver {
     return absl::OkStatus();
   }
   absl::StatusOr<std::vector<CheckpointInfo>> finish(Collectives&) override {
-    return std::exchange(durable_, {});
+    std::vector<CheckpointInfo> durable = std::exchange(durable_, {});
+    if (drops > 0 && !durable.empty()) {
+      --drops;
+      durable.pop_back();
+    }
+    return durable;
   }
+  bool asynchronous() const override { return is_asynchronous; }
   // Finds nothing.
   absl::StatusOr<std::optional<FoundCheckpoint>> restore(const TrainState&, Collectives&) override {
     return std::optional<FoundCheckpoint>();
@@ -40,6 +46,8 @@ class FakeSaver : public StateSaver {
   }
 
   absl::Status open_status;
+  bool is_asynchronous = false;
+  int drops = 0;  // number of saves to drop
 
  private:
   const Save save_;

@@ -1,10 +1,12 @@
 // Saves that are written while training goes on.
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/fault_file_system_testing.h"
@@ -297,6 +299,39 @@ TEST_F(AsynchronousSaverTest, WhatBecameDurableIsToldAlsoIfTheNextOneFails) {
   ASSERT_OK_AND_ASSIGN(const auto durable, saver->poll(false, ranks_));
   EXPECT_THAT(paths(durable), ElementsAre(path_of(1)));
   EXPECT_THAT(saver->poll(false, ranks_), IsOkAndHolds(IsEmpty())) << "told once";
+}
+
+// Moves the output directory away while the first save writes.
+class MovedOutput : public MemoryFileSystem {
+ public:
+  absl::StatusOr<std::unique_ptr<PositionedFile>> create_new(const std::string& path,
+                                                             int64_t size_bytes) override {
+    if (absl::StrContains(path, "chunks") && !moved_.exchange(true)) {
+      RETURN_IF_ERROR(rename("out", "out.old"));
+    }
+    return MemoryFileSystem::create_new(path, size_bytes);
+  }
+
+ private:
+  std::atomic<bool> moved_ = false;
+};
+
+TEST_F(AsynchronousSaverTest, AFolderThatIsMovedDuringASaveIsMadeAgain) {
+  for (const bool asynchronous : {false, true}) {
+    MovedOutput files;
+    SaverOptions options;
+    options.asynchronous = asynchronous;
+    options.folder = kFolder;
+    ASSERT_OK_AND_ASSIGN(const auto saver, Saver::create(options, files, clock_));
+    job_.step();
+    ASSERT_OK(begin(*saver, job_));
+    ASSERT_OK_AND_ASSIGN(const auto first, saver->finish(ranks_));
+    EXPECT_EQ(first.size(), asynchronous ? 0u : 1u) << "a synchronous saver still has the state";
+    job_.step();
+    ASSERT_OK(begin(*saver, job_));
+    EXPECT_THAT(saver->finish(ranks_), IsOkAndHolds(testing::SizeIs(1)));
+    EXPECT_THAT(restored(files), IsOkAndHolds(job_.text()));
+  }
 }
 
 TEST_F(AsynchronousSaverTest, AFullDiskIsRefusedBeforeTheFirstByte) {
