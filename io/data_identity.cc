@@ -13,19 +13,27 @@ namespace millrace {
 namespace {
 
 constexpr int64_t kEndBytes = 64 << 10;
+constexpr int64_t kPieceBytes = 1 << 20;  // bytes per read
 
-absl::StatusOr<DataIdentity::File> file_identity(FileSystem& files, const std::string& path) {
+absl::StatusOr<DataIdentity::File> file_identity(FileSystem& files, const std::string& path,
+                                                 int64_t whole_bytes) {
   RETURN_IF_ERROR(check_rereadable(files, path));
   ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, files.open(path));
   const int64_t size = file->size_bytes();
-  std::string end(static_cast<size_t>(std::min(size, kEndBytes)), '\0');
-  const auto bytes = static_cast<int64_t>(end.size());
-  ASSIGN_OR_RETURN(const int64_t read, file->read_at(size - bytes, bytes, end.data()));
-  if (read != bytes) return absl::DataLossError(absl::StrCat(path, " became shorter"));
+  const int64_t covered = size <= whole_bytes ? size : std::min(size, kEndBytes);
+  std::string piece(static_cast<size_t>(std::min(covered, kPieceBytes)), '\0');
+  Xxh3Stream digest;
+  for (int64_t left = covered; left > 0;) {
+    const int64_t bytes = std::min(left, kPieceBytes);
+    ASSIGN_OR_RETURN(const int64_t read, file->read_at(size - left, bytes, piece.data()));
+    if (read != bytes) return absl::DataLossError(absl::StrCat(path, " became shorter"));
+    digest.update(absl::string_view(piece.data(), bytes));
+    left -= bytes;
+  }
   DataIdentity::File identity;
   identity.set_name(base_name(path));
   identity.set_size(size);
-  identity.set_end_digest(format_digest(xxh3_128(end)));
+  identity.set_end_digest(format_digest(digest.digest()));
   return identity;
 }
 
@@ -50,10 +58,10 @@ std::optional<std::string> difference(int index, const DataIdentity::File& befor
 }  // namespace
 
 absl::StatusOr<DataIdentity> data_identity(FileSystem& files, const std::vector<std::string>& paths,
-                                           bool may_be_missing) {
+                                           bool may_be_missing, int64_t whole_bytes) {
   DataIdentity identity;
   for (const std::string& path : paths) {
-    absl::StatusOr<DataIdentity::File> file = file_identity(files, path);
+    absl::StatusOr<DataIdentity::File> file = file_identity(files, path, whole_bytes);
     if (may_be_missing && absl::IsNotFound(file.status())) {
       identity.add_file()->set_name(base_name(path));
       continue;

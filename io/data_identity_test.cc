@@ -54,6 +54,26 @@ TEST_F(DataIdentityTest, DifferencesAreNamed) {
   EXPECT_THAT(data_differences(before, DataIdentity()), IsEmpty()) << "not known";
 }
 
+TEST_F(DataIdentityTest, TheDigestOfASmallFileCoversAllBytes) {
+  constexpr int64_t kBytes = 3 << 20;
+  std::string content(kBytes, 'x');
+  const std::string path = write("a/large", content);
+  for (const bool whole : {true, false}) {
+    const auto digest = [&]() -> std::string {
+      const auto identity = data_identity(FileSystem::local(), {path}, /*may_be_missing=*/false,
+                                          whole ? kBytes : kBytes - 1);
+      EXPECT_OK(identity);
+      return identity->file(0).end_digest();
+    };
+    content[1 << 20] = 'x';
+    write("a/large", content);
+    const std::string before = digest();
+    content[1 << 20] = 'y';
+    write("a/large", content);
+    EXPECT_EQ(digest() == before, !whole);
+  }
+}
+
 TEST_F(DataIdentityTest, ManyDifferencesAreCounted) {
   DataIdentity before, now;
   for (int i = 0; i < 10; ++i) {

@@ -14,8 +14,13 @@
 namespace millrace {
 namespace {
 
-absl::StatusOr<uint64_t> digest_of(FileSystem& files, const std::string& path) {
-  ASSIGN_OR_RETURN(const DataIdentity identity, data_identity(files, {path}));
+// Largest size of a file whose digest covers all bytes.
+constexpr int64_t kWholeBytes = 16 << 20;
+
+absl::StatusOr<uint64_t> digest_of(FileSystem& files, const std::string& path,
+                                   int64_t whole_bytes) {
+  ASSIGN_OR_RETURN(const DataIdentity identity,
+                   data_identity(files, {path}, /*may_be_missing=*/false, whole_bytes));
   return xxh3(absl::StrCat(identity.file(0).size(), " ", identity.file(0).end_digest()));
 }
 
@@ -82,8 +87,9 @@ std::vector<std::string> WindowStream::upcoming(const WindowPosition& position) 
 
 // A file that cannot be read gets no digest; opening it says why.
 void WindowStream::add_digests(WindowPosition& position) const {
+  position.set_whole_bytes(kWholeBytes);
   for (WindowPosition::File& file : *position.mutable_file()) {
-    const auto digest = digest_of(*options_.files, source_->path_of(file.name()));
+    const auto digest = digest_of(*options_.files, source_->path_of(file.name()), kWholeBytes);
     if (digest.ok()) file.set_digest(*digest);
   }
 }
@@ -91,7 +97,8 @@ void WindowStream::add_digests(WindowPosition& position) const {
 absl::Status WindowStream::check_unchanged(const WindowPosition& position) const {
   for (const WindowPosition::File& file : position.file()) {
     const std::string path = source_->path_of(file.name());
-    ASSIGN_OR_RETURN(const uint64_t digest, digest_of(*options_.files, path));
+    ASSIGN_OR_RETURN(const uint64_t digest,
+                     digest_of(*options_.files, path, position.whole_bytes()));
     if (!file.has_digest() || digest == file.digest()) continue;
     return absl::DataLossError(
         absl::StrCat(path,

@@ -15,9 +15,11 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "base/failure_kind.h"
+#include "base/hash.h"
 #include "base/memory_file_system_testing.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
+#include "io/data_identity.h"
 #include "io/window/window_source_registry.h"
 #include "io/window/windowed_files_testing.h"
 #include "tests/io_testing/data_files.h"
@@ -320,6 +322,35 @@ TEST_F(WindowedFilesTest, AFileThatChangedOrWentIsAnErrorThatNamesIt) {
   EXPECT_THAT(go_on(""), StatusIs(absl::StatusCode::kNotFound, HasSubstr("in/a")));
   ASSERT_OK_AND_ASSIGN(const WindowState state, go_on("bad_data: SKIP"));
   EXPECT_THAT(state.window.damage, HasSubstr("in/a"));
+}
+
+TEST_F(WindowedFilesTest, AChangeAnywhereInASmallFileIsNoticed) {
+  const std::string more = "batch_size: 5000";
+  std::string text = csv(0, 20'000);
+  ASSERT_GT(text.size(), 2u * (64 << 10));
+  files_.put("in/a", text);
+  ASSERT_OK_AND_ASSIGN(const auto steps, read_all(*begun(more)));
+  const Cursor cursor = steps[0].cursor;
+  // A position of an earlier version has a digest of the end.
+  Cursor earlier = cursor;
+  WindowPosition position;
+  ASSERT_TRUE(position.ParseFromString(cursor.stream->bytes));
+  ASSERT_OK_AND_ASSIGN(const DataIdentity end, data_identity(files_, {"in/a"}));
+  position.clear_whole_bytes();
+  position.mutable_file(0)->set_digest(
+      xxh3(absl::StrCat(end.file(0).size(), " ", end.file(0).end_digest())));
+  earlier.stream->bytes = position.SerializeAsString();
+
+  const size_t label = csv(0, 0).size();
+  text[label] = text[label] == '0' ? '1' : '0';
+  files_.put("in/a", text);
+  const auto go_on = [&](const Cursor& from) {
+    const auto data = open(options(more));
+    EXPECT_OK(data->seek({&from, 1}));
+    return data->next_window().status();
+  };
+  EXPECT_THAT(go_on(cursor), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("in/a changed")));
+  EXPECT_OK(go_on(earlier));
 }
 
 TEST_F(WindowedFilesTest, PositionsThatDoNotFitAreRefused) {
