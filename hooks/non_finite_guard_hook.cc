@@ -9,6 +9,10 @@ namespace {
 
 constexpr int32_t kNonFiniteGuardVersion = 1;
 
+constexpr char kAfterDivergence[] =
+    "; look at the data, or lower the learning rate and start again with --accept_changes; if that "
+    "fails too, remove the newest checkpoint, whose weights may be too large already";
+
 absl::Status diverged(absl::string_view what) {
   return with_kind(absl::FailedPreconditionError(what), FailureKind::kDiverged);
 }
@@ -26,14 +30,14 @@ absl::Status NonFiniteGuardHook::after_step(HookContext& context, const StepResu
       absl::StrCat(result.refused, " was infinite or not-a-number in the step after step ",
                    context.progress().step, " (nothing of it was applied)");
   if (config_.policy() == NonFiniteConfig::FAIL) {
-    return diverged(absl::StrCat(what,
-                                 "; lower the learning rate, look at the data, or set "
-                                 "train.non_finite.policy to SKIP"));
+    return diverged(absl::StrCat(what, kAfterDivergence,
+                                 "; train.non_finite.policy: SKIP, also with --accept_changes, "
+                                 "leaves out single steps"));
   }
   if (in_a_row_ > config_.max_in_a_row()) {
     return diverged(absl::StrCat(what, "; ", in_a_row_,
                                  " such steps in a row, train.non_finite.max_in_a_row is ",
-                                 config_.max_in_a_row()));
+                                 config_.max_in_a_row(), kAfterDivergence));
   }
   return absl::OkStatus();
 }

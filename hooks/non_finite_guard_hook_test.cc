@@ -83,7 +83,8 @@ TEST(NonFiniteGuardHookTest, SkipEndsTheRunAfterTooManyInARow) {
       hook.after_step(context, refused()),
       StatusIs(absl::StatusCode::kFailedPrecondition,
                AllOf(HasSubstr("the loss was"), HasSubstr("after step 41"),
-                     HasSubstr("3 such steps in a row, train.non_finite.max_in_a_row is 2"))));
+                     HasSubstr("3 such steps in a row, train.non_finite.max_in_a_row is 2"),
+                     HasSubstr("--accept_changes"), HasSubstr("remove the newest checkpoint"))));
 }
 
 TEST(NonFiniteGuardHookTest, EvaluationDoesNotBreakARow) {

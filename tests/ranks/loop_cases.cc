@@ -285,8 +285,11 @@ class LoopCases {
                                "the loss (on rank ",
                                guilty,
                                ") was infinite or not-a-number in the step after step 2 (nothing "
-                               "of it was applied); lower the learning rate, look at the data, or "
-                               "set train.non_finite.policy to SKIP"),
+                               "of it was applied); look at the data, or lower the learning rate "
+                               "and start again with --accept_changes; if that fails too, remove "
+                               "the newest checkpoint, whose weights may be too large already; "
+                               "train.non_finite.policy: SKIP, also with --accept_changes, leaves "
+                               "out single steps"),
                   2, ", 1 skipped")(world_size, guilty);
     };
     add("model", "the loss is not a number at step 3, non_finite FAIL", spoil_loss, refused,
