@@ -189,13 +189,20 @@ absl::Status HookList::open(HookContext& context, Event event, const Call& call)
   return absl::OkStatus();
 }
 
-template <typename Call>
-absl::Status HookList::close(HookContext& context, Event event, const Call& call) {
+template <typename Call, typename Check>
+absl::Status HookList::close(HookContext& context, Event event, const Call& call,
+                             const Check& check) {
   absl::Status first;
   absl::Duration since = clock_.elapsed();
   for (size_t i = hooks_.size(); i-- > 0;) {
-    if (hooks_[i].disabled) continue;
-    first.Update(this->call(context, hooks_[i], event, &since, call));
+    Entry& entry = hooks_[i];
+    if (entry.disabled) continue;
+    const absl::Status status = this->call(context, entry, event, &since, call);
+    absl::Status checked = check();
+    if (!checked.ok()) {
+      first.Update(judge(context, entry, event, OnError::kFail, std::move(checked)));
+    }
+    first.Update(status);
   }
   return first;
 }
@@ -231,24 +238,12 @@ absl::Status HookList::before_step(HookContext& context) {
 }
 
 absl::Status HookList::after_data(HookContext& context, const Batch& batch, int64_t micro_batch) {
-  absl::Status first;
-  absl::Duration since = clock_.elapsed();
   BatchGuard guard(batch);
-  for (size_t i = hooks_.size(); i-- > 0;) {
-    Entry& entry = hooks_[i];
-    if (entry.disabled) continue;
-    const absl::Status status = call(context, entry, kAfterData, &since, [&](Hook& hook) {
-      return hook.after_data(context, batch, micro_batch);
-    });
-    // A changed batch ends the run whatever on_error is, also if the hook failed afterwards: later
-    // hooks and the model would use wrong data.
-    absl::Status changed = guard.check();
-    if (!changed.ok()) {
-      first.Update(judge(context, entry, kAfterData, OnError::kFail, std::move(changed)));
-    }
-    first.Update(status);
-  }
-  return first;
+  // A changed batch ends the run whatever on_error is, also if the hook failed afterwards: later
+  // hooks and the model would use wrong data.
+  return close(
+      context, kAfterData, [&](Hook& hook) { return hook.after_data(context, batch, micro_batch); },
+      [&] { return guard.check(); });
 }
 
 absl::Status HookList::after_backward(HookContext& context, const Gradients& gradients) {

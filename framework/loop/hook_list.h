@@ -106,8 +106,13 @@ class HookList {
                     const Call& call);
   template <typename Call>
   absl::Status open(HookContext& context, Event event, const Call& call);
-  template <typename Call>
-  absl::Status close(HookContext& context, Event event, const Call& call);
+  struct NoCheck {
+    absl::Status operator()() const { return absl::OkStatus(); }
+  };
+  // Calls the hooks in reverse order. Calls `check` after each hook: an error of `check` is an
+  // error of the hook that ends the run whatever on_error is.
+  template <typename Call, typename Check = NoCheck>
+  absl::Status close(HookContext& context, Event event, const Call& call, const Check& check = {});
   // Counts an error and applies `on_error`. Returns the error if it ends the run, else OK.
   absl::Status judge(HookContext& context, Entry& entry, Event event, OnError on_error,
                      absl::Status error);
