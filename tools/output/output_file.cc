@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
@@ -30,18 +31,6 @@ constexpr char kLock[] = ".lock";
 constexpr int kLockAttempts = 10;
 
 constexpr int kMostLinks = 40;  // as Linux follows
-
-// Returns the path that a chain of symbolic links at `path` ends at; `path` if it is none.
-std::string resolve_links(const std::string& path) {
-  std::filesystem::path at = path;
-  std::error_code error;
-  for (int i = 0; i < kMostLinks; ++i) {
-    const std::filesystem::path target = std::filesystem::read_symlink(at, error);
-    if (error) break;
-    at = at.parent_path() / target;
-  }
-  return at.string();
-}
 
 // Returns true if `name` is a temporary file or directory for `output` of a process, or its lock.
 bool is_aside(absl::string_view name, absl::string_view output) {
@@ -75,6 +64,18 @@ constexpr absl::string_view kWellKnown[] = {
 };
 
 }  // namespace
+
+std::vector<std::string> link_chain(const std::string& path) {
+  std::vector<std::string> chain = {path};
+  std::error_code error;
+  for (int i = 0; i < kMostLinks; ++i) {
+    const std::filesystem::path at = chain.back();
+    const std::filesystem::path target = std::filesystem::read_symlink(at, error);
+    if (error) break;
+    chain.push_back((at.parent_path() / target).string());
+  }
+  return chain;
+}
 
 bool is_same_file(const std::string& a, const std::string& b) {
   if (normal_path(a) == normal_path(b)) return true;
@@ -162,7 +163,7 @@ void remove_leftovers(FileSystem& files, const std::string& path) {
 
 absl::Status write_output_file(FileSystem& files, const std::string& path,
                                const std::function<absl::Status(WritableFile&)>& write) {
-  const std::string target = resolve_links(path);
+  const std::string target = link_chain(path).back();
   return with_output_lock(files, target,
                           [&] { return write_file_atomically(files, target, write); });
 }

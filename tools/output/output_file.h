@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -25,6 +26,10 @@ struct OutputKind {
   // Returns true if Millrace wrote the file as this kind. Reads as much as needed.
   std::function<bool(FileSystem& files, const std::string& path)> matches;
 };
+
+// Returns `path` and the paths to which a chain of symbolic links at `path` leads, the end last.
+// Stops after as many links as Linux follows.
+std::vector<std::string> link_chain(const std::string& path);
 
 // Returns true if both paths name the same file, also through links. Missing files are compared by
 // name.

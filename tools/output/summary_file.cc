@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <memory>
-#include <system_error>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -24,17 +23,11 @@ enum class Way { kReplace, kThroughLink, kAppend };
 
 Way way_to(const std::string& path) {
   struct stat info;
-  std::filesystem::path place = path;
-  for (int links = 0; links < 40; ++links) {
-    const std::string name = place.lexically_normal().string();
+  for (const std::string& place : link_chain(path)) {
+    const std::string name = std::filesystem::path(place).lexically_normal().string();
     // An open file of a process, which may hold earlier output, or a device.
     const bool device = absl::StartsWith(name, "/dev/") && !absl::StartsWith(name, "/dev/shm/");
     if (device || absl::StartsWith(name, "/proc/")) return Way::kAppend;
-    if (::lstat(name.c_str(), &info) != 0) break;
-    if (!S_ISLNK(info.st_mode)) break;
-    std::error_code error;
-    place = place.parent_path() / std::filesystem::read_symlink(name, error);
-    if (error) break;
   }
   if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return Way::kAppend;
   return ::lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode) ? Way::kThroughLink
