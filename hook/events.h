@@ -168,6 +168,12 @@ struct Report {
   std::map<std::string, Distribution> distributions;
 };
 
+// Returns true if `report` covers less than half of `steps_before`, the steps of the report before.
+// The metrics of such a report, such as the last one of a run, are not typical of training.
+inline bool is_short(const Report& report, int64_t steps_before) {
+  return 2 * report.steps < steps_before;
+}
+
 // One finished evaluation.
 struct EvaluationResult {
   std::string set;

@@ -186,8 +186,7 @@ absl::Status LoggerHook::after_report(HookContext& context, const Report& report
   if (context.rank() != 0) return absl::OkStatus();
   report_line_ = ConsoleLine();
   report_line_.add(absl::StrCat(short_number(report.examples_per_second), " examples/s"), kOfSpeed);
-  // The last report may cover a few steps alone, whose metrics are not those of training.
-  if (2 * report.steps < report_steps_) {
+  if (is_short(report, report_steps_)) {
     report_line_.add(absl::StrCat("last ", report.steps, report.steps == 1 ? " step:" : " steps:"),
                      kOfReportSteps);
   }

@@ -35,7 +35,7 @@ std::vector<std::string> ReportWatch::add(const Report& report) {
   std::vector<std::string> warnings;
   if (report.examples < kLeastExamples) return warnings;
   if (first_.empty()) first_ = report.metrics;
-  if (2 * report.steps >= last_steps_) last_ = report.metrics;
+  if (!is_short(report, last_steps_)) last_ = report.metrics;
   last_steps_ = report.steps;
   for (const auto& [name, table] : report.tables) {
     const bool unknown = table.unknown_share >= kManyUnknownIds && table.unadmitted == 0;
