@@ -36,7 +36,7 @@ struct JobResources {
   std::optional<int> cuda_device = std::nullopt;
   // See DatasetOptions.
   bool labels_may_miss = false;
-  std::map<std::string, std::string> time_types = {};  // see times_of_checkpoint()
+  std::map<std::string, std::string> time_types = {};  // see SavedDataRules
   // The flag with which a command takes evaluation data, for messages, and whether the flag was
   // given.
   std::string eval_data_flag = "--eval_data";

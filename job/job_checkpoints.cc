@@ -217,32 +217,32 @@ absl::StatusOr<int64_t> oldest_window_count(FileSystem& files, const std::string
   return std::max<int64_t>(0, oldest);
 }
 
-void keep_split_rule(FileSystem& files, const std::string& path, bool print, TrainConfig* train) {
-  if (path.empty() || !splits_by_example(*train)) return;
-  TrainConfig saved;
-  const UseChain read = [&](CheckpointChain chain) {
-    return parse_text(chain.back()->manifest().config(), "config", &saved);
-  };
-  if (!open_checkpoint(files, path, read).ok()) return;
-  if (!splits_by_example(saved) || saved.split_rule() == train->split_rule()) return;
-  train->set_split_rule(saved.split_rule());
-  if (!print) return;
-  MILLRACE_LOG(WARNING) << "train.split_rule is " << TrainConfig::SplitRule_Name(saved.split_rule())
-                        << ", as in the checkpoint, so that each example keeps its part";
-}
-
-std::map<std::string, std::string> times_of_checkpoint(FileSystem& files, const std::string& path) {
-  std::map<std::string, std::string> types;
-  if (path.empty()) return types;
+SavedDataRules read_saved_data_rules(FileSystem& files, const std::string& path) {
+  SavedDataRules rules;
+  if (path.empty()) return rules;
   const UseChain read = [&](CheckpointChain chain) -> absl::Status {
-    if (!has_part(chain.back()->manifest(), CheckpointManifest::RANK_STATE))
-      return absl::OkStatus();
-    ASSIGN_OR_RETURN(const RankStates states, read_rank_states(*chain.back()));
-    types = time_types_of(states.shared.train_data().column());
+    const CheckpointManifest& manifest = chain.back()->manifest();
+    rules = {};
+    if (has_part(manifest, CheckpointManifest::RANK_STATE)) {
+      ASSIGN_OR_RETURN(const RankStates states, read_rank_states(*chain.back()));
+      rules.time_types = time_types_of(states.shared.train_data().column());
+    }
+    TrainConfig train;
+    if (parse_text(manifest.config(), "config", &train).ok()) rules.train = std::move(train);
     return absl::OkStatus();
   };
-  open_checkpoint(files, path, read).status().IgnoreError();  // who loads the checkpoint says why
-  return types;
+  if (!open_checkpoint(files, path, read).ok()) return {};
+  return rules;
+}
+
+void keep_split_rule(const SavedDataRules& saved, bool print, TrainConfig* train) {
+  if (!saved.train.has_value() || !splits_by_example(*train)) return;
+  const TrainConfig::SplitRule rule = saved.train->split_rule();
+  if (!splits_by_example(*saved.train) || rule == train->split_rule()) return;
+  train->set_split_rule(rule);
+  if (!print) return;
+  MILLRACE_LOG(WARNING) << "train.split_rule is " << TrainConfig::SplitRule_Name(rule)
+                        << ", as in the checkpoint, so that each example keeps its part";
 }
 
 std::string resumed_path(const RunConfig& run) {

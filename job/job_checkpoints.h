@@ -43,15 +43,22 @@ struct Resumption {
   std::optional<std::string> finished;  // Trainer::finished
 };
 
-// Sets train.split_rule to that of the checkpoint at `path`, or of the newest in a folder, so that
-// each example keeps its part; logs a change if `print`. Does nothing if there is none, or if no
-// split is by HASH_OF_EXAMPLE.
-void keep_split_rule(FileSystem& files, const std::string& path, bool print, TrainConfig* train);
+// The rules by which a checkpoint's job read its data.
+struct SavedDataRules {
+  std::optional<TrainConfig> train;  // none: no checkpoint, or no configuration that can be read
+  // The types to which training converted dates and times, for JobResources::time_types. Empty for
+  // a checkpoint of an earlier version.
+  std::map<std::string, std::string> time_types = {};
+};
 
-// Returns the types to which training converted dates and times, for JobResources::time_types: of
-// the checkpoint at `path`, or of the newest in a folder; none without a checkpoint, and of one
-// that an earlier version wrote.
-std::map<std::string, std::string> times_of_checkpoint(FileSystem& files, const std::string& path);
+// Reads the checkpoint at `path`, or the newest in a folder. Returns no rules if there is none or
+// `path` is empty: loading the checkpoint reports the reason.
+SavedDataRules read_saved_data_rules(FileSystem& files, const std::string& path);
+
+// Sets train.split_rule to that of `saved`, so that each example keeps its part; logs a change if
+// `print`. Does nothing without a saved configuration, or if a split of both is not by
+// HASH_OF_EXAMPLE.
+void keep_split_rule(const SavedDataRules& saved, bool print, TrainConfig* train);
 
 // Returns the folder or checkpoint from which run.resume would resume; "" if it is never.
 std::string resumed_path(const RunConfig& run);

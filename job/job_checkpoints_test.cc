@@ -178,7 +178,8 @@ TEST_F(JobCheckpointsTest, ExamplesKeepTheirPartsOverVersions) {
   train.mutable_train_data()->mutable_split()->set_to(0.9);
   use_file_names(&train);
   const auto keep = [&] {
-    keep_split_rule(files_, resumed_path(config_.run()), /*print=*/true, &train);
+    keep_split_rule(read_saved_data_rules(files_, resumed_path(config_.run())), /*print=*/true,
+                    &train);
   };
   keep();
   EXPECT_EQ(train.split_rule(), TrainConfig::FILE_NAME) << "there is no checkpoint";

@@ -26,7 +26,7 @@ absl::StatusOr<Collectives*> make_model_evaluator(const ModelFlags& flags, const
     return make_generated_data(files, config.train(), flags.overwrite).status();
   }));
   resources.log = &std::cerr;
-  resources.time_types = times_of_checkpoint(files, flags.checkpoint);
+  resources.time_types = read_saved_data_rules(files, flags.checkpoint).time_types;
   resources.local_world_size = ranks.local_world_size;
   Collectives& others = *collectives;  // the trainer's from here on
   ASSIGN_OR_RETURN(trainer, build_evaluator(config, resources, std::move(collectives)));

@@ -9,6 +9,7 @@
 #include "job/job_checkpoints.h"
 #include "proto/config_reader.h"
 #include "proto/data_windows.h"
+#include "proto/split_bounds.h"
 #include "tools/weights_flag.h"
 
 namespace millrace {
@@ -70,7 +71,10 @@ absl::StatusOr<JobConfig> load_model_config(FileSystem& files, const ModelFlags&
   if (!flags.config.empty()) {
     RETURN_IF_ERROR(check_config_file(files, flags.config, world_size));
     ASSIGN_OR_RETURN(JobConfig config, load_config(files, flags));
-    keep_split_rule(files, flags.checkpoint, /*print=*/false, config.mutable_train());
+    if (splits_by_example(config.train())) {
+      keep_split_rule(read_saved_data_rules(files, flags.checkpoint), /*print=*/false,
+                      config.mutable_train());
+    }
     return config;
   }
   JobConfig config;

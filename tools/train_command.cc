@@ -100,12 +100,12 @@ class TrainCommand {
     if (is_first()) RETURN_IF_ERROR(summary_file_.check());
     RETURN_IF_ERROR(check_config_file(files_, flags_.config, ranks_.world_size));
     ASSIGN_OR_RETURN(config_, load_job(files_, flags_, ranks_.world_size));
-    const std::string resumed = resumed_path(config_.run());
-    keep_split_rule(files_, resumed, is_first(), config_.mutable_train());
+    SavedDataRules rules = read_saved_data_rules(files_, resumed_path(config_.run()));
+    keep_split_rule(rules, is_first(), config_.mutable_train());
     if (config_.run().signal_stop().enabled()) signal_exit_.emplace();
     log_beginning();
     JobResources resources;
-    resources.time_types = times_of_checkpoint(files_, resumed);
+    resources.time_types = std::move(rules.time_types);
     ASSIGN_OR_RETURN(resources.cuda_device, device_of_rank(flags_.device, cuda_devices, ranks_));
     ASSIGN_OR_RETURN(std::unique_ptr<Collectives> collectives,
                      join_ranks(ranks_, config_, listener_, resources.cuda_device));
