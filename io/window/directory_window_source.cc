@@ -40,16 +40,16 @@ absl::Time DirectoryWindowSource::settled_time() {
   return info->modified < absl::Now() - kSettled ? info->modified : absl::InfiniteFuture();
 }
 
-bool DirectoryWindowSource::holds(const WindowPosition& position) {
+bool DirectoryWindowSource::holds(const WindowPosition& position, absl::Time modified) const {
   return last_look_.modified != absl::InfiniteFuture() &&
-         position.last_name() >= last_look_.since && settled_time() == last_look_.modified;
+         position.last_name() >= last_look_.since && modified == last_look_.modified;
 }
 
 absl::StatusOr<DirectoryWindowSource::Look> DirectoryWindowSource::look(
-    const WindowPosition& position) {
+    const WindowPosition& position, absl::Time modified) {
   Look look;
   look.since = position.last_name();
-  look.modified = settled_time();
+  look.modified = modified;
   ASSIGN_OR_RETURN(Listing listing, list());
   // Files that arrived during the first listing may be missing from the listing although the marker
   // is present.
@@ -81,18 +81,20 @@ absl::StatusOr<DirectoryWindowSource::Look> DirectoryWindowSource::look(
   return look;
 }
 
-absl::Status DirectoryWindowSource::look_again(const WindowPosition& position) {
-  ASSIGN_OR_RETURN(last_look_, look(position));
+absl::Status DirectoryWindowSource::look_again(const WindowPosition& position,
+                                               absl::Time modified) {
+  ASSIGN_OR_RETURN(last_look_, look(position, modified));
   forget_what_is_gone();
   return absl::OkStatus();
 }
 
 absl::StatusOr<Found> DirectoryWindowSource::find(bool no_more, WindowPosition& position) {
-  if (!no_more && holds(position)) {
+  const absl::Time modified = settled_time();
+  if (!no_more && holds(position, modified)) {
     ASSIGN_OR_RETURN(const Found found, take(/*no_more=*/false, position));
     if (found == Found::kWindow) return found;
   }
-  RETURN_IF_ERROR(look_again(position));
+  RETURN_IF_ERROR(look_again(position, modified));
   return take(no_more || last_look_.ended, position);
 }
 

@@ -52,13 +52,15 @@ class DirectoryWindowSource : public WindowSource {
   };
 
   absl::StatusOr<Listing> list() const;
-  // Lists the directory. Returns a look at all that is there to take.
-  absl::StatusOr<Look> look(const WindowPosition& position);
-  absl::Status look_again(const WindowPosition& position);
+  // Lists the directory. Returns a look at all that is there to take. `modified`: the result of
+  // settled_time() before the call.
+  absl::StatusOr<Look> look(const WindowPosition& position, absl::Time modified);
+  absl::Status look_again(const WindowPosition& position, absl::Time modified);
   // Cuts the window after `position` from last_look_.
   absl::StatusOr<Found> take(bool no_more, WindowPosition& position);
-  // Returns true if last_look_ still holds, for this position too.
-  bool holds(const WindowPosition& position);
+  // Returns true if last_look_ is valid for this position too. `modified`: the result of
+  // settled_time().
+  bool holds(const WindowPosition& position, absl::Time modified) const;
   // Returns the time of the last change of the directory; InfiniteFuture: not known, or so short
   // ago that a further change might have the same time.
   absl::Time settled_time();

@@ -210,7 +210,7 @@ TEST_F(DirectoryWindowSourceTest, ManyNames) {
               IsOkAndHolds(Found::kEnded));
 }
 
-// Counts listings. Directories were modified at a time that tests set.
+// Counts listings and questions for times. Directories were modified at a time that tests set.
 class CountingFiles : public MemoryFileSystem {
  public:
   absl::StatusOr<std::vector<DirectoryEntry>> list(const std::string& path) override {
@@ -220,10 +220,12 @@ class CountingFiles : public MemoryFileSystem {
   absl::StatusOr<FileInfo> info(const std::string& path) override {
     ASSIGN_OR_RETURN(FileInfo info, MemoryFileSystem::info(path));
     info.modified = modified;
+    ++times;
     return info;
   }
 
   int lists = 0;
+  int times = 0;
   absl::Time modified = absl::InfiniteFuture();
 };
 
@@ -244,6 +246,7 @@ TEST_F(DirectoryWindowSourceTest, ABacklogIsListedOnceAsLongAsNothingChanges) {
   EXPECT_EQ(peeked.name(), "a");
   EXPECT_THAT(windows(source), ElementsAre("a", "b", "c", "d"));
   EXPECT_EQ(files.lists, 2 + 1) << "two for the backlog, one at its end";
+  EXPECT_EQ(files.times, 1 + 4 + 1) << "one for each find";
   // The mount keeps no times.
   put("e", old);
   put("f", old);
