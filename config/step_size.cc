@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "io/cursor.h"
 #include "proto/field_check.h"
 
 namespace millrace {
@@ -65,6 +67,29 @@ absl::StatusOr<StepSize> step_size(const TrainConfig& train, int64_t ranks) {
         least * most * ranks));
   }
   return StepSize{share / micro_batches, micro_batches};
+}
+
+EpochSize epoch_size(const TrainConfig& train, const StepSize& step, int64_t ranks,
+                     int64_t examples) {
+  const RowInterval all{0, examples};
+  std::vector<int64_t> read;  // examples of each rank
+  EpochSize epoch;
+  for (int64_t rank = 0; rank < ranks; ++rank) {
+    const int64_t share = count_rows(deal_rows({&all, 1}, rank, ranks));
+    const int64_t dropped = train.train_data().drop_remainder() ? share % step.batch_size : 0;
+    read.push_back(share - dropped);
+    const int64_t batches = (share - dropped + step.batch_size - 1) / step.batch_size;
+    const int64_t steps = (batches + step.micro_batches - 1) / step.micro_batches;
+    const bool until_first = train.uneven_data() == TrainConfig::UNTIL_FIRST && rank > 0;
+    epoch.steps = until_first ? std::min(epoch.steps, steps) : std::max(epoch.steps, steps);
+  }
+  const int64_t most = train.max_steps_per_epoch();
+  if (most > 0) epoch.steps = std::min(epoch.steps, most);
+  const int64_t step_examples = step.batch_size * step.micro_batches;
+  for (const int64_t of_rank : read) {
+    epoch.examples += std::min(of_rank, epoch.steps * step_examples);
+  }
+  return epoch;
 }
 
 }  // namespace millrace

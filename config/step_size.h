@@ -1,4 +1,4 @@
-// Division of the examples of a step into micro-batches.
+// Division of examples into steps and micro-batches.
 #ifndef MILLRACE_CONFIG_STEP_SIZE_H_
 #define MILLRACE_CONFIG_STEP_SIZE_H_
 
@@ -28,6 +28,20 @@ absl::Status check_step_size(absl::string_view where, const TrainConfig& train);
 // Errors: InvalidArgument if the ranks do not divide global_batch_size, or if the share of a rank
 // divides only into micro-batches below half of the largest possible size.
 absl::StatusOr<StepSize> step_size(const TrainConfig& train, int64_t ranks);
+
+// What training has in an epoch, over all ranks.
+struct EpochSize {
+  int64_t steps = 0;
+  int64_t examples = 0;  // of these steps
+  friend bool operator==(const EpochSize&, const EpochSize&) = default;
+};
+
+// Returns the size of an epoch of `examples` examples, which `ranks` ranks share equally, in steps
+// of a size: what remains of an epoch according to drop_remainder, uneven_data and
+// max_steps_per_epoch. A split or sample over several ranks may give a rank more than its share,
+// and an epoch then has more steps.
+EpochSize epoch_size(const TrainConfig& train, const StepSize& step, int64_t ranks,
+                     int64_t examples);
 
 }  // namespace millrace
 

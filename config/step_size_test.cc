@@ -1,8 +1,10 @@
 #include "config/step_size.h"
 
+#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "base/status_matchers.h"
 
@@ -53,6 +55,40 @@ TEST(StepSizeTest, RefusesSizesThatDoNotDivide) {
   fails(global(2), 3, "the nearest are 3");
   fails(global(1021, 512), 1,
         "only into micro-batches below half of that; choose a global_batch_size");
+}
+
+TEST(StepSizeTest, AnEpochHasTheStepsThatItsRanksHaveDataFor) {
+  struct Case {
+    const char* change;
+    StepSize step;
+    int64_t ranks;
+    int64_t examples;
+    EpochSize expected;
+  };
+  for (const Case& c :
+       std::vector<Case>{{"", {10, 1}, 1, 101, {11, 101}},
+                         {"", {10, 1}, 1, 100, {10, 100}},
+                         {"", {10, 3}, 1, 101, {4, 101}},
+                         {"train_data { drop_remainder: true }", {10, 1}, 1, 109, {10, 100}},
+                         // Micro-batches are dropped, and a step may have fewer of them.
+                         {"train_data { drop_remainder: true }", {10, 3}, 1, 109, {4, 100}},
+                         {"max_steps_per_epoch: 7", {10, 1}, 1, 101, {7, 70}},
+                         {"max_steps_per_epoch: 70", {10, 1}, 1, 101, {11, 101}},
+                         // Ranks 0 and 1 have 50 and 51 examples.
+                         {"", {10, 1}, 2, 101, {6, 101}},
+                         {"uneven_data: UNTIL_FIRST", {10, 1}, 2, 101, {5, 100}},
+                         {"train_data { drop_remainder: true }", {51, 1}, 2, 101, {1, 51}},
+                         {"train_data { drop_remainder: true } uneven_data: UNTIL_FIRST",
+                          {51, 1},
+                          2,
+                          101,
+                          {0, 0}},
+                         {"", {10, 1}, 2, 0, {0, 0}}}) {
+    TrainConfig train;
+    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(c.change, &train));
+    EXPECT_EQ(epoch_size(train, c.step, c.ranks, c.examples), c.expected)
+        << c.change << " " << c.examples << " examples, " << c.ranks << " ranks";
+  }
 }
 
 TEST(StepSizeTest, RefusesWhatContradictsTheGlobalSize) {

@@ -118,15 +118,10 @@ std::string part_text(const DataConfig& data) {
                       choices_text(data));
 }
 
-int64_t steps_of_epoch(const DataSetReport& set, const TrainConfig& train, int64_t step_examples) {
-  const DataConfig& data = train.train_data();
+int64_t examples_of_epoch(const DataSetReport& set, const DataConfig& data) {
   const std::optional<double> share = share_of(data);
   if (set.in_windows || set.is_registered || data.has_mix() || !share.has_value()) return 0;
-  const double steps = static_cast<double>(set.rows) * *share / static_cast<double>(step_examples);
-  const auto whole =
-      static_cast<int64_t>(data.drop_remainder() ? std::floor(steps) : std::ceil(steps));
-  const int64_t most = train.max_steps_per_epoch();
-  return most > 0 ? std::min(whole, most) : whole;
+  return static_cast<int64_t>(static_cast<double>(set.rows) * *share);
 }
 
 absl::Status no_examples_error(const DataSetReport& set, const DataConfig& data, int index) {

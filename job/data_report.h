@@ -65,11 +65,10 @@ absl::Status check_hashed_columns(const HashedColumns& trained, const DataReport
 // sample.
 std::string part_text(const DataConfig& data);
 
-// Returns the approximate number of steps of a training epoch, since splits, samples and ranks
-// distribute rows unevenly and bad data is omitted. Returns 0 if the number is unknown: for data in
-// windows, from a registered dataset or as a mix, and for splits and samples by values. `set`: the
-// training data; `step_examples`: examples of a step, over all ranks.
-int64_t steps_of_epoch(const DataSetReport& set, const TrainConfig& train, int64_t step_examples);
+// Returns the approximate number of examples of an epoch of `set`, since splits and samples are by
+// hash and bad data is omitted. Returns 0 if the number is unknown: for data in windows, from a
+// registered dataset or as a mix, and for splits and samples by values. `data`: that of `set`.
+int64_t examples_of_epoch(const DataSetReport& set, const DataConfig& data);
 
 // Returns the error of an evaluation set without examples after its split and sample:
 // InvalidArgument with both, and with the flags that take all of `set`. `index`: the index of the

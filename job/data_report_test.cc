@@ -50,26 +50,21 @@ TEST(DataReportTest, SaysWhichPartIsRead) {
   EXPECT_THAT(part_text(data), testing::StartsWith("a part: split { by: ORDER_OF_COLUMN"));
 }
 
-TEST(DataReportTest, StepsOfAnEpochFollowFromItsRows) {
+TEST(DataReportTest, ExamplesOfAnEpochFollowFromItsRows) {
   DataSetReport set;
   set.rows = 1001;
-  TrainConfig train;
-  DataConfig& data = *train.mutable_train_data();
-  EXPECT_EQ(steps_of_epoch(set, train, 10), 101);
-  data.set_drop_remainder(true);
-  EXPECT_EQ(steps_of_epoch(set, train, 10), 100);
+  DataConfig data;
+  EXPECT_EQ(examples_of_epoch(set, data), 1001);
   data.mutable_split()->set_to(0.5);
-  EXPECT_EQ(steps_of_epoch(set, train, 10), 50);
-  train.set_max_steps_per_epoch(7);
-  EXPECT_EQ(steps_of_epoch(set, train, 10), 7);
+  EXPECT_EQ(examples_of_epoch(set, data), 500);
   data.mutable_split()->set_by(SplitConfig::ORDER_OF_COLUMN);
-  EXPECT_EQ(steps_of_epoch(set, train, 10), 0) << "its share is not known";
+  EXPECT_EQ(examples_of_epoch(set, data), 0) << "its share is not known";
   data.clear_split();
   set.in_windows = true;
-  EXPECT_EQ(steps_of_epoch(set, train, 10), 0);
+  EXPECT_EQ(examples_of_epoch(set, data), 0);
   set.in_windows = false;
   data.mutable_mix();
-  EXPECT_EQ(steps_of_epoch(set, train, 10), 0);
+  EXPECT_EQ(examples_of_epoch(set, data), 0);
 }
 
 TEST(DataReportTest, WindowsAreNotCounted) {

@@ -4,6 +4,7 @@
 #include <c10/core/Device.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -49,6 +50,7 @@
 #include "optim/dense_optimizer_factory.h"
 #include "optim/gradient_clipping.h"
 #include "optim/moving_average.h"
+#include "optim/schedule/schedule_totals.h"
 #include "plugin/configured_plugins.h"
 #include "plugin/plugin_config_check.h"
 #include "proto/config_reader.h"
@@ -62,6 +64,9 @@ namespace {
 
 // Rows that take about a second to read.
 constexpr int64_t kMostRowsBeforeTraining = 1000000;
+constexpr int64_t kCountedTogether = 4096;  // examples
+// A total that exceeds every count of a configuration.
+constexpr int64_t kAssumedTotal = int64_t{1} << 50;
 
 // Returns the metrics in the set's own list.
 std::vector<std::string> metrics_of(const EvaluationSetConfig& set) {
@@ -70,6 +75,15 @@ std::vector<std::string> metrics_of(const EvaluationSetConfig& set) {
 
 // Returns true if a set reads only a part of the rows of its files.
 bool chooses(const DataConfig& data) { return data.has_split() || data.has_sample(); }
+
+// Returns the features that decide which rows of `train` are examples.
+absl::StatusOr<FeatureSchema> schema_of_labels(const TrainConfig& train) {
+  TrainConfig labels;
+  for (const FeatureConfig& feature : train.feature()) {
+    if (feature.kind() == FeatureConfig::LABEL) *labels.add_feature() = feature;
+  }
+  return FeatureSchema::create(labels);
+}
 
 BestScoreOptions best_score_of(const BestScoreConfig& config) {
   BestScoreOptions options;
@@ -123,6 +137,7 @@ class JobBuilder {
     RETURN_IF_ERROR(set_step_size());
     ASSIGN_OR_RETURN(parts_.train_data, open_train_data(), "train.train_data");
     ASSIGN_OR_RETURN(parts_.train_data, change(std::move(parts_.train_data)), "train.train_data");
+    RETURN_IF_ERROR(set_totals());
     RETURN_IF_ERROR(make_model());
     RETURN_IF_ERROR(make_optimizers());
     ASSIGN_OR_RETURN(TrainerOptions options, trainer_options());
@@ -135,6 +150,11 @@ class JobBuilder {
     std::vector<std::string> unmade;
     unmade_ = &unmade;
     RETURN_IF_ERROR(make_schema());
+    totals_ = training_totals(config_.train());
+    if (needs_epoch_size(config_.train())) {
+      totals_.steps = totals_.examples = kAssumedTotal;
+      unmade.push_back("lengths of schedules within the steps that training counts");
+    }
     absl::Status made = make_model();
     if (made.ok()) made = make_optimizers();
     // The machine that trains may be larger than the one that checks.
@@ -183,6 +203,7 @@ class JobBuilder {
       RETURN_IF_ERROR(find_empty_evaluation_sets());
       RETURN_IF_ERROR(open_paired_sets());
     }
+    RETURN_IF_ERROR(set_totals());
     RETURN_IF_ERROR(make_model());
     RETURN_IF_ERROR(make_optimizers());
     make_event_log();
@@ -319,24 +340,69 @@ class JobBuilder {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<bool> has_any_example(const DataConfig& config) const {
+  // Returns the number of examples of all ranks in the first epoch of `config`, or `at_most`, by
+  // reading the columns of `schema`.
+  absl::StatusOr<int64_t> count_examples(const DataConfig& config, FeatureSchema schema,
+                                         int64_t at_most) const {
     DatasetOptions options = dataset_options(config);
-    options.data.set_batch_size(1);
+    options.schema = std::move(schema);
+    options.data.set_batch_size(std::min(at_most, kCountedTogether));
+    options.data.set_drop_remainder(false);
+    options.data.set_shuffle_rows(0);
     options.rank = 0;
     options.world_size = 1;
-    options.reader_threads = 1;
+    if (at_most == 1) options.reader_threads = 1;
     options.prefetch_batches = 1;
     ASSIGN_OR_RETURN(std::unique_ptr<BatchDataset> data, open_dataset(options));
     RETURN_IF_ERROR(data->start_epoch(0));
-    DataWatch watch(absl::Seconds(config_.run().distributed().data_timeout_seconds()));
-    const absl::StatusOr<std::optional<Batch>> first = watch.next(*data);
+    DataWatch watch(absl::Seconds(config_.run().distributed().data_timeout_seconds()),
+                    [this] { return !collectives_->failure().ok(); });
+    absl::StatusOr<std::optional<Batch>> batch;
+    int64_t count = 0;
+    do {
+      batch = watch.next(*data);
+      if (batch.ok() && batch->has_value()) count += (*batch)->size;
+    } while (batch.ok() && batch->has_value() && count < at_most);
     // The threads of the dataset hang, and so would its destructor.
     if (watch.gave_up()) {
       report_.set_gave_up();
       static_cast<void>(data.release());
     }
-    RETURN_IF_ERROR(first.status());
-    return first->has_value();
+    RETURN_IF_ERROR(batch.status());
+    return count;
+  }
+
+  // Sets the totals of training, of which schedules have shares. Counts the examples of the
+  // training data if a total follows from their number. Every rank counts them all, so that nothing
+  // is exchanged. REQUIRES: the training data is open.
+  absl::Status set_totals() {
+    const TrainConfig& train = config_.train();
+    totals_ = training_totals(train);
+    if (!needs_epoch_size(train)) return absl::OkStatus();
+    epoch_examples_ = report_.sets().front().rows;
+    if (chooses(train.train_data())) {
+      ASSIGN_OR_RETURN(FeatureSchema labels, schema_of_labels(train));
+      collectives_->set_phase(RankPhase::kData, 0);
+      ASSIGN_OR_RETURN(epoch_examples_,
+                       count_examples(train.train_data(), std::move(labels),
+                                      std::numeric_limits<int64_t>::max()),
+                       "train.train_data");
+      collectives_->set_phase(RankPhase::kStart, 0);
+    }
+    const EpochSize epoch =
+        epoch_size(train, step_size_, collectives_->world_size(), epoch_examples_);
+    if (epoch.steps == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("train.train_data: an epoch of ", epoch_examples_,
+                       " examples has no step; check its paths, split and batch_size"));
+    }
+    totals_ = training_totals(train, epoch);
+    if (collectives_->rank() != 0) return absl::OkStatus();
+    MILLRACE_LOG(INFO) << "train_data: an epoch has " << epoch.examples << " examples in "
+                       << epoch.steps << " steps; schedules take their shares of the "
+                       << epoch.steps * train.max_epochs() << " steps of max_epochs "
+                       << train.max_epochs();
+    return absl::OkStatus();
   }
 
   // Returns an error if an evaluation set has no examples after its split or sample. Opening finds
@@ -355,8 +421,8 @@ class JobBuilder {
       const auto report = std::find_if(report_.sets().begin(), report_.sets().end(),
                                        [&](const DataSetReport& r) { return r.name == name; });
       if (may_read_all && report->rows > kMostRowsBeforeTraining) continue;
-      ASSIGN_OR_RETURN(const bool has_example, has_any_example(set.data()), report->place);
-      if (!has_example) return no_examples_error(*report, set.data(), i);
+      ASSIGN_OR_RETURN(const int64_t count, count_examples(set.data(), schema_, 1), report->place);
+      if (count == 0) return no_examples_error(*report, set.data(), i);
     }
     return absl::OkStatus();
   }
@@ -400,10 +466,10 @@ class JobBuilder {
     if (train.train_step().has_custom()) {
       ASSIGN_OR_RETURN(parts_.train_step, create_train_step(train.train_step()), "train");
     }
-    ASSIGN_OR_RETURN(parts_.dense_optimizers,
-                     create_dense_optimizers(dense_optimizers_of(train),
-                                             parameters_of(*parts_.model), training_totals(train)),
-                     "train.optimizer");
+    ASSIGN_OR_RETURN(
+        parts_.dense_optimizers,
+        create_dense_optimizers(dense_optimizers_of(train), parameters_of(*parts_.model), totals_),
+        "train.optimizer");
     if (train.has_clipping()) {
       ASSIGN_OR_RETURN(parts_.clipping, GradientClipping::create(train.clipping()), "train");
     }
@@ -414,10 +480,9 @@ class JobBuilder {
     }
     const std::vector<EmbeddingCollection*> collections = collections_of(*parts_.model);
     if (collections.empty()) return absl::OkStatus();
-    ASSIGN_OR_RETURN(
-        parts_.sparse_optimizer,
-        SparseOptimizer::create(train.sparse_optimizer(), collections, training_totals(train)),
-        "train.sparse_optimizer");
+    ASSIGN_OR_RETURN(parts_.sparse_optimizer,
+                     SparseOptimizer::create(train.sparse_optimizer(), collections, totals_),
+                     "train.sparse_optimizer");
     return absl::OkStatus();
   }
 
@@ -486,9 +551,11 @@ class JobBuilder {
     parts.has_evaluation_sets = has_evaluation_sets_;
     parts.has_dynamic_sources = reloads_;
     parts.train_windows = windows_;
-    parts.epoch_steps = steps_of_epoch(
-        report_.sets().front(), config_.train(),
-        step_size_.batch_size * step_size_.micro_batches * collectives_->world_size());
+    const TrainConfig& train = config_.train();
+    const int64_t examples = epoch_examples_ > 0
+                                 ? epoch_examples_
+                                 : examples_of_epoch(report_.sets().front(), train.train_data());
+    parts.epoch_steps = epoch_size(train, step_size_, collectives_->world_size(), examples).steps;
     ASSIGN_OR_RETURN(auto sinks, make_sinks(config_, resources_.files, collectives_->rank(),
                                             collectives_->world_size()));
     parts.sinks = &sinks;
@@ -543,6 +610,8 @@ class JobBuilder {
   FeatureSchema schema_;
   std::map<std::string, LabelRange> label_ranges_;  // by label
   StepSize step_size_;                              // of training
+  ScheduleTotals totals_;
+  int64_t epoch_examples_ = 0;  // of training, as counted; 0: not counted
   TrainerParts parts_;
   bool has_evaluation_sets_ = false;
   WindowedDataset* windows_ = nullptr;        // the training data, if it comes in windows

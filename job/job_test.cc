@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -246,6 +249,72 @@ TEST_F(JobTest, PartsAreCheckedWithoutDataAndPlugins) {
   EXPECT_THAT(check_parts(config_, resources_),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("train.model: model \"deepfm\": all tables must have one dim")));
+}
+
+TEST_F(JobTest, SharesAreOfTheStepsAndExamplesOfItsFiles) {
+  struct Case {
+    const char* unit;
+    const char* split;
+    int ranks;
+    int64_t total;
+  };
+  ASSERT_OK(apply_override("train.max_epochs=3", &config_));
+  // The values of c are 7, 8, 7 and 9, and a batch has two examples.
+  for (const Case& c :
+       std::vector<Case>{{"STEPS", "", 1, 6},
+                         {"STEPS", "by: ORDER_OF_COLUMN column: 'c' to: 9", 1, 6},
+                         {"STEPS", "by: ORDER_OF_COLUMN column: 'c' to: 8", 1, 3},
+                         {"STEPS", "", 2, 3},
+                         {"STEPS", "by: ORDER_OF_COLUMN column: 'c' to: 9", 2, 3},
+                         {"EXAMPLES", "", 1, 12},
+                         {"EXAMPLES", "by: ORDER_OF_COLUMN column: 'c' to: 9", 2, 9}}) {
+    ASSERT_OK(apply_override(absl::StrCat("train.train_data.split={", c.split, "}"), &config_));
+    ASSERT_OK(apply_override(
+        absl::StrCat("train.optimizer={schedule { unit: ", c.unit,
+                     " cosine { warmup { length { count: 1000 } } length { share: 1 } } } }"),
+        &config_));
+    EXPECT_OK(validate(config_)) << "without data, the total is not known";
+    EXPECT_THAT(check_parts(config_, resources_), IsOkAndHolds(Contains(HasSubstr("counts"))));
+    const auto statuses = run_thread_ranks(
+        {.world_size = c.ranks}, [&](std::unique_ptr<Collectives> ranks) -> absl::Status {
+          return build_trainer(config_, resources_, std::move(ranks)).status();
+        });
+    EXPECT_THAT(statuses[0].message(), HasSubstr(absl::StrCat("in training, which has ", c.total,
+                                                              "; shorten it or raise max_epochs")))
+        << c.unit << " " << c.split << " " << c.ranks;
+  }
+}
+
+// Keeps the learning rates of the last report.
+class RateHook : public Hook {
+ public:
+  explicit RateHook(std::map<std::string, double>& rates) : rates_(rates) {}
+  absl::string_view name() const override { return "rates"; }
+  absl::Status after_report(HookContext&, const Report& report) override {
+    rates_ = report.learning_rates;
+    return absl::OkStatus();
+  }
+
+ private:
+  std::map<std::string, double>& rates_;
+};
+
+TEST_F(JobTest, TrainsAsManyStepsAsItCounted) {
+  config_.mutable_run()->set_output_dir(testing::TempDir() + "/counted");
+  std::filesystem::remove_all(config_.run().output_dir());
+  for (const char* change :
+       {"train.max_epochs=3", "train.train_data.split={by: ORDER_OF_COLUMN column: 'c' to: 8}",
+        "train.optimizer={learning_rate: 0.5 schedule { multi_step { milestone { share: 1 } "
+        "gamma: 0.25 } }}",
+        "run.report.when={every_steps: 1}"}) {
+    ASSERT_OK(apply_override(change, &config_));
+  }
+  std::map<std::string, double> rates;
+  const std::unique_ptr<Trainer> trainer = make();
+  ASSERT_OK(trainer->add_hook(std::make_unique<RateHook>(rates)));
+  ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());
+  EXPECT_EQ(summary.progress.step, 3);
+  EXPECT_EQ(rates["dense"], 0.125) << "the share ends with training";
 }
 
 TEST_F(JobTest, OtherRanksLearnWhyATrainerCannotBeMade) {

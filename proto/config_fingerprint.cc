@@ -192,13 +192,16 @@ bool has_custom(const ScheduleConfig& schedule) {
 
 // Returns the units in which the total of training decides a learning rate.
 std::set<ScheduleConfig::Unit> units_of_totals(const TrainConfig& train) {
-  std::set<ScheduleConfig::Unit> units;
   for (const PlacedSchedule& placed : schedules_of(train)) {
     if (has_custom(placed.schedule)) {
       return {ScheduleConfig::STEPS, ScheduleConfig::EPOCHS, ScheduleConfig::WINDOWS};
     }
-    if (has_share(placed.schedule)) units.insert(placed.schedule.unit());
   }
+  std::set<ScheduleConfig::Unit> units = units_of_shares(train);
+  // Without max_steps, these totals are multiples of max_epochs.
+  const bool is_counted =
+      units.count(ScheduleConfig::STEPS) > 0 || units.count(ScheduleConfig::EXAMPLES) > 0;
+  if (is_counted && train.max_steps() == 0) units.insert(ScheduleConfig::EPOCHS);
   return units;
 }
 
@@ -253,6 +256,14 @@ TrainConfig fixed_part(TrainConfig config) {
 }
 
 }  // namespace
+
+std::set<ScheduleConfig::Unit> units_of_shares(const TrainConfig& train) {
+  std::set<ScheduleConfig::Unit> units;
+  for (const PlacedSchedule& placed : schedules_of(train)) {
+    if (has_share(placed.schedule)) units.insert(placed.schedule.unit());
+  }
+  return units;
+}
 
 TrainConfig identity_of(const TrainConfig& config) {
   TrainConfig identity = config;

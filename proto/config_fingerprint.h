@@ -2,17 +2,22 @@
 #ifndef MILLRACE_PROTO_CONFIG_FINGERPRINT_H_
 #define MILLRACE_PROTO_CONFIG_FINGERPRINT_H_
 
+#include <set>
 #include <string>
 #include <vector>
 
 #include "proto/config.pb.h"
+#include "proto/schedule.pb.h"
 
 namespace millrace {
+
+// Returns the units in which a schedule of any optimizer has a share of the total of training.
+std::set<ScheduleConfig::Unit> units_of_shares(const TrainConfig& train);
 
 // Returns the part of a configuration that decides the course of training, step by step. Omits:
 //   * how long training lasts: max_steps, max_epochs, max_seconds, max_windows, and idle_seconds
 //     and time.end of windows. Exception: the limit of a unit in which a schedule has a share of
-//     training, since the limit decides learning rates;
+//     training, since the limit decides learning rates, and max_epochs if it decides such a total;
 //   * initial state: initialize_from, and a model_bank without dynamic sources, which a resumed run
 //     does not read;
 //   * where files are: paths of train_data, eval_data and the sources of model_bank, the directory

@@ -61,6 +61,14 @@ TEST(ConfigFingerprintTest, ALimitPlaysARoleWhereAScheduleHasAShareOfIt) {
                     " part { length { share: 0.5 } schedule { constant {} } }"
                     " part { schedule { constant {} } } } } }"));
   EXPECT_FALSE(steps_matter("optimizer { schedule { cosine { length { count: 70 } } } }"));
+  // Without max_steps, the job counts the steps and examples of max_epochs.
+  const std::string no_limit = " max_steps: 0";
+  EXPECT_TRUE(epochs_matter("optimizer { schedule " + share + " }" + no_limit));
+  EXPECT_TRUE(
+      epochs_matter("optimizer { schedule { unit: EXAMPLES cosine { length { share: 1 } } "
+                    "} }" +
+                    no_limit));
+  EXPECT_FALSE(epochs_matter("optimizer { schedule { constant {} } }" + no_limit));
   // A registered schedule receives all totals.
   for (const char* custom :
        {"custom { name: 'own' }", "unit: EXAMPLES custom { name: 'own' }",

@@ -13,7 +13,7 @@ namespace millrace {
 
 // Returns all errors of `config`, each an InvalidArgument that begins with the place of the field
 // in the configuration, says what is wrong, and says what to set. `where` is the place of `config`.
-// Totals that are not known make every share of them an error.
+// A share of a total that is not known is an error, unless the job counts the total when it starts.
 std::vector<absl::Status> schedule_errors(absl::string_view where, const ScheduleConfig& config,
                                           const ScheduleTotals& totals);
 

@@ -12,8 +12,10 @@ absl::StatusOr<std::unique_ptr<Schedule>> create_schedule(const ScheduleConfig& 
                                                           double learning_rate,
                                                           const ScheduleTotals& totals) {
   RETURN_IF_ERROR(not_negative("schedule", "learning_rate", learning_rate));
-  RETURN_IF_ERROR(check_schedule("schedule", config, totals));
-  const ScheduleScope scope{config.unit(), totals, &schedule_table()};
+  ScheduleTotals known = totals;
+  known.counted_at_start = false;  // a length needs the number
+  RETURN_IF_ERROR(check_schedule("schedule", config, known));
+  const ScheduleScope scope{config.unit(), known, &schedule_table()};
   return schedule_table().create(config, learning_rate, scope);
 }
 

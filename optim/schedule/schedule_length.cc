@@ -60,7 +60,7 @@ absl::Status check_value(absl::string_view place, const ScheduleLength& length,
   if (!(length.share() > 0 && length.share() <= 1)) {
     return wrong_number(place, "share", length.share(), "above 0 and at most 1");
   }
-  return scope.totals.of(scope.unit).has_value() ? absl::OkStatus() : unknown_total(place, scope);
+  return scope.totals.will_know(scope.unit) ? absl::OkStatus() : unknown_total(place, scope);
 }
 
 absl::Status too_short(absl::string_view place, const ScheduleLength& length, double value,
@@ -81,7 +81,9 @@ double snap_to_whole(double value) {
 std::optional<double> length_of(const ScheduleLength& length, const ScheduleScope& scope) {
   if (!check_value("", length, scope).ok()) return std::nullopt;
   if (length.has_count()) return length.count();
-  return snap_to_whole(length.share() * static_cast<double>(*scope.totals.of(scope.unit)));
+  const std::optional<int64_t> total = scope.totals.of(scope.unit);
+  if (!total.has_value()) return std::nullopt;
+  return snap_to_whole(length.share() * static_cast<double>(*total));
 }
 
 std::optional<double> check_length(absl::string_view where, absl::string_view field,
@@ -101,10 +103,13 @@ void check_within_training(absl::string_view where, absl::string_view field,
   const std::optional<int64_t> total = scope.totals.of(scope.unit);
   if (!length.has_value() || !total.has_value()) return;
   if (*length <= static_cast<double>(*total)) return;
+  // Only a total that was counted, which is a multiple of max_epochs, has examples.
+  const absl::string_view limit =
+      scope.totals.examples.has_value() ? "max_epochs" : source_of_total(scope.unit);
   errors->add(wrong(absl::StrCat(where, ".", field),
                     absl::StrCat("the warm-up of ", *length, " ", unit_name(scope),
                                  " does not end in training, which has ", *total,
-                                 "; shorten it or raise ", source_of_total(scope.unit))));
+                                 "; shorten it or raise ", limit)));
 }
 
 }  // namespace millrace

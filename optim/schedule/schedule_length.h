@@ -16,12 +16,13 @@ namespace millrace {
 // end one position late.
 double snap_to_whole(double value);
 
-// Returns the length in the unit of `scope`; absent if `length` has an error or is not set.
+// Returns the length in the unit of `scope`; absent if `length` has an error, is not set, or is a
+// share of a total that is counted when the job starts.
 std::optional<double> length_of(const ScheduleLength& length, const ScheduleScope& scope);
 
 // Adds an error if the length is not set, not finite, below `minimum`, or a share of a total that
 // is not known. `where` is the place of the message that holds the length, `field` its name there.
-// Returns: the length if it is right.
+// Returns: length_of(), or nothing if the length is below `minimum`.
 std::optional<double> check_length(absl::string_view where, absl::string_view field,
                                    const ScheduleLength& length, double minimum,
                                    const ScheduleScope& scope, FieldErrors* errors);

@@ -12,4 +12,9 @@ std::optional<int64_t> ScheduleTotals::of(ScheduleConfig::Unit unit) const {
   return std::nullopt;
 }
 
+bool ScheduleTotals::will_know(ScheduleConfig::Unit unit) const {
+  const bool is_counted = unit == ScheduleConfig::STEPS || unit == ScheduleConfig::EXAMPLES;
+  return of(unit).has_value() || (counted_at_start && is_counted);
+}
+
 }  // namespace millrace

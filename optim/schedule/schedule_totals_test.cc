@@ -14,5 +14,16 @@ TEST(ScheduleTotalsTest, UnitChoosesTheTotal) {
   EXPECT_FALSE(ScheduleTotals().of(ScheduleConfig::STEPS).has_value());
 }
 
+TEST(ScheduleTotalsTest, AJobCountsStepsAndExamplesAlone) {
+  ScheduleTotals totals;
+  totals.epochs = 3;
+  totals.counted_at_start = true;
+  EXPECT_TRUE(totals.will_know(ScheduleConfig::STEPS));
+  EXPECT_TRUE(totals.will_know(ScheduleConfig::EXAMPLES));
+  EXPECT_TRUE(totals.will_know(ScheduleConfig::EPOCHS));
+  EXPECT_FALSE(totals.will_know(ScheduleConfig::WINDOWS));
+  EXPECT_FALSE(ScheduleTotals().will_know(ScheduleConfig::STEPS));
+}
+
 }  // namespace
 }  // namespace millrace
