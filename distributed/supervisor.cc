@@ -11,8 +11,11 @@ namespace millrace {
 namespace {
 
 constexpr char kFailureKey[] = "failure";
-// A rank with a closed connection that is silent for this time has died.
+// A rank that is silent for this time does not need the store any more.
 constexpr absl::Duration kDeadSilence = absl::Seconds(2);
+// A rank that closed a connection, did not report why, and is silent for this time, at least two
+// heartbeats, has died. A rank that is only slow keeps its connections.
+constexpr absl::Duration kClosedSilence = absl::Milliseconds(1500);
 // A wait as short as this needs no check.
 constexpr absl::Duration kShortWait = absl::Seconds(1);
 // Maximum time to search for the rank that broke a connection.
@@ -110,6 +113,14 @@ bool Supervisor::is_stalled(int64_t now_doing) {
          now() - doing_since_ >= kShortWait;
 }
 
+std::vector<int> Supervisor::lost_connections() const {
+  std::vector<int> lost;
+  for (int rank = 0; rank < options_.world_size; ++rank) {
+    if (rank != options_.rank && options_.connection_lost(rank)) lost.push_back(rank);
+  }
+  return lost;
+}
+
 void Supervisor::report_stop_signal() {
   int signal = 0;
   {
@@ -126,6 +137,7 @@ void Supervisor::look_for_dead() {
 
 void Supervisor::run() {
   int64_t published = -1;
+  bool searches = false;
   absl::Duration next_round;
   absl::Duration next_look;
   for (;;) {
@@ -150,14 +162,18 @@ void Supervisor::run() {
     look_after_watched();
     const int64_t doing = doing_.load(std::memory_order_relaxed);
     const bool stalled = is_stalled(doing);
-    const bool round = hurry || now() >= next_round;
+    // A closed connection starts the search at once, however short the wait has been.
+    const bool searched = searches;
+    searches =
+        doing % kPhases == static_cast<int64_t>(RankPhase::kData) && !lost_connections().empty();
+    const bool round = hurry || (searches && !searched) || now() >= next_round;
     absl::Status status;
     if (round || doing != published) {
-      status = talk(round, /*all=*/round && (attention || stalled));
-      if (status.ok() && round && stalled) {
-        report_stop_signal();
-        if (doing % kPhases == static_cast<int64_t>(RankPhase::kData)) look_for_dead();
-      }
+      status = talk(round, /*all=*/round && (attention || stalled || searches));
+      if (status.ok() && round && stalled) report_stop_signal();
+      // After talk(), which reads the reason or the departure that a living rank reports before it
+      // closes its connections.
+      if (status.ok() && round && searches) look_for_dead();
       if (status.ok()) published = doing;
     } else if (now() >= next_look) {
       status = read_others(/*all=*/false);
@@ -222,7 +238,7 @@ absl::Status Supervisor::find_dead() {
   std::vector<int> suspects;
   {
     MutexLock lock(mutex_);
-    suspects = watch_.silent(kDeadSilence);
+    suspects = watch_.silent(std::max(kClosedSilence, 2 * interval_));
   }
   for (int rank : suspects) {
     if (!options_.connection_lost(rank)) continue;
@@ -321,10 +337,7 @@ absl::Status Supervisor::explain_broken_connection(absl::string_view error) {
     if (found.ok()) found = find_dead();
     if (!found.ok()) return accuse(found);
   }
-  std::vector<int> lost;
-  for (int rank = 0; rank < options_.world_size; ++rank) {
-    if (rank != options_.rank && options_.connection_lost(rank)) lost.push_back(rank);
-  }
+  const std::vector<int> lost = lost_connections();
   absl::Status unexplained = absl::AbortedError(error);
   if (!lost.empty()) {
     MutexLock lock(mutex_);

@@ -60,8 +60,8 @@ struct SupervisedWait {
 // The supervisor of one rank of a job. Its thread writes the rank's state to the store (twice a
 // second, and soon after a change) and reads failures of other ranks from the store; during a long
 // wait, also the state of all other ranks. While the rank waits for data, which has no time limit,
-// the thread also reads whether a signal requests another rank to stop, and searches for dead
-// ranks.
+// the thread also reads whether a signal requests another rank to stop, and a closed connection
+// makes it search for dead ranks.
 //
 // Errors are Aborted, in the form of peer_error(). The first error of all ranks counts: it is
 // written to the store, and every rank returns the same text if possible.
@@ -111,6 +111,8 @@ class Supervisor {
   // Returns true once this rank has waited without limit (is_unlimited()) for a second.
   // `now_doing`: doing_. The thread calls this function in each iteration.
   bool is_stalled(int64_t now_doing);
+  // Returns the other ranks with a closed connection.
+  std::vector<int> lost_connections() const;
   // Accuses a dead rank while this rank waits for data and may be the only one to notice.
   void look_for_dead();
   // Passes the stop signal of another rank to peer_stop_signal.

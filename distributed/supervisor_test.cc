@@ -151,6 +151,20 @@ TEST_F(SupervisorTest, ARankThatWaitsForDataFindsADeadRank) {
                        HasSubstr("rank 2 failed in forward of step 4: its process ended")));
 }
 
+// No wait of this rank lasts a second, so that the closed connection alone starts the search.
+TEST_F(SupervisorTest, AClosedConnectionShowsADeadRankInShortWaitsForData) {
+  lost_ = 2;
+  dies(2);
+  const absl::Time until = absl::Now() + absl::Seconds(20);
+  for (int64_t step = 5; supervisor_->failure().ok() && absl::Now() < until; ++step) {
+    supervisor_->set_phase(RankPhase::kData, step);
+    await_rounds(1);
+  }
+  EXPECT_THAT(supervisor_->failure(),
+              StatusIs(absl::StatusCode::kAborted,
+                       HasSubstr("rank 2 failed in forward of step 4: its process ended")));
+}
+
 // The rank's next exchange reports the signal.
 TEST_F(SupervisorTest, ARankThatComputesDoesNotAskForStopSignals) {
   has_stop_signal(2, 15);
