@@ -36,9 +36,11 @@ constexpr int64_t kRankSteps = 12;
 constexpr char kCompleted[] = "completed at step 12";
 constexpr char kStopped[] = "to run again: stopped (signal SIGTERM) at step ";
 
-// Those of which the other ranks are not told.
+// Those of which the other ranks are not told; pairs of ranks take these.
 constexpr InjectedKind kSilentKinds[] = {InjectedKind::kKill, InjectedKind::kFreeze,
                                          InjectedKind::kExit};
+// Further kinds of single ranks, whose cases come last so that a seed keeps the others.
+constexpr InjectedKind kMoreKinds[] = {InjectedKind::kCrash, InjectedKind::kLoop};
 
 // How long a rank that hangs is waited for.
 constexpr absl::Duration kHangs = absl::Seconds(60);
@@ -116,9 +118,14 @@ std::string content_of_undisturbed(const RankFailuresOptions& options) {
   return *content;
 }
 
+// Returns true for a rank whose connections stay open, so that only a time-out ends the others.
+bool stays(const InjectedFailure& failure) {
+  return failure.kind == InjectedKind::kFreeze || failure.kind == InjectedKind::kLoop;
+}
+
 // The longest that ranks took to leave after the failure of another one.
 struct Longest {
-  absl::Duration lost, frozen;
+  absl::Duration lost, stayed;
 };
 
 // A job of three processes, from its start until what is left of it was checked.
@@ -179,7 +186,7 @@ class Case {
   void check_failed() {
     std::vector<absl::Status> outcomes;
     for (int rank = 0; rank < kRanks; ++rank) {
-      // One that is frozen has to be killed.
+      // One that is frozen or loops has to be killed.
       const bool failed = record_.of(rank).failed_at != 0;
       outcomes.push_back(failed ? absl::OkStatus() : ranks_->wait(rank, kHangs));
     }
@@ -226,16 +233,16 @@ class Case {
     const int64_t ended_at = record_.of(rank).ended_at;
     if (ended_at == 0) return;
     int64_t failed_at = 0;
-    bool frozen = false;
+    bool stayed = false;
     for (const InjectedFailure& failure : failed_) {
       failed_at = std::max(failed_at, record_.of(failure.rank).failed_at.load());
-      frozen = frozen || failure.kind == InjectedKind::kFreeze;
+      stayed = stayed || stays(failure);
     }
     const absl::Duration took = absl::Nanoseconds(ended_at - failed_at);
-    absl::Duration& longest = frozen ? longest_.frozen : longest_.lost;
+    absl::Duration& longest = stayed ? longest_.stayed : longest_.lost;
     longest = std::max(longest, took);
     const absl::Duration limit =
-        options_.slack + (frozen ? 2 * options_.collective_timeout : options_.limit);
+        options_.slack + (stayed ? 2 * options_.collective_timeout : options_.limit);
     if (took > limit) {
       violate(absl::StrCat("rank ", rank, " left after ", absl::FormatDuration(took)));
     }
@@ -324,14 +331,25 @@ class Case {
 
 std::vector<RankFailures> all_rank_failures(uint64_t seed) {
   std::vector<RankFailures> cases;
-  for (const FailurePhaseEntry& entry : failure_phases()) {
-    for (const InjectedKind kind : kSilentKinds) {
-      for (int rank = 0; rank < kRanks; ++rank) {
-        cases.push_back({make_failure(entry, kind, rank, philox64(seed, 1, cases.size()))});
-      }
+  const auto add = [&](const FailurePhaseEntry& entry, InjectedKind kind) {
+    // The others wait for such a rank without limit.
+    if (kind == InjectedKind::kLoop && is_unlimited(entry.reported)) return;
+    for (int rank = 0; rank < kRanks; ++rank) {
+      cases.push_back({make_failure(entry, kind, rank, philox64(seed, 1, cases.size()))});
     }
+  };
+  for (const FailurePhaseEntry& entry : failure_phases()) {
+    for (const InjectedKind kind : kSilentKinds) add(entry, kind);
+  }
+  for (const FailurePhaseEntry& entry : failure_phases()) {
+    for (const InjectedKind kind : kMoreKinds) add(entry, kind);
   }
   return cases;
+}
+
+int64_t count_in(const std::vector<RankFailures>& cases, FailurePhase phase) {
+  return std::count_if(cases.begin(), cases.end(),
+                       [&](const RankFailures& failures) { return failures[0].phase == phase; });
 }
 
 std::vector<RankFailures> random_rank_signals(uint64_t seed, int64_t count) {
@@ -422,8 +440,8 @@ CampaignResult run_rank_failures(const std::vector<RankFailures>& cases,
   if (::waitpid(-1, nullptr, WNOHANG) >= 0 || errno != ECHILD) {
     result.violate("processes of ranks are left");
   }
-  result.add("ms until others left, killed or exited", absl::ToInt64Milliseconds(longest.lost));
-  result.add("ms until others left, frozen", absl::ToInt64Milliseconds(longest.frozen));
+  result.add("ms until others left, ended", absl::ToInt64Milliseconds(longest.lost));
+  result.add("ms until others left, frozen or looping", absl::ToInt64Milliseconds(longest.stayed));
   return result;
 }
 

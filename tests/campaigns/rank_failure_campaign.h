@@ -19,8 +19,8 @@ struct RankFailuresOptions {
   int parallel = 4;
   // How long a rank may show no sign of life or not take part.
   absl::Duration collective_timeout = absl::Seconds(5);
-  // How long the other ranks may take to leave after one was killed or exited. Those of a frozen
-  // one may take twice the time-out and `slack`.
+  // How long the other ranks may take to leave after the process of one ended. Those of a frozen
+  // or looping one may take twice the time-out and `slack`.
   absl::Duration limit = absl::Seconds(10);
   absl::Duration slack = absl::ZeroDuration();
 };
@@ -28,8 +28,12 @@ struct RankFailuresOptions {
 // What happens to one job: failures of different ranks. A second failure may come too late.
 using RankFailures = std::vector<InjectedFailure>;
 
-// Every phase × {killed, frozen, exits} × each of three ranks, with ordinals that the seed chooses.
+// Every phase × {killed, frozen, exits} × each of three ranks, with ordinals that the seed chooses;
+// then every phase × {crashes, loops} × each rank, without loops where the others wait without
+// limit.
 std::vector<RankFailures> all_rank_failures(uint64_t seed);
+// Returns the number of cases whose first failure is in `phase`.
+int64_t count_in(const std::vector<RankFailures>& cases, FailurePhase phase);
 // Two ranks, each of which is killed, frozen or exits in a random phase.
 std::vector<RankFailures> random_rank_pairs(uint64_t seed, int64_t count);
 // SIGTERM to random ranks in random phases.

@@ -1,7 +1,9 @@
 // A short version of the campaign rank_failures: a failure in each phase, and a few signals.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <iostream>
+#include <string>
 #include <vector>
 
 #include "tests/campaigns/rank_failure_campaign.h"
@@ -18,12 +20,20 @@ RankFailuresOptions options_for(const char* name) {
   return options;
 }
 
-// One of the nine cases of each phase: kinds and ranks take turns.
+// One of the first nine cases of each phase: kinds and ranks take turns. A crash and a loop follow.
 TEST(RankFailuresTest, EachPhase) {
   const std::vector<RankFailures> all = all_rank_failures(/*seed=*/1);
   std::vector<RankFailures> chosen;
   for (size_t phase = 0; phase < kFailurePhases; ++phase) {
     chosen.push_back(all[9 * phase + (4 * phase) % 9]);
+  }
+  for (const InjectedFailure& wanted :
+       {InjectedFailure{FailurePhase::kRows, InjectedKind::kCrash, 0},
+        InjectedFailure{FailurePhase::kForward, InjectedKind::kLoop, 1}}) {
+    chosen.push_back(*std::find_if(all.begin(), all.end(), [&](const RankFailures& failures) {
+      return failures[0].phase == wanted.phase && failures[0].kind == wanted.kind &&
+             failures[0].rank == wanted.rank;
+    }));
   }
   const CampaignResult result = run_rank_failures(chosen, options_for("failures"));
   std::cout << "skipped " << all.size() - chosen.size() << " of " << all.size()
@@ -31,7 +41,8 @@ TEST(RankFailuresTest, EachPhase) {
             << result.to_string() << std::endl;
   EXPECT_EQ(result.violations(), 0) << result.to_string();
   for (const FailurePhaseEntry& entry : failure_phases()) {
-    EXPECT_EQ(result.figure(std::string(entry.name) + " hit"), 1) << entry.name;
+    EXPECT_EQ(result.figure(std::string(entry.name) + " hit"), count_in(chosen, entry.phase))
+        << entry.name;
   }
 }
 

@@ -77,7 +77,13 @@ bool is_due(const FaultConfig& fault, FaultConfig::Place place, int64_t step) {
 }
 
 bool is_silent(const FaultConfig& fault) {
-  return fault.kind() == FaultConfig::KILL || fault.kind() == FaultConfig::FREEZE;
+  switch (fault.kind()) {
+    case FaultConfig::KILL:
+    case FaultConfig::FREEZE:
+    case FaultConfig::CRASH:
+    case FaultConfig::LOOP: return true;
+    default: return false;
+  }
 }
 
 void announce(const FaultConfig& fault) {
@@ -97,6 +103,12 @@ absl::Status fail(const FaultConfig& fault) {
       ::raise(fault.kind() == FaultConfig::KILL ? SIGKILL : SIGSTOP);
       return absl::OkStatus();
     case FaultConfig::SPOIL: return absl::OkStatus();
+    case FaultConfig::CRASH:
+      ::signal(SIGSEGV, SIG_DFL);  // without the handler of a sanitizer
+      ::raise(SIGSEGV);
+      return absl::OkStatus();
+    case FaultConfig::LOOP:
+      for (;;) ::pause();
   }
   return absl::OkStatus();
 }

@@ -140,6 +140,26 @@ INSTANTIATE_TEST_SUITE_P(
       return absl::StrCat(fault.place, "_", fault.victim, "_of_", fault.ranks);
     });
 
+TEST_F(RankFaults, ACrashIsFoundAsAKill) {
+  const Fault fault{"BACKWARD", "backward"};
+  const ProgramResult result = run(fault.place, "CRASH");
+  EXPECT_EQ(result.exit_code, 128 + SIGSEGV) << result.err;
+  expect_others_blame(fault, result.err);
+  EXPECT_THAT(result.last_error(), HasSubstr("rank 1 was killed by signal 11"));
+  EXPECT_LT(elapsed_.count(), kKilled);
+}
+
+// The rank lives, and reports so; the collective that it did not start shows it.
+TEST_F(RankFaults, AHookThatLoopsForEverIsFoundByTheTimeOut) {
+  const Fault fault{"BETWEEN_STEPS", "between steps"};
+  const ProgramResult result = run(fault.place, "LOOP");
+  EXPECT_EQ(result.exit_code, kPeer) << result.err;
+  expect_others_blame(fault, result.err);
+  EXPECT_THAT(result.err, HasSubstr("it did not take part in "));
+  EXPECT_LT(elapsed_.count(), 2 * kTimeout + kSlack);
+  EXPECT_THAT(result.err, HasSubstr("\nmillrace: rank 1 did not leave: SIGKILL\n"));
+}
+
 // An error or an exception inside a step, or between steps, of one rank: its message reaches all.
 class RankErrorsTest : public RankFaults, public testing::WithParamInterface<const char*> {};
 

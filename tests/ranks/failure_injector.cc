@@ -128,6 +128,8 @@ const char* failure_kind_name(InjectedKind kind) {
     case InjectedKind::kFreeze: return "frozen";
     case InjectedKind::kExit: return "exits";
     case InjectedKind::kTerminate: return "gets SIGTERM";
+    case InjectedKind::kCrash: return "crashes";
+    case InjectedKind::kLoop: return "loops";
   }
   return "";
 }
@@ -193,6 +195,12 @@ void FailureInjector::fail() {
     case InjectedKind::kFreeze: ::raise(SIGSTOP); break;
     case InjectedKind::kExit: std::exit(1);
     case InjectedKind::kTerminate: ::raise(SIGTERM); break;
+    case InjectedKind::kCrash:
+      ::signal(SIGSEGV, SIG_DFL);  // without the handler of a sanitizer
+      ::raise(SIGSEGV);
+      break;
+    case InjectedKind::kLoop:
+      for (;;) ::pause();  // leaves the cores to the other cases
   }
 }
 

@@ -47,6 +47,8 @@ enum class InjectedKind {
   kFreeze,     // SIGSTOP
   kExit,       // exit(1), as a library might call it: other threads run until the end
   kTerminate,  // SIGTERM: the rank continues, and asks all ranks to stop
+  kCrash,      // SIGSEGV
+  kLoop,       // an endless loop: the rank lives and does not take part
 };
 const char* failure_kind_name(InjectedKind kind);
 
