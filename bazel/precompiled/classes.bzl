@@ -311,6 +311,7 @@ CLASSES = {
         "campaigns": "torch",
         "rank_failures": "tensor",
         "rank_failures_test": "tensor",
+        "rank_faults_fit_test": "tensor",
     },
     "tests/conformance": {
         "conformance": "torch",
