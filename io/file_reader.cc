@@ -154,13 +154,18 @@ class PartitionedReader : public FileReader {
           append_partition(partitions_[requests[i].column - own_columns], range.count, &columns[i]);
       if (!status.ok()) RETURN_IF_ERROR(bad.add_all(annotate(status, path())));
     }
+    has_read_file_ = !own.empty();
     return columns;
+  }
+  absl::Span<const int64_t> row_lines() const override {
+    return has_read_file_ ? file_->row_lines() : absl::Span<const int64_t>();
   }
 
  private:
   const std::unique_ptr<FileReader> file_;
   const std::vector<Partition> partitions_;
   std::vector<FileColumn> columns_;  // those of file_, then one for each partition
+  bool has_read_file_ = false;       // by the last read(): not of partitions alone
 };
 
 absl::StatusOr<std::unique_ptr<FileReader>> open_by_format(

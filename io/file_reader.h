@@ -82,6 +82,10 @@ class FileReader {
   virtual absl::StatusOr<std::vector<Column>> read(const RowRange& range,
                                                    absl::Span<const ColumnRequest> requests,
                                                    BadRows& bad) = 0;
+  // Returns the line, counted from 1, in which each row of the last successful read() begins; valid
+  // until the next one. Error messages name rows by these lines. The default implementation returns
+  // none, for formats whose rows are no lines of text.
+  virtual absl::Span<const int64_t> row_lines() const { return {}; }
   // Reads like the function above, but treats a bad row as an error.
   absl::StatusOr<std::vector<Column>> read(const RowRange& range,
                                            absl::Span<const ColumnRequest> requests) {

@@ -144,7 +144,7 @@ TEST_F(BadDataTest, WithoutThePolicyTheyAreErrors) {
   write("bad", with_bad_labels(), DataConfig::CSV);
   options_.data.clear_bad_data();
   EXPECT_THAT(read_all(), StatusIs(absl::StatusCode::kDataLoss,
-                                   AllOf(HasSubstr("bad.csv, row 7"), HasSubstr("label 0.5"))));
+                                   AllOf(HasSubstr("bad.csv, line 9"), HasSubstr("label 0.5"))));
 }
 
 TEST_F(BadDataTest, MoreThanTheBoundIsAnError) {

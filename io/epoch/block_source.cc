@@ -362,7 +362,8 @@ absl::StatusOr<FileSet::OpenFile*> BlockReader::file(int64_t file) {
   return &open_files_.back().open;
 }
 
-absl::StatusOr<std::vector<Column>> BlockReader::read_columns(const Unit& unit, BadRows& bad) {
+absl::StatusOr<std::vector<Column>> BlockReader::read_columns(const Unit& unit, BadRows& bad,
+                                                              ColumnPlace* place) {
   const FilesInUse::Use use(source_.in_use_, unit.file);
   ASSIGN_OR_RETURN(FileSet::OpenFile * open, file(unit.file));
   std::vector<ColumnRequest> requests;
@@ -373,6 +374,7 @@ absl::StatusOr<std::vector<Column>> BlockReader::read_columns(const Unit& unit, 
   }
   ASSIGN_OR_RETURN(std::vector<Column> columns,
                    open->reader->read({unit.group, unit.begin, unit.count}, requests, bad));
+  place->lines = open->reader->row_lines();
   for (size_t i = 0; i < columns.size(); ++i) {
     const FileColumn& column = open->reader->columns()[requests[i].column];
     columns[i].exact_integers = column.exact_integers;
@@ -380,12 +382,8 @@ absl::StatusOr<std::vector<Column>> BlockReader::read_columns(const Unit& unit, 
     if (source_.requests_[i].as_stored || wanted.kind == TimeType::Kind::kNone) continue;
     const TimeType time = parse_time_type(column.type_name);
     if (time.nanoseconds == wanted.nanoseconds || time.kind == TimeType::Kind::kNone) continue;
-    RETURN_IF_ERROR(
-        convert_times(time, wanted,
-                      {.path = source_.files_.paths()[unit.file],
-                       .column = column.name,
-                       .first_row = source_.files_.first_row(unit.file, unit.group) + unit.begin},
-                      bad, &columns[i]));
+    place->column = column.name;
+    RETURN_IF_ERROR(convert_times(time, wanted, *place, bad, &columns[i]));
   }
   return columns;
 }
@@ -405,7 +403,10 @@ std::vector<Column> BlockReader::no_columns(int64_t rows) const {
 
 absl::Status BlockReader::append_unit(const Unit& unit, int64_t epoch, BadRows& bad, Block* block,
                                       std::vector<uint8_t>* keep) {
-  auto columns = read_columns(unit, bad);
+  const int64_t first_row = source_.files_.first_row(unit.file, unit.group) + unit.begin;
+  ColumnPlace place{
+      .path = source_.files_.paths()[unit.file], .column = "", .first_row = first_row};
+  auto columns = read_columns(unit, bad, &place);
   if (!columns.ok()) {
     const absl::StatusCode code = columns.status().code();
     const bool is_bad = code == absl::StatusCode::kDataLoss || code == absl::StatusCode::kNotFound;
@@ -413,10 +414,7 @@ absl::Status BlockReader::append_unit(const Unit& unit, int64_t epoch, BadRows& 
     RETURN_IF_ERROR(bad.add_all(columns.status()));
     columns = no_columns(unit.count);
   }
-  const int64_t first_row = source_.files_.first_row(unit.file, unit.group) + unit.begin;
   const size_t before = block->example_ids.size();
-  ColumnPlace place{
-      .path = source_.files_.paths()[unit.file], .column = "", .first_row = first_row};
   std::vector<int64_t> numbers(unit.count);
   for (int64_t row = 0; row < unit.count; ++row) numbers[row] = unit.file << 40 | (first_row + row);
   if (!source_.split_.takes_all()) {

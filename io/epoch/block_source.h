@@ -120,7 +120,9 @@ class BlockReader {
   };
 
   absl::StatusOr<FileSet::OpenFile*> file(int64_t file);
-  absl::StatusOr<std::vector<Column>> read_columns(const Unit& unit, BadRows& bad);
+  // Sets place->lines.
+  absl::StatusOr<std::vector<Column>> read_columns(const Unit& unit, BadRows& bad,
+                                                   ColumnPlace* place);
   std::vector<Column> no_columns(int64_t rows) const;
   absl::Status append_unit(const Unit& unit, int64_t epoch, BadRows& bad, Block* block,
                            std::vector<uint8_t>* keep);

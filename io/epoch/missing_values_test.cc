@@ -144,7 +144,7 @@ TEST(MissingValuesTest, OtherTextsAreBadData) {
   config.mutable_feature(1)->mutable_transform(0)->mutable_missing_values()->set_text(0, "N/A");
   EXPECT_THAT(read({write(fresh_test_dir() + "/a.csv", 0, kRows)}, config),
               StatusIs(absl::StatusCode::kDataLoss,
-                       HasSubstr("a.csv, row 1, column age: \"NA\" is not a number; if it stands "
+                       HasSubstr("a.csv, line 3, column age: \"NA\" is not a number; if it stands "
                                  "for a missing value, add it to missing_values.text")));
 }
 

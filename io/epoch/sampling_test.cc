@@ -219,7 +219,7 @@ TEST_F(SamplingTest, WhatIsLeftOutIsNotBad) {
   options_.data.clear_bad_data();
   EXPECT_THAT(read_epoch(),
               StatusIs(absl::StatusCode::kDataLoss,
-                       HasSubstr("part-0.csv, row 1, column label: label 0.5, but sample.")));
+                       HasSubstr("part-0.csv, line 3, column label: label 0.5, but sample.")));
 }
 
 TEST_F(SamplingTest, ErrorsBeforeAnythingIsRead) {

@@ -97,6 +97,8 @@ class CsvReader : public FileReader {
   const std::vector<int64_t>& group_rows() const override { return group_rows_; }
   std::shared_ptr<const FileLayout> layout() const override { return layout_; }
 
+  absl::Span<const int64_t> row_lines() const override { return row_lines_; }
+
   absl::StatusOr<std::vector<Column>> read(const RowRange& range,
                                            absl::Span<const ColumnRequest> requests,
                                            BadRows& bad) override {
@@ -201,6 +203,7 @@ class CsvReader : public FileReader {
                      absl::Span<const ColumnRequest> requests, std::vector<CellParser>& parsers,
                      BadRows& bad) {
     RowTile& tile = *tile_;
+    row_lines_.clear();
     int64_t line = group.first_line, row = -range.begin;  // relative to the range
     for (int64_t at = 0; at < buffer_.size() && row < range.count; at += tile.source_bytes()) {
       if (!tile.find(buffer_.data() + at, buffer_.size() - at, group.quoted)) break;
@@ -209,7 +212,7 @@ class CsvReader : public FileReader {
       for (size_t i = 0; i < parsers.size(); ++i) {
         const int64_t column = requests[i].column;
         const OnBadCell on_bad = [&](int64_t r, absl::string_view what) {
-          return bad.add(first_row + r, bad_cell(row_lines_[r], column, what));
+          return bad.add(first_row + r, bad_cell(row_lines_[first_row + r], column, what));
         };
         RETURN_IF_ERROR(
             parsers[i].append({tile.text(), tile.ends(), first_cells_}, column, on_bad));
@@ -220,12 +223,11 @@ class CsvReader : public FileReader {
     return absl::DataLossError(absl::StrCat(path_, " changed while it was being read"));
   }
 
-  // Sets first_cells_ and row_lines_ for the rows of a tile that lie in the range, and `row` to the
-  // number of the next one. `line`: the number of the tile's first line.
+  // Sets first_cells_ for the rows of a tile that lie in the range, appends to row_lines_ for them,
+  // and sets `row` to the number of the next one. `line`: the number of the tile's first line.
   absl::Status find_rows(const RowTile& tile, int64_t row_count, int64_t line,
                          absl::Span<const ColumnRequest> requests, int64_t* row, BadRows& bad) {
     first_cells_.clear();
-    row_lines_.clear();
     for (int64_t l = 0; l < tile.rows(); ++l) {
       if (tile.is_blank(l)) continue;
       const int64_t r = (*row)++;
@@ -293,7 +295,7 @@ class CsvReader : public FileReader {
   LineBuffer buffer_;
   std::optional<RowTile> tile_;
   std::vector<uint32_t> first_cells_;
-  std::vector<int64_t> row_lines_;
+  std::vector<int64_t> row_lines_;  // of all rows of the range so far
 };
 
 }  // namespace

@@ -99,6 +99,8 @@ class LibsvmReader : public FileReader {
   const std::vector<int64_t>& group_rows() const override { return group_rows_; }
   std::shared_ptr<const FileLayout> layout() const override { return layout_; }
 
+  absl::Span<const int64_t> row_lines() const override { return row_lines_; }
+
   absl::StatusOr<std::vector<Column>> read(const RowRange& range,
                                            absl::Span<const ColumnRequest> requests,
                                            BadRows& bad) override {
@@ -127,6 +129,7 @@ class LibsvmReader : public FileReader {
 
   absl::Status parse(const LineGroup& group, const RowRange& range,
                      const std::vector<Column*>& places, BadRows& bad) {
+    row_lines_.clear();
     int64_t row = -range.begin, line = group.first_line;
     const char* at = buffer_.data();
     const char* const end = at + buffer_.size();
@@ -136,6 +139,7 @@ class LibsvmReader : public FileReader {
       at = feed + 1;
       if (text.find_first_not_of('\r') == absl::string_view::npos) continue;  // blank
       if (row++ < 0) continue;
+      row_lines_.push_back(line);
       const std::string wrong = parse_line(text, places);
       for (Column* column : places) {
         if (column != nullptr) column->offsets.push_back(values_of(*column));
@@ -197,7 +201,8 @@ class LibsvmReader : public FileReader {
   std::shared_ptr<const LibsvmLayout> layout_;  // shared with readers of the same file
   std::vector<FileColumn> columns_;
   std::vector<int64_t> group_rows_;
-  LineBuffer buffer_;  // of the group that is being read
+  LineBuffer buffer_;               // of the group that is being read
+  std::vector<int64_t> row_lines_;  // of the last read()
 };
 
 }  // namespace

@@ -108,6 +108,7 @@ TEST_F(LibsvmReaderTest, RangesOfRowsAndLayouts) {
   ASSERT_OK_AND_ASSIGN(const auto reader, open_file(files_, "/data.svm", config_, first->layout()));
   ASSERT_OK_AND_ASSIGN(const auto columns, reader->read({0, 1, 2}, {{2, ValueType::kUint64}}));
   EXPECT_THAT(columns[0].int64s, ElementsAre(2, 3));
+  EXPECT_THAT(reader->row_lines(), ElementsAre(3, 4));
   files_.put("/data.svm", "0 1:1\n");
   EXPECT_THAT(open_file(files_, "/data.svm", config_, first->layout()),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("changed")));

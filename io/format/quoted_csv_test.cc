@@ -50,6 +50,9 @@ TEST(QuotedCsvTest, QuotedCells) {
     EXPECT_THAT(columns[0].offsets, ElementsAre(0, 1, 2, 3, 3));
     EXPECT_THAT(texts(columns[1]), ElementsAre("a, b", "c\nd\r\n", "none", "\"e\""));
     EXPECT_THAT(columns[2].doubles, ElementsAre(7, 8, 9));
+    EXPECT_THAT(reader->row_lines(), ElementsAre(2, 4, 7, 8));
+    ASSERT_OK(reader->read({0, 1, 2}, {{0, ValueType::kInt64}}));
+    EXPECT_THAT(reader->row_lines(), ElementsAre(4, 7));
   }
 }
 

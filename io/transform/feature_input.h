@@ -18,8 +18,10 @@ struct ColumnPlace {
   absl::string_view path;
   absl::string_view column;
   int64_t first_row = 0;  // of these rows in the file, counted from 0
+  // FileReader::row_lines() of these rows; may be empty.
+  absl::Span<const int64_t> lines = {};
 
-  // "FILE, row 17, column c1: <what>".
+  // "FILE, line 19, column c1: <what>", or "FILE, row 17, ..." without lines.
   absl::Status error(int64_t row, absl::string_view what) const;  // DataLoss
 };
 

@@ -28,9 +28,12 @@ TEST(FeatureValuesTest, NumbersBecomeIds) {
   EXPECT_THAT(values.list.values, ElementsAre(0, 7));
 }
 
-TEST(ColumnPlaceTest, NamesFileRowAndColumn) {
-  const ColumnPlace place{"a.csv", "c1", 10};
-  EXPECT_EQ(place.error(7, "is bad"), absl::DataLossError("a.csv, row 17, column c1: is bad"));
+TEST(ColumnPlaceTest, NamesFileRowOrLineAndColumn) {
+  ColumnPlace place{"a.csv", "c1", 10};
+  EXPECT_EQ(place.error(1, "is bad"), absl::DataLossError("a.csv, row 11, column c1: is bad"));
+  const std::vector<int64_t> lines = {12, 15};
+  place.lines = lines;
+  EXPECT_EQ(place.error(1, "is bad"), absl::DataLossError("a.csv, line 15, column c1: is bad"));
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ const HostileCase kCases[] = {
      R"(printf 'label,i1,i2,c1,c2\n1,2,0.5,3,4\n0,-1,0.5,3,4\n' > bad.csv)",
      "millrace train job.textproto --train_data bad.csv --set train.feature[1].kind=WEIGHT "
      "--set train.feature[1].default_value=1",
-     65, "millrace: *bad.csv*row 1*i1*weight -1 is below 0*"},
+     65, "millrace: *bad.csv*line 3*i1*weight -1 is below 0*"},
     {"UnknownIds",
      "ids of another form than those of training are noticed",
      "trained out; awk -F, -v OFS=, 'NR > 1 { $(NF - 1) = NR + 1000000 } 1' eval.csv > other.csv",
