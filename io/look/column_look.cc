@@ -350,4 +350,10 @@ ColumnLook ColumnSampler::finish(int64_t total_rows) const {
   return look;
 }
 
+bool ColumnSampler::is_disjoint(const ColumnSampler& other) const {
+  if (counts_.empty() || other.counts_.empty()) return false;
+  return std::none_of(counts_.begin(), counts_.end(),
+                      [&](const auto& entry) { return other.counts_.contains(entry.first); });
+}
+
 }  // namespace millrace

@@ -83,6 +83,8 @@ struct ColumnLook {
   int64_t list_ids = 0;     // different numbers of the lists in the sample
   // The characters of "|; " that occur in cells of delimited text. Empty for numbers.
   std::string delimiters;
+  // True in evaluation data if none of at least 100 values of the sample is in the training sample.
+  bool has_new_values_only = false;
 
   // Numbers and integers.
   double min = 0;
@@ -123,6 +125,8 @@ class ColumnSampler {
   void add(const Column& column, absl::Span<uint64_t> row_hashes);
   // Returns the statistics; `total_rows` is the number of rows that the sample is drawn from.
   ColumnLook finish(int64_t total_rows) const;
+  // Returns true if both have values and no value of one is a value of the other.
+  bool is_disjoint(const ColumnSampler& other) const;
 
  private:
   // Adds one value. Returns its hash. Sets *is_missing if it is not-a-number or one of

@@ -145,9 +145,11 @@ class SetSampler {
   // Omits what the schema of the evaluation data omits, so that rows can be compared.
   void omit_as(const Schema& eval) { schema_.is_omitted = eval.is_omitted; }
 
-  // Reads the sample. Calls on_row with the hash of each row.
+  // Reads the sample. Calls on_row with the hash of each row. `train`: of the training data if this
+  // is evaluation data, after its sample().
   template <typename OnRow>
-  absl::StatusOr<FileSetLook> sample(const std::optional<LabelRule>& label, OnRow&& on_row) {
+  absl::StatusOr<FileSetLook> sample(const std::optional<LabelRule>& label, OnRow&& on_row,
+                                     const SetSampler* train = nullptr) {
     for (size_t i = 0; i < schema_.columns.size(); ++i) {
       FileColumn column = schema_.columns[i];
       column.supported = schema_.types[i].supported();
@@ -171,6 +173,8 @@ class SetSampler {
       look_.columns.push_back(samplers_[i].finish(look_.rows));
       look_.columns.back().is_mixed = types_of_set_[i].is_mixed();
       ColumnLook& column = look_.columns.back();
+      column.has_new_values_only = train != nullptr && column.values >= kProvingRows &&
+                                   samplers_[i].is_disjoint(train->samplers_[i]);
       column.equals_label = label && equals_label(i, *label);
       if (!label || column.equals_label || column.name == label->column) continue;
       column.label_tie = label_ties_[i].reason();
@@ -407,9 +411,8 @@ absl::StatusOr<DataLook> look_at(FileSystem& files, const LookOptions& options) 
     RETURN_IF_ERROR(check_label_column(look.train, *look.label));
   }
   if (options.eval_paths.empty()) return look;
-  ASSIGN_OR_RETURN(look.eval, eval.sample(look.label, [&](uint64_t hash) {
-    look.leaked_rows += train_rows.contains(hash);
-  }));
+  const auto count_leaked = [&](uint64_t hash) { look.leaked_rows += train_rows.contains(hash); };
+  ASSIGN_OR_RETURN(look.eval, eval.sample(look.label, count_leaked, &train));
   return look;
 }
 

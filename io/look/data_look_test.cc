@@ -201,6 +201,21 @@ TEST_F(DataLookTest, FindsRowsThatTrainingHas) {
   EXPECT_EQ(look.leaked_rows, 3);
 }
 
+TEST_F(DataLookTest, FindsColumnsOfEvaluationDataWithNewValuesOnly) {
+  std::string text = "label,user,item\n", prefixed = text;
+  for (int row = 0; row < 100; ++row) {
+    absl::StrAppend(&text, row % 2, ",u", row, ",", row, "\n");
+    absl::StrAppend(&prefixed, row % 2, ",user", row, ",", 99 + row, "\n");
+  }
+  const std::string train = write("train.csv", text), eval = write("eval.csv", prefixed);
+  ASSERT_OK_AND_ASSIGN(const DataLook look, this->look({.paths = {train}, .eval_paths = {eval}}));
+  std::vector<std::string> names;
+  for (const ColumnLook& column : look.eval->columns) {
+    if (column.has_new_values_only) names.push_back(column.name);
+  }
+  EXPECT_THAT(names, ::testing::ElementsAre("user"));
+}
+
 TEST_F(DataLookTest, RefusesFilesOfDifferentSchemas) {
   const std::string a = write("a.csv", "label,x\n0,1\n");
   const std::string b = write("b.csv", "label,z\n0,1\n");

@@ -345,6 +345,30 @@ std::string list_note(const ColumnLook& column, bool are_split) {
                       "\" } would split them, but cells of other columns too");
 }
 
+// Returns "; in the evaluation data ..." if the ids that are made of a hashed column are others
+// there, else "".
+std::string eval_note(const ColumnLook& column, const DataLook& look) {
+  std::string difference;
+  for (const ColumnLook& other : look.eval ? look.eval->columns : std::vector<ColumnLook>()) {
+    if (other.name != column.name || other.values == 0 || column.values == 0) continue;
+    // 7 and 7.0 are one value, but two ids.
+    const bool are_numbers = column.is_delimited_text && column.kind != ValueKind::kText &&
+                             other.kind != ValueKind::kText;
+    if (other.kind != column.kind && (are_numbers || other.has_new_values_only)) {
+      difference = absl::StrCat("the column is of kind ", name_of(other.kind), ", not ",
+                                name_of(column.kind), " as in training");
+    } else if (other.has_blanks != column.has_blanks) {
+      difference = absl::StrCat("cells have ", column.has_blanks ? "no " : "",
+                                "blanks around them, unlike in training");
+    } else if (other.has_new_values_only && column.list_cell.empty()) {
+      difference = "no value that was looked at is one of training";
+    }
+  }
+  if (difference.empty()) return "";
+  return absl::StrCat("; in the evaluation data ", difference,
+                      ": the model does not know such ids, so write them as in training");
+}
+
 // Names features as their columns, or similarly if a table cannot have the name.
 void name_features(const DataLook& look, std::vector<FeatureDraft>& drafts) {
   absl::flat_hash_set<std::string> taken = {"label"};
@@ -417,6 +441,13 @@ std::vector<FeatureDraft> draft_features(const DataLook& look) {
     FeatureDraft draft = draft_feature(with_missing_texts_of_eval(column, look));
     if (draft.is_used && !column.list_cell.empty()) {
       draft.note = list_note(column, draft_list_delimiter(look.train) != 0);
+    }
+    const auto& transforms = draft.feature.transform();
+    const bool is_hashed =
+        std::any_of(transforms.begin(), transforms.end(),
+                    [](const TransformConfig& transform) { return transform.has_hash(); });
+    if (draft.is_used && is_hashed && draft.feature.kind() == FeatureConfig::SPARSE) {
+      draft.note += eval_note(column, look);
     }
     if (draft.feature.kind() == FeatureConfig::GROUP_ID && draft.is_used) {
       if (has_group) {

@@ -50,6 +50,7 @@ std::optional<TransformConfig> draft_missing_values(const ColumnLook& column, bo
 // group, such as "session_id" or "qid", is GROUP_ID. A column is omitted if it is unreadable, equal
 // to the label, without values, constant, unique in 99.9 % of the rows, dates as text, a list of
 // numbers, infinite somewhere, a partition by time, or has a name that a configuration cannot have.
+// The note of ids names evaluation data whose values have another form or are all new.
 // Whole numbers that are integers in some files count as integers. A feature has the name of its
 // column, or a similar name if that name has characters that the name of a table cannot have.
 std::vector<FeatureDraft> draft_features(const DataLook& look);

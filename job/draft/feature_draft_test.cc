@@ -208,6 +208,25 @@ TEST(FeatureDraft, MissingTextsOfTheEvaluationDataCount) {
   EXPECT_EQ(transforms_of(drafts[1]), "hash { };") << "text";
 }
 
+TEST(FeatureDraft, NamesIdsOfAnotherFormInTheEvaluationData) {
+  DataLook data;
+  data.train.columns = {column("user", ValueKind::kInteger, 400)};
+  data.train.columns[0].is_delimited_text = true;
+  data.eval = data.train;
+  ColumnLook& eval = data.eval->columns[0];
+  const auto note = [&] { return draft_features(data)[0].note; };
+  EXPECT_THAT(note(), Not(HasSubstr("evaluation")));
+  eval.kind = ValueKind::kNumber;
+  EXPECT_THAT(note(), HasSubstr("the column is of kind number, not integer as in training"));
+  eval.kind = ValueKind::kInteger;
+  eval.has_new_values_only = true;
+  EXPECT_THAT(note(), HasSubstr("no value that was looked at is one of training"));
+  eval.has_blanks = true;
+  EXPECT_THAT(note(), HasSubstr("cells have blanks around them"));
+  eval.kind = ValueKind::kText;
+  EXPECT_THAT(note(), HasSubstr("the column is of kind text, not integer as in training"));
+}
+
 TEST(FeatureDraft, SaysThatDecimalCommasAreText) {
   ColumnLook price = column("price", ValueKind::kText, 400);
   price.decimal_comma = "12,5";
