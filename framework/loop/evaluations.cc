@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "base/catch_exceptions.h"
 #include "base/failure_kind.h"
 #include "base/log.h"
@@ -13,7 +12,7 @@
 #include "framework/loop/phase_scope.h"
 #include "framework/model/model.h"
 #include "framework/ranks/rank_part.h"
-#include "framework/report/table_figures.h"
+#include "framework/report/report_watch.h"
 
 namespace millrace {
 
@@ -160,20 +159,16 @@ absl::StatusOr<Evaluated> Evaluations::run(Dataset& data, EvaluationOptions opti
     summary.eval[options.name] = (*result)->metrics;
     summary.eval_step[options.name] = parts_.position.progress.step;
     summary.unknown_shares[options.name] = (*result)->unknown_shares;
-    warn_of_unknown_ids(**result, options.action);
+    warn(**result, options);
   }
   return Evaluated{*std::move(result), ranks.asked()};
 }
 
-void Evaluations::warn_of_unknown_ids(const EvaluationResult& result, absl::string_view action) {
+void Evaluations::warn(const EvaluationResult& result, const EvaluationOptions& options) {
   if (parts_.context.rank() != 0) return;
-  for (const auto& [table, share] : result.unknown_shares) {
-    if (share < kManyUnknownIds || !warned_.insert({result.set, table}).second) continue;
-    MILLRACE_LOG(WARNING) << absl::StrFormat(
-        "%s \"%s\": %.0f %% of the lookups in table %s are of ids that have no row, so the "
-        "model does not know them. If these ids are not new, their form differs from that of the "
-        "training data, such as 7.0 in place of 7, another encoding, leading zeros or blanks",
-        action, result.set, share * 100, table);
+  for (const EvaluationWarning& warning : check_evaluation(result, options.tasks, options.slices)) {
+    if (!warned_.insert({result.set, warning.subject}).second) continue;
+    MILLRACE_LOG(WARNING) << options.action << " \"" << result.set << "\": " << warning.text;
   }
 }
 

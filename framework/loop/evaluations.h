@@ -111,9 +111,8 @@ class Evaluations {
  private:
   class Ranks;
   absl::Status mark_failure(absl::Status failure);
-  // Warns on rank 0 of each table whose lookups are mostly of ids without a row, once per run and
-  // set. `action`: see EvaluationOptions.
-  void warn_of_unknown_ids(const EvaluationResult& result, absl::string_view action);
+  // Logs check_evaluation() on rank 0, each subject once per run and set.
+  void warn(const EvaluationResult& result, const EvaluationOptions& options);
 
   const Parts parts_;
   std::vector<std::unique_ptr<PairedEvaluation>> paired_;
@@ -122,7 +121,7 @@ class Evaluations {
   std::map<std::string, std::map<std::string, double>> metrics_;  // set → of this run
   std::map<std::string, double> restored_metrics_;
   int64_t restored_step_ = -1;                            // of restored_metrics_
-  std::set<std::pair<std::string, std::string>> warned_;  // set and table, of unknown ids
+  std::set<std::pair<std::string, std::string>> warned_;  // set and EvaluationWarning::subject
   bool failed_ = false;
 };
 

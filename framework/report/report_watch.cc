@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "framework/report/table_figures.h"
 
 namespace millrace {
@@ -19,6 +20,22 @@ std::optional<double> find(const std::map<std::string, double>& metrics, const s
   const auto found = metrics.find(name);
   if (found == metrics.end()) return std::nullopt;
   return found->second;
+}
+
+// Returns the name of a metric of a task in reports.
+std::string metric_of(const std::string& metric, const std::string& task, size_t tasks) {
+  return tasks > 1 ? absl::StrCat(task, "/", metric) : metric;
+}
+
+// Returns the slices of texts that no example has.
+std::vector<std::string> empty_slices(const SliceOptions& slice,
+                                      const std::map<std::string, double>& metrics) {
+  std::vector<std::string> empty;
+  for (const auto& [id, text] : slice.id_names) {
+    const std::string name = absl::StrCat(slice.name, "=", text);
+    if (!metrics.contains(absl::StrCat(name, "/examples"))) empty.push_back(name);
+  }
+  return empty;
 }
 
 }  // namespace
@@ -79,6 +96,46 @@ std::optional<std::string> ReportWatch::end() const {
         task, logloss, kAdvice);
   }
   return std::nullopt;
+}
+
+std::vector<EvaluationWarning> check_evaluation(const EvaluationResult& result,
+                                                absl::Span<const std::string> tasks,
+                                                absl::Span<const SliceOptions> slices) {
+  std::vector<EvaluationWarning> warnings;
+  for (const auto& [table, share] : result.unknown_shares) {
+    if (share < kManyUnknownIds) continue;
+    warnings.push_back(
+        {absl::StrCat("table ", table),
+         absl::StrFormat(
+             "%.0f %% of the lookups in table %s are of ids that have no row, so the model does "
+             "not know them. If these ids are not new, their form differs from that of the "
+             "training data, such as 7.0 in place of 7, another encoding, leading zeros or blanks",
+             share * 100, table)});
+  }
+  for (const std::string& task : tasks) {
+    const auto value = [&](const char* metric) {
+      return find(result.metrics, metric_of(metric, task, tasks.size()));
+    };
+    const std::optional<double> auc = value("auc");
+    // Without labels, which a prediction does not need, these have no value either.
+    const std::optional<double> loss =
+        value("logloss").has_value() ? value("logloss") : find(result.metrics, "loss");
+    const bool one_class = std::isnan((auc.has_value() ? auc : value("ne")).value_or(0)) &&
+                           std::isfinite(loss.value_or(NAN));
+    if (!one_class) continue;
+    warnings.push_back({absl::StrCat("label ", task),
+                        absl::StrCat("label ", task, ": the ", result.examples,
+                                     " examples have one class, so auc and ne do not exist; check "
+                                     "the data and its split")});
+  }
+  for (const SliceOptions& slice : slices) {
+    const std::vector<std::string> empty = empty_slices(slice, result.metrics);
+    if (empty.empty()) continue;
+    warnings.push_back({absl::StrCat("slice ", slice.name),
+                        absl::StrCat("no example is in the slice ", absl::StrJoin(empty, ", "),
+                                     "; check the spelling in slice.text")});
+  }
+  return warnings;
 }
 
 }  // namespace millrace

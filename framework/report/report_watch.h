@@ -1,4 +1,4 @@
-// Warnings about training whose reports look wrong.
+// Warnings about training and evaluations whose figures look wrong.
 #ifndef MILLRACE_FRAMEWORK_REPORT_REPORT_WATCH_H_
 #define MILLRACE_FRAMEWORK_REPORT_REPORT_WATCH_H_
 
@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
+#include "framework/report/slice_metrics.h"
 #include "hook/events.h"
 
 namespace millrace {
@@ -41,6 +43,21 @@ class ReportWatch {
   int64_t last_steps_ = 0;
   std::set<std::string> warned_tables_;
 };
+
+struct EvaluationWarning {
+  std::string subject;  // what is wrong, the same in each evaluation of a set
+  std::string text;
+};
+
+// Returns a warning for
+//   * each table whose lookups are mostly of ids without a row;
+//   * each task whose labels are known and have one value, so that auc or, without auc, ne does not
+//     exist;
+//   * each feature with slices of texts that no example has.
+// `tasks`: the names of the labels; `slices`: of the evaluation.
+std::vector<EvaluationWarning> check_evaluation(const EvaluationResult& result,
+                                                absl::Span<const std::string> tasks,
+                                                absl::Span<const SliceOptions> slices);
 
 }  // namespace millrace
 

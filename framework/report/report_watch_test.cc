@@ -5,6 +5,10 @@
 
 #include <cmath>
 #include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
 
 namespace millrace {
 namespace {
@@ -71,6 +75,43 @@ TEST(ReportWatchTest, WarnsOfALossThatEndsFarAboveItsStart) {
   EXPECT_EQ(warning({{10, 1000, 0.7, 0.7}, {4, 400, 2.2, 2.2}}), std::nullopt) << "a last rest";
   EXPECT_THAT(warning({{10, 100, 9e6, 8}, {10, 100, 9e5, 7}}),
               Optional(HasSubstr("label click: logloss of the last report is 7, worse")));
+}
+
+TEST(CheckEvaluationTest, WarnsOfUnknownIdsOneClassAndEmptySlices) {
+  const auto subjects = [](std::map<std::string, double> metrics, std::vector<std::string> tasks) {
+    EvaluationResult result;
+    result.metrics = std::move(metrics);
+    result.unknown_shares = {{"user", 0.5}, {"item", 0.4}};
+    const SliceOptions by_text{
+        .name = "country", .ids = {7, 8}, .id_names = {{7, "DE"}, {8, "XX"}}};
+    const SliceOptions by_id{.name = "device", .ids = {1}};
+    std::vector<std::string> subjects;
+    for (const auto& warning : check_evaluation(result, tasks, {by_text, by_id})) {
+      subjects.push_back(warning.subject);
+      if (absl::StartsWith(warning.subject, "slice")) subjects.back() = warning.text;
+    }
+    return subjects;
+  };
+  EXPECT_THAT(subjects({{"auc", 0.7}, {"country=DE/examples", 3}}, {"click"}),
+              ElementsAre("table user", HasSubstr("in the slice country=XX; check")));
+  const std::map<std::string, double> known = {{"country=DE/examples", 3},
+                                               {"country=XX/examples", 3}};
+  struct Case {
+    std::map<std::string, double> metrics;
+    std::vector<std::string> tasks;
+    std::vector<std::string> warned;
+  };
+  for (Case test : std::vector<Case>{
+           {{{"auc", NAN}, {"ne", NAN}, {"logloss", 0.1}}, {"click"}, {"label click"}},
+           {{{"ne", NAN}, {"loss", 0.1}}, {"click"}, {"label click"}},
+           {{{"auc", NAN}, {"logloss", NAN}, {"loss", 0}}, {"click"}, {}},  // no labels
+           {{{"rmse", 0.1}, {"loss", 0.1}}, {"click"}, {}},
+           {{{"click/auc", 0.5}, {"buy/auc", NAN}, {"loss", 0.1}}, {"click", "buy"}, {"label buy"}},
+       }) {
+    test.metrics.insert(known.begin(), known.end());
+    test.warned.insert(test.warned.begin(), "table user");
+    EXPECT_EQ(subjects(test.metrics, test.tasks), test.warned);
+  }
 }
 
 }  // namespace
