@@ -13,8 +13,10 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/types/span.h"
 #include "base/text.h"
 
 namespace millrace {
@@ -175,6 +177,50 @@ std::optional<std::string> quoted_value(const google::protobuf::Message& message
                       " is in quotes; write it without them", rest.substr(known));
 }
 
+class IgnoreErrors : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int, int, const std::string&) override {}
+};
+
+// Returns the name of the message that begins behind the tokens: "model", "[millrace.deepfm]"; ""
+// for an entry of a list.
+std::string message_name(absl::Span<const std::string> tokens) {
+  if (!tokens.empty() && tokens.back() == ":") tokens.remove_suffix(1);
+  if (tokens.empty() || tokens.back() == "," || tokens.back() == "[") return "";
+  if (tokens.back() != "]") return tokens.back();
+  size_t begin = tokens.size() - 1;
+  while (begin > 0 && tokens[begin] != "[") --begin;
+  return absl::StrJoin(tokens.subspan(begin), "");
+}
+
+// Returns the message for text that ends before a }, for which protobuf's message names nothing.
+// Returns nothing for other errors.
+std::optional<std::string> missing_brace(absl::string_view text, const TextError& error) {
+  if (!absl::EndsWith(error.what, "got: ")) return std::nullopt;
+  struct OpenMessage {
+    std::string name;
+    int line;  // from 1
+  };
+  std::vector<OpenMessage> open;
+  std::vector<std::string> tokens;
+  IgnoreErrors ignored;
+  google::protobuf::io::ArrayInputStream input(text.data(), static_cast<int>(text.size()));
+  google::protobuf::io::Tokenizer tokenizer(&input, &ignored);
+  tokenizer.set_comment_style(google::protobuf::io::Tokenizer::SH_COMMENT_STYLE);
+  while (tokenizer.Next()) {
+    const auto& token = tokenizer.current();
+    if (token.text == "{") open.push_back({message_name(tokens), token.line + 1});
+    if (token.text == "}" && !open.empty()) open.pop_back();
+    tokens.push_back(token.text);
+  }
+  if (open.empty()) return std::nullopt;
+  const auto& [name, line] = open.back();
+  return absl::StrCat(
+      "the text ends within ", name.empty() ? "an entry of a list" : absl::StrCat("\"", name, "\""),
+      ", which begins at line ", line, ": ",
+      open.size() == 1 ? "a } is" : absl::StrCat(open.size(), " } are"), " missing");
+}
+
 }  // namespace
 
 std::optional<TextError> parse_text_strictly(absl::string_view text,
@@ -182,6 +228,7 @@ std::optional<TextError> parse_text_strictly(absl::string_view text,
   std::optional<TextError> error = parse_text(text, message);
   if (!error.has_value()) return error;
   if (const auto what = quoted_value(*message, text, *error)) error->what = *what;
+  if (const auto what = missing_brace(text, *error)) error->what = *what;
   return error;
 }
 
