@@ -193,6 +193,15 @@ absl::Status name_file(const absl::Status& status, absl::string_view path) {
                                           {{"\n", absl::StrCat("\n  ", path, ": ")}}));
 }
 
+absl::Status name_file_of_parts(const absl::Status& status, absl::string_view path) {
+  const absl::string_view message = status.message();
+  const bool is_of_part = absl::StartsWith(message, "train.model:") ||
+                          absl::StartsWith(message, "train.hooks[") ||
+                          absl::StartsWith(message, "run.hooks[");
+  const bool is_mistake = is_of_part && absl::IsInvalidArgument(status) && !path.empty();
+  return is_mistake ? name_file(status, path) : status;
+}
+
 absl::StatusOr<JobConfig> complete_config(FileSystem& files, const ConfigFlags& flags,
                                           JobConfig config, absl::string_view name) {
   RETURN_IF_ERROR(change_config(flags, &config));

@@ -71,6 +71,11 @@ absl::Status check_config_file(FileSystem& files, const std::string& path, int w
 // unchanged.
 absl::Status name_file(const absl::Status& status, absl::string_view path);
 
+// Returns name_file() for a mistake in the configuration of a model or a hook (InvalidArgument that
+// begins with its field), as which building the job reports it. Returns other errors unchanged,
+// and all if there is no file (path "").
+absl::Status name_file_of_parts(const absl::Status& status, absl::string_view path);
+
 // Reads the configuration, applies --set and then the other flags, expands names and validates.
 // Errors: errors of config_reader.h and check_input_paths; InvalidArgument for an invalid flag;
 // InvalidArgument with a line per mistake of validate() and per unknown metric.

@@ -29,7 +29,10 @@ absl::StatusOr<Collectives*> make_model_evaluator(const ModelFlags& flags, const
   resources.time_types = read_saved_data_rules(files, flags.checkpoint).time_types;
   resources.local_world_size = ranks.local_world_size;
   Collectives& others = *collectives;  // the trainer's from here on
-  ASSIGN_OR_RETURN(trainer, build_evaluator(config, resources, std::move(collectives)));
+  absl::StatusOr<std::unique_ptr<Trainer>> built =
+      build_evaluator(config, resources, std::move(collectives));
+  RETURN_IF_ERROR(name_file_of_parts(built.status(), flags.config));
+  trainer = *std::move(built);
   const absl::StatusOr<LoadedModel> loaded =
       load_model(config.train(), files, flags.checkpoint,
                  chosen_weights(flags.weights, config.train()), *trainer,

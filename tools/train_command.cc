@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -120,7 +119,7 @@ class TrainCommand {
     Collectives& others = *collectives;  // the trainer's from here on
     absl::StatusOr<std::unique_ptr<Trainer>> built =
         build_trainer(config_, resources, std::move(collectives));
-    RETURN_IF_ERROR(name_file_of_hooks(built.status()));
+    RETURN_IF_ERROR(name_file_of_parts(built.status(), flags_.config));
     trainer_ = *std::move(built);
     Trainer* const trainer = trainer_.get();
     if (is_first()) {
@@ -161,14 +160,6 @@ class TrainCommand {
     }
     if (started_ && is_first()) print_outcome();
     return absl::OkStatus();
-  }
-
-  // Adds the file to mistakes in the configuration of hooks, as load_job() does for its own errors.
-  absl::Status name_file_of_hooks(const absl::Status& status) const {
-    const bool is_of_hook = absl::StartsWith(status.message(), "train.hooks[") ||
-                            absl::StartsWith(status.message(), "run.hooks[");
-    return is_of_hook && absl::IsInvalidArgument(status) ? name_file(status, flags_.config)
-                                                         : status;
   }
 
   void log_model(Trainer& trainer) const {

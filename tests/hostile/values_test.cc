@@ -227,7 +227,7 @@ const HostileCase kCases[] = {
      "millrace: *train.model*"},
     {"LayerOfNothing", "a layer has units", "",
      "millrace train job.textproto --set 'train.model.[millrace.deepfm].hidden=[0]'", 64,
-     "millrace: *hidden*0*"},
+     "millrace: job.textproto: train.model: *hidden*0*"},
     {"UnknownHook", "with the hook that was meant", "",
      R"(millrace train job.textproto --set 'run.hooks=[{ name: "loger" }]')", 64,
      "millrace: *run.hooks*loger*"},
