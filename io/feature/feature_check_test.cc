@@ -24,7 +24,9 @@ TEST(FeatureCheckTest, Accepts) {
   for (const char* text :
        {"", "pooling: MEAN max_ids: 3 weight_column: 'w' default_id: 1 transform { unique {} }",
         "kind: DENSE default_value: 0.5 transform { log1p {} }", "kind: GROUP_ID default_id: 1",
-        "kind: LABEL transform { threshold { at_least: 3 } }"}) {
+        "kind: LABEL transform { threshold { at_least: 3 } }",
+        "kind: GROUP_ID transform { hash {} }",
+        "kind: DENSE transform { hash {} } transform { modulo { divisor: 2 } }"}) {
     EXPECT_OK(check_feature("f", parse(text))) << text;
   }
 }
@@ -44,6 +46,9 @@ TEST(FeatureCheckTest, RefusesFieldsOfOtherKinds) {
         "f: default_id is set, but a DENSE feature holds numbers; write default_value");
   fails("kind: DENSE transform { unique {} }",
         "f.transform[0]: is for lists of ids, which a DENSE feature has not");
+  fails("kind: DENSE transform { clip { max: 3 } } transform { hash {} }",
+        "f.transform[1]: hash gives ids, but a DENSE feature holds numbers; leave it out, or set "
+        "kind: SPARSE");
   fails("transform { unique {} } transform { modulo {} }",
         "f.transform[1].modulo: divisor is 0; must be at least 1");
 }
