@@ -422,6 +422,19 @@ double LabelCount::rate() const {
   return rows == 0 ? 0 : static_cast<double>(positives) / static_cast<double>(rows);
 }
 
+char common_list_delimiter(const FileSetLook& look) {
+  char delimiter = 0;
+  for (const ColumnLook& column : look.columns) {
+    if (column.list_cell.empty()) continue;
+    if (delimiter != 0 && delimiter != column.list_delimiter) return 0;
+    delimiter = column.list_delimiter;
+  }
+  for (const ColumnLook& column : look.columns) {
+    if (column.list_cell.empty() && absl::StrContains(column.delimiters, delimiter)) return 0;
+  }
+  return delimiter;
+}
+
 absl::StatusOr<DataLook> look_at_data(FileSystem& files, const LookOptions& options) {
   absl::StatusOr<DataLook> look = look_at(files, options);
   if (look.ok() || !absl::StrContains(look.status().message(), kCsvAdvice)) return look;

@@ -61,6 +61,11 @@ struct DataLook {
   int64_t leaked_rows = 0;
 };
 
+// Returns the csv.list_delimiter that splits the lists in cells (ColumnLook::list_cell): the only
+// one of these columns, which no cell of another column contains. Returns 0 without lists or such a
+// one.
+char common_list_delimiter(const FileSetLook& look);
+
 // Reads the schema of every file and a sample that is spread evenly over all rows. The same files
 // give the same look. Columns of types that no reader reads are part of the look without
 // statistics. A column may have several types of numbers, and no values in some files (SetColumn).

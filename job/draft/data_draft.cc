@@ -80,7 +80,7 @@ std::string blanks_comment(const FileSetLook& look) {
 
 // Returns the configuration with the delimiter of lists in cells, if there is one.
 DataConfig with_list_delimiter(DataConfig config, const FileSetLook& train) {
-  const char delimiter = draft_list_delimiter(train);
+  const char delimiter = common_list_delimiter(train);
   if (delimiter != 0) config.mutable_csv()->set_list_delimiter(std::string(1, delimiter));
   return config;
 }

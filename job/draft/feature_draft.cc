@@ -342,7 +342,8 @@ std::string list_note(const ColumnLook& column, bool are_split) {
   if (are_split) return absl::StrCat("ids, hashed as text, in ", lists);
   return absl::StrCat(lists, ", each hashed as one text: csv { list_delimiter: \"",
                       absl::string_view(&column.list_delimiter, 1),
-                      "\" } would split them, but cells of other columns too");
+                      "\" } is for all columns, and others have the character in cells or lists "
+                      "with another delimiter");
 }
 
 // Returns "; in the evaluation data ..." if the ids that are made of a hashed column are others
@@ -416,19 +417,6 @@ std::optional<TransformConfig> draft_missing_values(const ColumnLook& column, bo
   return transform;
 }
 
-char draft_list_delimiter(const FileSetLook& look) {
-  char delimiter = 0;
-  for (const ColumnLook& column : look.columns) {
-    if (column.list_cell.empty()) continue;
-    if (delimiter != 0 && delimiter != column.list_delimiter) return 0;
-    delimiter = column.list_delimiter;
-  }
-  for (const ColumnLook& column : look.columns) {
-    if (column.list_cell.empty() && absl::StrContains(column.delimiters, delimiter)) return 0;
-  }
-  return delimiter;
-}
-
 bool is_time_partition(const ColumnLook& column) {
   return column.is_partition && (is_name_of_load(column.name) || column.holds_dates);
 }
@@ -440,7 +428,7 @@ std::vector<FeatureDraft> draft_features(const DataLook& look) {
     if (look.label && column.name == look.label->column) continue;
     FeatureDraft draft = draft_feature(with_missing_texts_of_eval(column, look));
     if (draft.is_used && !column.list_cell.empty()) {
-      draft.note = list_note(column, draft_list_delimiter(look.train) != 0);
+      draft.note = list_note(column, common_list_delimiter(look.train) != 0);
     }
     const auto& transforms = draft.feature.transform();
     const bool is_hashed =

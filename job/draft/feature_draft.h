@@ -23,11 +23,6 @@ struct FeatureDraft {
 // according to its name or to values that are dates YYYYMMDD.
 bool is_time_partition(const ColumnLook& column);
 
-// Returns the csv.list_delimiter that splits the lists in cells (ColumnLook::list_cell): the only
-// one of these columns, which no cell of another column contains. Returns 0 without lists or such a
-// one.
-char draft_list_delimiter(const FileSetLook& look);
-
 // Returns the column with the missing_texts of the same column in the evaluation data added.
 ColumnLook with_missing_texts_of_eval(const ColumnLook& column, const DataLook& look);
 

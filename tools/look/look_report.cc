@@ -74,8 +74,8 @@ std::string kind_text(const ColumnLook& column) {
   return "-";
 }
 
-// Returns the notes on a column below the table.
-std::string notes_text(const ColumnLook& column, const std::string& name) {
+// Returns the notes on a column below the table. `lists_split`: csv.list_delimiter can split lists.
+std::string notes_text(const ColumnLook& column, const std::string& name, bool lists_split) {
   std::vector<std::string> notes;
   if (column.kind == ValueKind::kUnreadable) {
     notes.push_back(absl::StrCat("not read: ", name, ": ", column.type_name));
@@ -119,9 +119,11 @@ std::string notes_text(const ColumnLook& column, const std::string& name) {
         absl::StrCat("text, being beyond int64: ", name, ": such as ", column.long_integer));
   }
   if (!column.list_cell.empty()) {
-    notes.push_back(absl::StrCat("lists in cells: ", name, ": such as ", column.list_cell,
-                                 ": set csv.list_delimiter: \"",
-                                 absl::string_view(&column.list_delimiter, 1), "\""));
+    const std::string set = absl::StrCat("set csv.list_delimiter: \"",
+                                         absl::string_view(&column.list_delimiter, 1), "\"");
+    notes.push_back(
+        absl::StrCat("lists in cells: ", name, ": such as ", column.list_cell, ": ",
+                     lists_split ? set : "text: no csv.list_delimiter fits all columns"));
   }
   if (column.holds_dates && !column.quantiles.empty()) {
     notes.push_back(absl::StrFormat("dates: %s: %.0f to %.0f", name, column.min, column.max));
@@ -174,8 +176,9 @@ std::string columns_text(const FileSetLook& look) {
   names = short_names(names, std::max(kNameBytes, kLineBytes - std::min(kLineBytes, others)));
   std::string text = table_text(look.columns, names);
   std::vector<std::string> partitions, blanks;
+  const bool lists_split = common_list_delimiter(look) != 0;
   for (size_t i = 0; i < names.size(); ++i) {
-    absl::StrAppend(&text, notes_text(look.columns[i], names[i]));
+    absl::StrAppend(&text, notes_text(look.columns[i], names[i], lists_split));
     if (look.columns[i].is_partition) partitions.push_back(names[i]);
     if (look.columns[i].has_blanks) blanks.emplace_back(absl::StripAsciiWhitespace(names[i]));
   }

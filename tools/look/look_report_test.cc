@@ -196,6 +196,9 @@ TEST(LookReport, NamesListsInCells) {
   EXPECT_THAT(look_text(look), HasSubstr("\nlists in cells: history: such as 470|1|2|3: set "
                                          "csv.list_delimiter: \"|\"\n"));
   EXPECT_EQ(Json::parse(look_json(look))["data"]["columns"][0]["list_delimiter"], "|");
+  look.train.columns[1].delimiters = "|";
+  EXPECT_THAT(look_text(look),
+              HasSubstr("such as 470|1|2|3: text: no csv.list_delimiter fits all columns\n"));
 }
 
 TEST(LookReport, NamesColumnsWithBlanks) {
