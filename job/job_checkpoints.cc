@@ -22,6 +22,7 @@
 #include "checkpoint/state/state_messages.h"
 #include "distributed/agreed_result.h"
 #include "framework/trainer.h"
+#include "io/data_identity.h"
 #include "job/data_report.h"
 #include "job/output_hook.h"
 #include "proto/config_fingerprint.h"
@@ -225,7 +226,8 @@ SavedDataRules read_saved_data_rules(FileSystem& files, const std::string& path)
     rules = {};
     if (has_part(manifest, CheckpointManifest::RANK_STATE)) {
       ASSIGN_OR_RETURN(const RankStates states, read_rank_states(*chain.back()));
-      rules.time_types = time_types_of(states.shared.train_data().column());
+      rules.data = states.shared.train_data();
+      rules.time_types = time_types_of(rules.data.column());
     }
     TrainConfig train;
     if (parse_text(manifest.config(), "config", &train).ok()) rules.train = std::move(train);
@@ -243,6 +245,19 @@ void keep_split_rule(const SavedDataRules& saved, bool print, TrainConfig* train
   if (!print) return;
   MILLRACE_LOG(WARNING) << "train.split_rule is " << TrainConfig::SplitRule_Name(rule)
                         << ", as in the checkpoint, so that each example keeps its part";
+}
+
+bool is_file_of_training(FileSystem& files, const std::string& checkpoint,
+                         const std::string& path) {
+  const absl::StatusOr<FileInfo> info = files.info(path);
+  if (!info.ok() || info->kind != FileKind::kRegular || info->size_bytes == 0) return false;
+  const absl::StatusOr<DataIdentity> identity = data_identity(files, {path});
+  if (!identity.ok()) return false;
+  const DataIdentity::File& file = identity->file(0);
+  const DataIdentity trained = read_saved_data_rules(files, checkpoint).data;
+  return std::any_of(trained.file().begin(), trained.file().end(), [&](const auto& other) {
+    return other.size() == file.size() && other.end_digest() == file.end_digest();
+  });
 }
 
 std::string resumed_path(const RunConfig& run) {

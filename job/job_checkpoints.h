@@ -18,6 +18,7 @@
 #include "distributed/collectives.h"
 #include "hook/cadence.h"
 #include "proto/config.pb.h"
+#include "proto/data_identity.pb.h"
 
 namespace millrace {
 
@@ -49,6 +50,8 @@ struct SavedDataRules {
   // The types to which training converted dates and times, for JobResources::time_types. Empty for
   // a checkpoint of an earlier version.
   std::map<std::string, std::string> time_types = {};
+  // The files on which the checkpoint was trained; none where they are not known.
+  DataIdentity data = {};
 };
 
 // Reads the checkpoint at `path`, or the newest in a folder. Returns no rules if there is none or
@@ -59,6 +62,11 @@ SavedDataRules read_saved_data_rules(FileSystem& files, const std::string& path)
 // `print`. Does nothing without a saved configuration, or if a split of both is not by
 // HASH_OF_EXAMPLE.
 void keep_split_rule(const SavedDataRules& saved, bool print, TrainConfig* train);
+
+// Returns true if the file has the size and the end (io/data_identity.h) of a file of the data on
+// which the checkpoint at `checkpoint`, or the newest in a folder, was trained: if it is this file
+// or a copy, whatever its path. False if the checkpoint cannot be read or knows no files.
+bool is_file_of_training(FileSystem& files, const std::string& checkpoint, const std::string& path);
 
 // Returns the folder or checkpoint from which run.resume would resume; "" if it is never.
 std::string resumed_path(const RunConfig& run);

@@ -10,6 +10,7 @@
 #include "proto/config_reader.h"
 #include "proto/data_windows.h"
 #include "proto/split_bounds.h"
+#include "tools/output/run_inputs.h"
 #include "tools/weights_flag.h"
 
 namespace millrace {
@@ -85,6 +86,20 @@ absl::StatusOr<JobConfig> load_model_config(FileSystem& files, const ModelFlags&
                                            absl::StrCat("the configuration in ", path)));
   if (flags.eval_data.has_value()) config.mutable_train()->clear_generated_data();
   return config;
+}
+
+std::vector<RunInput> training_files(FileSystem& files, const std::string& checkpoint,
+                                     const std::string& output) {
+  constexpr char kData[] = "the training data of the checkpoint";
+  std::vector<RunInput> inputs;
+  TrainConfig train;
+  if (read_train_config(files, checkpoint, &train).ok()) {
+    inputs = run_inputs(files, /*config_path=*/"", train, {.train_data = kData});
+  }
+  if (is_file_of_training(files, checkpoint, output)) {
+    inputs.push_back({absl::StrCat("a file of ", kData), output});
+  }
+  return inputs;
 }
 
 }  // namespace millrace

@@ -3,11 +3,13 @@
 #define MILLRACE_TOOLS_MODEL_FLAGS_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/file_system.h"
 #include "proto/config.pb.h"
 #include "tools/config_flags.h"
+#include "tools/output/output_file.h"
 
 namespace CLI {
 class App;
@@ -34,6 +36,12 @@ void add_model_flags(CLI::App& command, ModelFlags& flags);
 // requests a configuration if the checkpoint has none, or one that the program cannot read.
 absl::StatusOr<JobConfig> load_model_config(FileSystem& files, const ModelFlags& flags,
                                             int world_size);
+
+// Returns the files on which the checkpoint at `checkpoint`, or the newest in a folder, was
+// trained, as far as they are known: files that its configuration names, and `output` if
+// is_file_of_training(). No output may replace them.
+std::vector<RunInput> training_files(FileSystem& files, const std::string& checkpoint,
+                                     const std::string& output);
 
 }  // namespace millrace
 

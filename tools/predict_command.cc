@@ -184,6 +184,9 @@ class PredictCommand {
   absl::Status check_outputs(SummaryFile& summary_file) {
     std::vector<RunInput> taken =
         run_inputs(files_, flags_.config, config_.train(), data_names(effective_flags_));
+    for (RunInput& input : training_files(files_, flags_.checkpoint, output_)) {
+      taken.push_back(std::move(input));
+    }
     RETURN_IF_ERROR(check_output(files_, output_, predictions_kind(), taken, flags_.overwrite),
                     "--output");
     for (int rank = 0; rank < ranks_.world_size; ++rank) {

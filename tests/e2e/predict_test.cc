@@ -279,6 +279,12 @@ TEST_F(PredictTest, Refusals) {
   refused({"--output", "p.csv", "--data", "data.parquet", "--eval_data", "data.parquet"}, kUsage,
           "--data and --eval_data");
   refused({"--output", "p.csv", "--set", "train.table[0].dim=8"}, kUsage, "table");
+  const std::string other = write_table("other", DataConfig::ORC);
+  std::filesystem::copy_file(path("data.parquet"), path("moved.parquet"));
+  for (const char* trained : {"data.parquet", "moved.parquet"}) {
+    refused({"--data", other, "--overwrite", "--output", trained}, kUsage,
+            "it is a file of the training data of the checkpoint");
+  }
   std::filesystem::create_directory(path("folder.csv"));
   refused({"--output", "folder.csv"}, kCannotWrite, "folder.csv is a directory");
 }
