@@ -226,7 +226,7 @@ absl::StatusOr<std::map<std::string, int64_t>> Trainer::count_rows() {
 std::optional<BestSummary> Trainer::best() const {
   if (!best_.best().has_value()) return std::nullopt;
   const auto [value, step] = *best_.best();
-  return BestSummary{value, step, checkpoints_.durable_path(step)};
+  return BestSummary{value, step, checkpoints_.durable_path(step), best_.name()};
 }
 
 absl::StatusOr<Summary> Trainer::train(absl::string_view function, bool evaluate_at_end) {

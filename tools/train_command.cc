@@ -300,7 +300,8 @@ class TrainCommand {
                 << "\n";
     }
     if (summary_.best.has_value()) {
-      std::cout << "best score: " << summary_.best->value << " of step " << summary_.best->step
+      std::cout << "best score: " << summary_.best->value << " (" << summary_.best->score
+                << ") of step " << summary_.best->step
                 << (summary_.best->checkpoint.empty() ? "" : " in ") << summary_.best->checkpoint
                 << "\n";
     } else if (lacks_best()) {

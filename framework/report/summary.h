@@ -24,6 +24,7 @@ struct BestSummary {
   double value = 0;
   int64_t step = 0;
   std::string checkpoint;  // path of the step's checkpoint, in the folder of this run; "": none
+  std::string score;       // what the value is, such as "eval/auc, higher is better"
 };
 
 // Wall time of one run by phase, on the trainer's thread of this rank.

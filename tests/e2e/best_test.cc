@@ -104,7 +104,10 @@ TEST_F(BestTest, TheSummaryTheLogAndTheFolderKnowIt) {
       absl::StrCat("out/checkpoints/step-", step < 10 ? "0" : "", "000000", step);
   EXPECT_EQ(best["checkpoint"], checkpoint);
   EXPECT_TRUE(exists(checkpoint));
-  EXPECT_THAT(result.out, HasSubstr(absl::StrCat(" of step ", step, " in ", checkpoint)));
+  EXPECT_THAT(result.out,
+              HasSubstr(absl::StrCat(
+                  " (mean of 1 eval/calibration + 3 late/mean, higher is better) of step ", step,
+                  " in ", checkpoint)));
   EXPECT_THAT(result.err, AllOf(HasSubstr(absl::StrCat("at step ", step,
                                                        " (mean of 1 eval/calibration + 3 "
                                                        "late/mean, higher is better")),

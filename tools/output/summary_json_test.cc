@@ -32,7 +32,7 @@ Summary full_summary() {
   summary.eval = {{"eval", {{"auc", 0.7}}}, {"fresh", {{"auc", 0.6}}}};
   summary.eval_step = {{"eval", 7}, {"fresh", 5}};
   summary.unknown_shares = {{"eval", {{"items", 0.25}}}};
-  summary.best = BestSummary{0.7, 5, "out/checkpoints/step-00000005"};
+  summary.best = BestSummary{0.7, 5, "out/checkpoints/step-00000005", "eval/auc, higher is better"};
   summary.checkpoint = "out/checkpoints/step-00000007";
   summary.rows = {{"c1", 12}, {"c2", 0}};
   HookStatistics& sink = summary.hooks["sink"];
