@@ -437,6 +437,10 @@ class JobBuilder {
 
   absl::Status make_model() {
     RETURN_IF_ERROR(check_threads(threads_), absl::StrCat("run.threads: ", threads_));
+    const std::string many = many_threads_warning(threads_, machine_cores());
+    if (!many.empty() && collectives_ != nullptr && collectives_->rank() == 0) {
+      MILLRACE_LOG(WARNING) << many;
+    }
     at::set_num_threads(threads_);
     const TrainConfig& train = config_.train();
     ModelResources resources;

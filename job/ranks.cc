@@ -101,10 +101,19 @@ absl::Status on_rank_0(Collectives& collectives, const std::function<absl::Statu
   return collectives.broadcast("", 0).status();
 }
 
+int machine_cores() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
+
 int threads_of_rank(const RunConfig& run, int local_world_size) {
   if (run.threads() > 0) return run.threads();
-  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  return std::max(1, cores / local_world_size);
+  return std::max(1, machine_cores() / local_world_size);
+}
+
+std::string many_threads_warning(int threads, int cores) {
+  if (threads <= 4 * cores) return "";
+  return absl::StrCat("run.threads is ", threads, ", but the machine has ", cores,
+                      cores == 1 ? " core" : " cores",
+                      ": threads that wait for one another slow the run down; leave it out for one "
+                      "thread per core");
 }
 
 absl::Status check_threads(int count) {

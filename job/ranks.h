@@ -42,8 +42,15 @@ absl::Status check_one_rank(absl::string_view command);
 // the other ranks Aborted with the same message.
 absl::Status on_rank_0(Collectives& collectives, const std::function<absl::Status()>& work);
 
+// Returns the number of cores that this process may use; at least 1.
+int machine_cores();
+
 // Returns the threads of a rank: run.threads, or if 0 an equal share of the machine's cores.
 int threads_of_rank(const RunConfig& run, int local_world_size);
+
+// Returns a warning if a rank has more than four threads for each of the machine's `cores`, else
+// "".
+std::string many_threads_warning(int threads, int cores);
 
 // Starts `count` - 1 threads in addition to the caller's thread, and ends them. libgomp ends the
 // process if a thread cannot start, hence the check. Errors: errors of catch_exceptions().

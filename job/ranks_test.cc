@@ -37,6 +37,12 @@ TEST(CheckThreadsTest, AFewThreadsStart) {
   for (const int count : {1, 2, 4}) EXPECT_OK(check_threads(count));
 }
 
+TEST(ManyThreadsWarningTest, ComparesWithTheCores) {
+  EXPECT_EQ(many_threads_warning(8, 2), "");
+  EXPECT_THAT(many_threads_warning(9, 2),
+              HasSubstr("run.threads is 9, but the machine has 2 cores"));
+}
+
 TEST(JoinRanksTest, OneRankNeedsNobody) {
   ASSERT_OK_AND_ASSIGN(const auto ranks,
                        join_ranks(RankEnvironment(), job("train { table { name: 't' } }")));
