@@ -112,6 +112,15 @@ std::string comment_of(const FieldDescriptor& field) {
   return one_line(absl::StrCat(location.leading_comments, "\n", location.trailing_comments));
 }
 
+std::string first_sentence_of(const Descriptor& message) {
+  const Descriptor* documented = documented_pool().FindMessageTypeByName(message.full_name());
+  google::protobuf::SourceLocation location;
+  if (documented == nullptr || !documented->GetSourceLocation(&location)) return "";
+  const std::string comment = one_line(location.leading_comments);
+  const size_t end = comment.find(". ");
+  return end == std::string::npos ? comment : comment.substr(0, end + 1);
+}
+
 std::string describe_fields(const Descriptor& message) {
   std::string text;
   describe(message, 0, text);

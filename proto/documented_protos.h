@@ -20,6 +20,9 @@ bool register_documented_protos(const unsigned char* bytes, size_t size);
 // field has no comment or its file was not built with millrace_cc_proto.
 std::string comment_of(const google::protobuf::FieldDescriptor& field);
 
+// Returns the first sentence of the comment of a message, in the same way.
+std::string first_sentence_of(const google::protobuf::Descriptor& message);
+
 // Returns one line per field, with name, type, default and comment. Fields of nested messages
 // follow, indented:
 //

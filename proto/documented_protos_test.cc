@@ -41,6 +41,14 @@ TEST(DocumentedProtosTest, MessagesMadeOtherwiseHaveNone) {
   EXPECT_EQ(comment<google::protobuf::FileDescriptorProto>("name"), "");
 }
 
+TEST(DocumentedProtosTest, FirstSentencesOfMessages) {
+  EXPECT_EQ(first_sentence_of(*StandardizeTransform::descriptor()),
+            "Maps x to (x - mean) / standard_deviation.");
+  EXPECT_EQ(first_sentence_of(*ReadOnlyAdmission::descriptor()),
+            "Adds no rows: only loaded rows exist.");
+  EXPECT_EQ(first_sentence_of(*google::protobuf::FileDescriptorProto::descriptor()), "");
+}
+
 TEST(DocumentedProtosTest, NamesTypesDefaultsAndMessagesInside) {
   const std::string text = describe_fields(*ReportConfig::descriptor());
   EXPECT_THAT(text,

@@ -11,8 +11,11 @@ void add_kinds(const google::protobuf::OneofDescriptor& kinds, PartFamily* famil
   for (int i = 0; i < kinds.field_count(); ++i) {
     const google::protobuf::FieldDescriptor& field = *kinds.field(i);
     if (field.name() == "custom") continue;
-    family->add_field(field.name(), absl::StrCat(field.name(), " { … }"),
-                      [&field] { return comment_of(field); });
+    family->add_field(field.name(), absl::StrCat(field.name(), " { … }"), [&field] {
+      const std::string comment = comment_of(field);
+      const bool has_own = !comment.empty() || field.message_type() == nullptr;
+      return has_own ? comment : first_sentence_of(*field.message_type());
+    });
   }
 }
 

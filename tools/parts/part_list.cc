@@ -23,7 +23,7 @@ std::string place_of(const PartEntry& part) {
 }
 
 std::string describe(const PartFamily& family) {
-  TextTable table({{"name"}, {"registered at"}, {"description"}});
+  TextTable table({{"name"}, {"from"}, {"description"}});
   for (const PartEntry& part : family.parts()) {
     table.add({part.name, place_of(part), part.description});
   }
