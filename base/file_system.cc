@@ -222,24 +222,6 @@ class LocalFileLock : public FileLock {
   const std::string path_;
 };
 
-// Writes a PositionedFile from its beginning.
-class SequentialFile : public WritableFile {
- public:
-  explicit SequentialFile(std::unique_ptr<PositionedFile> file) : file_(std::move(file)) {}
-
-  absl::Status append(absl::string_view bytes) override {
-    RETURN_IF_ERROR(file_->write_at(size_, bytes));
-    size_ += static_cast<int64_t>(bytes.size());
-    return absl::OkStatus();
-  }
-  absl::Status sync() override { return file_->sync(); }
-  absl::Status close() override { return file_->close(); }
-
- private:
-  const std::unique_ptr<PositionedFile> file_;
-  int64_t size_ = 0;
-};
-
 FileKind kind_of(mode_t mode) {
   if (S_ISREG(mode)) return FileKind::kRegular;
   if (S_ISDIR(mode)) return FileKind::kDirectory;
@@ -471,12 +453,6 @@ absl::StatusOr<std::string> read_to_end(ReadableFile& file) {
 }
 
 }  // namespace
-
-absl::StatusOr<std::unique_ptr<WritableFile>> FileSystem::create_replacement(
-    const std::string& path, const std::string& like) {
-  ASSIGN_OR_RETURN(std::unique_ptr<PositionedFile> file, create_new(path, 0));
-  return std::make_unique<SequentialFile>(std::move(file));
-}
 
 FileSystem& FileSystem::local() {
   static LocalFileSystem* files = new LocalFileSystem;

@@ -98,10 +98,9 @@ class FileSystem {
                                                                      int64_t size_bytes) = 0;
   // Creates a file that is not there yet, symbolic links included, which will be renamed to `like`.
   // It has the permissions and the group of a file `like`, if there is one; without the right to
-  // give it the group, it has none of the group's permissions. Default: as create_new.
-  // Errors: as create_new.
-  virtual absl::StatusOr<std::unique_ptr<WritableFile>> create_replacement(const std::string& path,
-                                                                           const std::string& like);
+  // give it the group, it has none of the group's permissions. Errors: as create_new.
+  virtual absl::StatusOr<std::unique_ptr<WritableFile>> create_replacement(
+      const std::string& path, const std::string& like) = 0;
   virtual absl::StatusOr<FileInfo> info(const std::string& path) = 0;
   // The same, but of a symbolic link itself.
   virtual absl::StatusOr<FileInfo> link_info(const std::string& path) = 0;

@@ -26,6 +26,24 @@ namespace {
 
 using Node = MemoryFileSystem::Node;
 
+// Writes a PositionedFile from its beginning.
+class SequentialFile : public WritableFile {
+ public:
+  explicit SequentialFile(std::unique_ptr<PositionedFile> file) : file_(std::move(file)) {}
+
+  absl::Status append(absl::string_view bytes) override {
+    RETURN_IF_ERROR(file_->write_at(size_, bytes));
+    size_ += static_cast<int64_t>(bytes.size());
+    return absl::OkStatus();
+  }
+  absl::Status sync() override { return file_->sync(); }
+  absl::Status close() override { return file_->close(); }
+
+ private:
+  const std::unique_ptr<PositionedFile> file_;
+  int64_t size_ = 0;
+};
+
 std::vector<std::string> parts_of(const std::string& path) {
   std::vector<std::string> parts = absl::StrSplit(path, '/', absl::SkipEmpty());
   parts.erase(std::remove(parts.begin(), parts.end(), "."), parts.end());
@@ -192,6 +210,12 @@ void collect(const Node& node, const std::string& path, const std::string& patte
 }
 
 }  // namespace
+
+absl::StatusOr<std::unique_ptr<WritableFile>> write_in_order(
+    absl::StatusOr<std::unique_ptr<PositionedFile>> file) {
+  RETURN_IF_ERROR(file.status());
+  return std::make_unique<SequentialFile>(*std::move(file));
+}
 
 MemoryFileSystem::MemoryFileSystem() : state_(std::make_shared<State>()) {
   MutexLock lock(state_->mutex);

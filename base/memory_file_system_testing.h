@@ -16,6 +16,10 @@
 
 namespace millrace {
 
+// Returns a file that writes `file` from its beginning. Errors: the error of `file`.
+absl::StatusOr<std::unique_ptr<WritableFile>> write_in_order(
+    absl::StatusOr<std::unique_ptr<PositionedFile>> file);
+
 // Behaves as the local file system does, with regular files and directories alone. Paths may be
 // absolute or relative, which is the same; "" is the root, which is there from the start. Files may
 // outlive it. Thread-safe.
@@ -39,6 +43,10 @@ class MemoryFileSystem : public FileSystem, public HardLinks {
   absl::StatusOr<std::unique_ptr<WritableFile>> open_for_append(const std::string& path) override;
   absl::StatusOr<std::unique_ptr<PositionedFile>> create_new(const std::string& path,
                                                              int64_t size_bytes) override;
+  absl::StatusOr<std::unique_ptr<WritableFile>> create_replacement(const std::string& path,
+                                                                   const std::string&) override {
+    return write_in_order(create_new(path, 0));
+  }
   absl::StatusOr<FileInfo> info(const std::string& path) override;
   absl::StatusOr<FileInfo> link_info(const std::string& path) override { return info(path); }
   // No alternatives in braces.

@@ -11,6 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "base/file_system.h"
 #include "base/hard_links.h"
+#include "base/memory_file_system_testing.h"
 #include "base/mutex.h"
 
 namespace millrace {
@@ -54,6 +55,10 @@ class RecordingFileSystem : public FileSystem, public HardLinks {
   absl::StatusOr<std::unique_ptr<WritableFile>> open_for_append(const std::string& path) override;
   absl::StatusOr<std::unique_ptr<PositionedFile>> create_new(const std::string& path,
                                                              int64_t size_bytes) override;
+  absl::StatusOr<std::unique_ptr<WritableFile>> create_replacement(const std::string& path,
+                                                                   const std::string&) override {
+    return write_in_order(create_new(path, 0));
+  }
   absl::StatusOr<FileInfo> info(const std::string& path) override { return under_.info(path); }
   absl::StatusOr<FileInfo> link_info(const std::string& path) override {
     return under_.link_info(path);

@@ -8,6 +8,7 @@
 
 #include "base/file_system.h"
 #include "base/hard_links.h"
+#include "base/memory_file_system_testing.h"
 
 namespace millrace {
 
@@ -28,6 +29,10 @@ class ForwardingFileSystem : public FileSystem, public HardLinks {
   absl::StatusOr<std::unique_ptr<PositionedFile>> create_new(const std::string& path,
                                                              int64_t size_bytes) override {
     return under_.create_new(path, size_bytes);
+  }
+  absl::StatusOr<std::unique_ptr<WritableFile>> create_replacement(const std::string& path,
+                                                                   const std::string&) override {
+    return write_in_order(create_new(path, 0));
   }
   absl::StatusOr<FileInfo> info(const std::string& path) override { return under_.info(path); }
   absl::StatusOr<FileInfo> link_info(const std::string& path) override {
