@@ -14,7 +14,7 @@ namespace {
 
 constexpr absl::string_view kUrl = "millrace/failure_kind";
 
-// What LibTorch's allocators say, in an exception like any other.
+// Texts by which LibTorch's allocators report missing memory, in exceptions of a general type.
 constexpr absl::string_view kNoMemory[] = {"can't allocate memory", "not enough memory",
                                            "out of memory", "Cannot allocate memory"};
 

@@ -1,4 +1,4 @@
-// What a failure is, where its status code alone does not say it.
+// Kinds of failures that the status code alone does not distinguish.
 #ifndef MILLRACE_BASE_FAILURE_KIND_H_
 #define MILLRACE_BASE_FAILURE_KIND_H_
 
@@ -21,8 +21,8 @@ enum class FailureKind {
 
 // Marks a failure; annotate() keeps the mark. A mark that is there already stays. OK stays OK.
 absl::Status with_kind(absl::Status status, FailureKind kind);
-// The same for whoever knows better what a failure is than its cause did: replaces a mark that is
-// there already.
+// Marks a failure and replaces an existing mark, for a caller that knows the kind better than the
+// cause did.
 absl::Status replace_kind(absl::Status status, FailureKind kind);
 FailureKind kind_of(const absl::Status& status);
 
@@ -36,12 +36,13 @@ absl::Status wrong_result(absl::string_view what);
 // Appends to the message of a failure; code and payloads stay. OK stays OK.
 absl::Status with_more(const absl::Status& status, absl::string_view text);
 
-// The failure that an exception stands for: ResourceExhausted of kind kMachine, with what to do, if
-// memory, threads or open files ran out (in a library such as LibTorch, too), else Internal with
+// Returns the failure of an exception: ResourceExhausted of kind kMachine, with a remedy, if
+// memory, threads or open files ran out (also in a library such as LibTorch), else Internal with
 // the first line of its text.
 absl::Status status_of_exception(const std::exception& exception);
 
-// The same for memory alone, for whoever asked for it without an exception.
+// Returns ResourceExhausted of kind kMachine, for a request of memory that failed without an
+// exception.
 absl::Status out_of_memory(absl::string_view detail = "");
 
 // Returns ResourceExhausted of kind kMachine for a limit of open files that is too low. `what`:

@@ -57,7 +57,7 @@ absl::Status write_error(int error, absl::string_view doing, const std::string& 
   return errno_status(code, error, doing, path);
 }
 
-// Why glob() could not read a directory; a missing one just matches nothing.
+// The error of glob() for a directory that cannot be read; a missing directory matches nothing.
 thread_local int listing_error = 0;
 int keep_listing_error(const char*, int error) {
   listing_error = error;

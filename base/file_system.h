@@ -24,7 +24,8 @@ class ReadableFile {
   // Fills `buffer` from `offset`. Returns: the bytes read; fewer than `count` only at the end
   // of the file.
   virtual absl::StatusOr<int64_t> read_at(int64_t offset, int64_t count, void* buffer) = 0;
-  // Says that these bytes will be read soon, so that they can be fetched meanwhile.
+  // Announces that these bytes will be read soon, so that the system can fetch them ahead. The
+  // default does nothing.
   virtual void will_need(int64_t offset, int64_t count) {}
 };
 
@@ -78,9 +79,9 @@ struct DirectoryEntry {
 
 // Every error names the path. Thread-safe. Codes of
 //   reading (open, read_at, info, link_info, glob, list, free_bytes): NotFound (missing),
-//   FailedPrecondition (a directory where a file is due or the reverse), Unavailable (not allowed,
+//   FailedPrecondition (a directory in place of a file or the reverse), Unavailable (not allowed,
 //   or any other I/O error); writing (all others): PermissionDenied (not allowed, or the path
-//   cannot be made or is none of that kind: a part of it is missing, no directory, or one),
+//   cannot be made or has another kind: a part of it is missing, no directory, or one),
 //   ResourceExhausted (disk full), Unavailable (any other I/O error).
 class FileSystem {
  public:
@@ -107,7 +108,7 @@ class FileSystem {
   // Paths matching a shell pattern (* ? [...] {a,b}), sorted by name; none is not an error,
   // nor is a missing directory.
   virtual absl::StatusOr<std::vector<std::string>> glob(const std::string& pattern) = 0;
-  // What a directory holds, sorted by name.
+  // Returns the entries of a directory, sorted by name.
   virtual absl::StatusOr<std::vector<DirectoryEntry>> list(const std::string& path) = 0;
   // Makes a directory and those above it; it may exist already.
   virtual absl::Status create_directories(const std::string& path) = 0;
@@ -118,7 +119,7 @@ class FileSystem {
   // A file, an empty directory, or a symbolic link itself.
   virtual absl::Status remove(const std::string& path) = 0;
   virtual absl::Status sync_directory(const std::string& path) = 0;
-  // What unprivileged users may still write where this directory is.
+  // Returns the number of bytes that unprivileged users may still write to the disk of a directory.
   virtual absl::StatusOr<int64_t> free_bytes(const std::string& path) = 0;
   // Locks a file, made if missing, without waiting. Returns: null if somebody else, here or in
   // another process, holds the lock. Errors: those of writing.
@@ -155,7 +156,7 @@ absl::Status write_file_atomically(FileSystem& files, const std::string& path,
 std::string directory_of(const std::string& path);
 std::string base_name(const std::string& path);
 
-// Whether a path begins with a scheme: SCHEME://...
+// Returns true if a path begins with a scheme: SCHEME://...
 bool is_uri(const std::string& path);
 
 // Checks that a URI of a bucket (s3, gs, gcs) has no user or password, as in
@@ -163,7 +164,7 @@ bool is_uri(const std::string& path);
 // Errors: InvalidArgument, which does not repeat the URI.
 absl::Status check_bucket(absl::string_view path);
 
-// `path` from the root, by where this process stands; a URI as it is.
+// Returns `path` from the root, relative to the working directory of this process; a URI unchanged.
 std::string absolute_path(const std::string& path);
 
 // `base` and `path` with one slash between; `path` alone if it is absolute or `base` empty.

@@ -13,7 +13,7 @@
 
 namespace millrace {
 
-// Shared by the directory that it is in and by whoever has it open.
+// Shared by its directory and by open files.
 struct MemoryFileSystem::Node {
   bool is_directory = false;
   bool locked = false;

@@ -27,15 +27,15 @@ class MemoryFileSystem : public FileSystem, public HardLinks {
  public:
   MemoryFileSystem();
 
-  // What files may hold together, in bytes; one with several names counts once. Writing more is
-  // ResourceExhausted. Default: no limit.
+  // Sets the limit of the bytes of all files; a file with several names counts once. Writing more
+  // is ResourceExhausted. Default: no limit.
   void set_capacity(int64_t bytes);
   int64_t used_bytes() const;
 
   // Sets a file, and makes the directories above it.
   void put(const std::string& path, std::string content);
 
-  // Of all names and contents: equal trees give equal values.
+  // Returns a digest of all names and contents: equal trees give equal values.
   absl::uint128 fingerprint() const;
 
   absl::StatusOr<std::unique_ptr<ReadableFile>> open(const std::string& path) override;

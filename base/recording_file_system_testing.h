@@ -44,7 +44,7 @@ class RecordingFileSystem : public FileSystem, public HardLinks {
   // `under` must outlive it.
   explicit RecordingFileSystem(FileSystem& under) : under_(under) {}
 
-  // What was done, in order.
+  // Returns the recorded operations, in order.
   std::vector<FileOperation> operations() const;
   void mark(const std::string& text) { record({FileOperation::Kind::kMark, text}); }
 

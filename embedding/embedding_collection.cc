@@ -303,7 +303,7 @@ void EmbeddingCollection::set_duplicate_gradients(
 
 GradientSummary EmbeddingCollection::summarize(bool with_norm) {
   if (step_->totals.has_value()) return summary_of(*step_->totals);
-  // All of them, whatever the first says: the answer depends on no thread.
+  // Checks all tables, so that the result does not depend on threads.
   std::vector<GradientSummary> summaries(tables_.size());
   for_each_table(step_->ids, [&](int64_t t) {
     GradientSummary& summary = summaries[t];
@@ -476,7 +476,7 @@ ShardTotals EmbeddingCollection::owned_totals(bool with_norm) {
   totals.new_rows.resize(tables_.size());
   std::vector<double> norms(tables_.size());
   for_each_table(step_->ids, [&](int64_t t) {
-    // Both, whatever the first says.
+    // Evaluates both, also if the first fails.
     bool finite = own_gradients_are_finite(t);
     if (!frozen(t)) {
       const bool sums_are_finite = add_up_owned(t);

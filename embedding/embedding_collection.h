@@ -39,7 +39,7 @@ struct IdLists;
 struct PoolingOutput;
 class ShardStep;
 
-// How one table is updated. The optimizer is borrowed for the call.
+// The update of one table. The optimizer is borrowed for the call.
 struct TableUpdate {
   const RowOptimizer* optimizer = nullptr;
   UpdateContext context;
@@ -61,7 +61,7 @@ struct TableUpdate {
 // changes nothing. An id without a row reads the default value of its table.
 //
 // The gradients of a row add up over repeated ids, features and micro-batches, in the order of
-// the forward calls, whatever the order of the backward passes; then it is updated once.
+// the forward calls, for any order of the backward passes; then the row is updated once.
 // With set_duplicate_gradients(MEAN) the sum is divided by the number of occurrences of the id.
 // Rows of outputs that no backward pass reached are counted as seen and not updated. A frozen table
 // (TableConfig.frozen) is only read: nothing of it is inserted, counted or updated. Ids' own
@@ -100,11 +100,11 @@ class EmbeddingCollection : public torch::nn::Module {
   // Looks up a micro-batch: `features` in the order of the options. The batch may be empty.
   // Errors: InvalidArgument naming the feature for tensors of another type or size than
   // KeyedJagged says; ResourceExhausted. After the latter in training apply gives the same error:
-  // the step is to be discarded.
+  // the caller must discard the step.
   absl::StatusOr<EmbeddingOutput> forward(const KeyedJagged& features);
 
-  // What forward gives from here on, whatever it is asked and without looking anything up; none: as
-  // ever. For a model without its tables, evaluated or traced. Between calls.
+  // Sets an output that forward() returns for any input, without lookups; none: forward() looks ids
+  // up. For a model without its tables, evaluated or traced. Called between calls of forward().
   void set_stand_in(std::optional<EmbeddingOutput> output) { stand_in_ = std::move(output); }
 
   // Sets the device of outputs: forward() pools in pinned memory of the host and copies to the
@@ -116,27 +116,27 @@ class EmbeddingCollection : public torch::nn::Module {
   // Between steps. Default: SUM.
   void set_duplicate_gradients(int64_t table, SparseOptimizerConfig::DuplicateGradients become);
 
-  // Looks at the gradients of the step so far. The norm is 0 if they are not finite. Over ranks: of
-  // all ranks once set_totals() was called; before that of this rank, without a norm.
+  // Returns a summary of the gradients of the step so far. The norm is 0 if they are not finite.
+  // Over ranks, covers all ranks after set_totals(), and before it this rank, without a norm.
   GradientSummary summarize(bool with_norm);
 
-  // Updates the tables (over ranks: the rows of this one), updates[i] for tables()[i] (not looked
-  // at if that is frozen), and ends the step. `step` becomes the last step of every row seen. A
-  // step without forward or backward counts as a step. Does not look whether gradients are finite:
-  // summarize does.
+  // Updates the tables (over ranks: the rows of this one), updates[i] for tables()[i] (ignored if
+  // the table is frozen), and ends the step. `step` becomes the last step of every row seen. A
+  // step without forward or backward counts as a step. Does not check that gradients are finite:
+  // summarize() does.
   // Errors: the first one of the forward and backward passes; InvalidArgument for the wrong number
   // of updates or numbers out of range, FailedPrecondition for slots that are not bound and, over
-  // ranks, before set_totals(); those of check_step. Nothing has changed then, and the step is
-  // still to be discarded.
+  // ranks, before set_totals(); any error of check_step(). Nothing has changed then, and the caller
+  // must discard the step.
   absl::Status apply(int64_t step, absl::Span<const TableUpdate> updates);
 
   // Checks that the tables that are not frozen can be updated in this step. Errors: those of
   // EmbeddingTable::check_step.
   absl::Status check_step(int64_t step) const;
 
-  // What apply would refuse but for its step, without doing anything. Over ranks also, after
-  // set_totals(): ResourceExhausted naming the table if its limit is FAIL and does not allow the
-  // new rows of all ranks.
+  // Returns the error that apply() would return, except errors of its step, and changes nothing.
+  // Over ranks, after set_totals(), also ResourceExhausted naming the table if its limit is FAIL
+  // and does not allow the new rows of all ranks.
   absl::Status check(absl::Span<const TableUpdate> updates) const;
 
   // Ends the step as if it had not been: tables and counts are as before, errors are forgotten.
@@ -182,7 +182,7 @@ class EmbeddingCollection : public torch::nn::Module {
   // read_rows(); then only discard() and begin_requests() may follow.
   absl::Status receive_sums(int rank, absl::string_view& sums);
   // Adds up the gradients of this rank's rows and returns its share of the totals; this rank's own
-  // gradients, also those of frozen tables and of ids without a row, are looked at, too.
+  // gradients, also those of frozen tables and of ids without a row, are checked too.
   // REQUIRES: the sums of all ranks from which ids came were received.
   ShardTotals owned_totals(bool with_norm);
   // Sets the sum of all ranks' totals: what summarize() and check() say from then on, until the

@@ -77,8 +77,7 @@ struct StepValue {
 struct StepResult {
   bool applied = false;  // false: refused as non-finite; nothing changed
   std::string refused;   // then: what was not finite
-  // In training, of the whole step: all micro-batches, all ranks. In evaluation, of a batch of this
-  // rank.
+  // Examples of all micro-batches of the step on all ranks; in evaluation, of a batch of this rank.
   int64_t examples = 0;
   // Number of times that the step was recomputed because gradients overflowed in float16.
   int64_t repeats = 0;

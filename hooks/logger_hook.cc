@@ -302,7 +302,7 @@ ConsoleLine LoggerHook::figures_line(const Progress& progress, bool bar) const {
   std::string step = absl::StrCat("step ", progress.step);
   if (options_.max_steps > 0) absl::StrAppend(&step, "/", options_.max_steps);
   line.add(std::move(step), kOfStep);
-  // At the end of the last epoch all epochs are finished.
+  // No epoch follows the end of the last one.
   const bool last = options_.max_epochs > 0 && progress.epoch >= options_.max_epochs;
   std::string epoch = absl::StrCat("epoch ", last ? progress.epoch : progress.epoch + 1);
   if (options_.max_epochs > 0) absl::StrAppend(&epoch, "/", options_.max_epochs);

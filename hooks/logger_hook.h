@@ -20,8 +20,8 @@ namespace millrace {
 struct LoggerOptions {
   // If true, updates a single line in place, for a terminal. If false, writes a line per report.
   bool progress_line = false;
-  // With progress_line: the number of columns of the terminal, to which lines of figures are
-  // fitted. Called at each drawing, from any thread. Default: 80 columns.
+  // Returns the number of columns of the terminal, to which progress_line fits lines of figures.
+  // Called at each drawing, from any thread. Default: 80 columns.
   std::function<int64_t()> columns = nullptr;
   // If true, with progress_line, warnings are yellow, errors red and evaluations bold.
   bool colors = false;

@@ -126,8 +126,8 @@ void MetricNames::add_spans(const std::vector<std::string>& metrics,
   }
 }
 
-// Without SliceConfig.id and text the data decides the ids with a slice, so a monitor cannot name
-// one.
+// Adds the slices of configured ids. If neither SliceConfig.id nor text is set, the data decides
+// the ids, so that a monitor cannot name a slice.
 void MetricNames::add_slices(const std::vector<std::string>& metrics,
                              std::vector<std::string>& names) const {
   for (const SliceConfig& slice : config_.train().slice()) {

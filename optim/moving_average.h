@@ -22,9 +22,9 @@ namespace millrace {
 //   average += (1 - d) * (parameter - average) after each step that was applied, with
 //   d = decay, or with warmup min(decay, (1 + n) / (10 + n)) for n updates before this one.
 //
-// The average of a parameter without updates is the parameter itself, so that whatever is loaded
-// before the first step is where it begins. float32 parameters are averaged in float32, float64
-// ones in float64. Ranks with equal parameters have equal averages. One step:
+// The average of a parameter without updates is the parameter itself, so that averages begin
+// at the parameters that are loaded before the first step. float32 parameters are averaged in
+// float32, float64 ones in float64. Ranks with equal parameters have equal averages. One step:
 //
 //   average->before_update();
 //   ...                         // the optimizers change the parameters
@@ -47,7 +47,7 @@ class MovingAverage {
   void after_update();
 
   // Exchanges parameters and averages, in place and bit by bit, and back when it goes out of scope.
-  // Nothing may be saved, loaded or trained meanwhile.
+  // While it exists, nothing may be saved, loaded or trained.
   class InPlace {
    public:
     // Null: does nothing.
@@ -67,10 +67,10 @@ class MovingAverage {
   // "<parameter>/average_updates", int64 [], and "<parameter>/average", like the parameter, of all
   // parameters that are averaged, in their order. Counts are copies; the others change with steps.
   std::vector<NamedParameter> state() const;
-  // As of DenseOptimizer. A parameter of which `state` has nothing is no difference.
+  // See DenseOptimizer::state_differences(). A parameter without state is no difference.
   std::vector<std::string> state_differences(const std::vector<NamedParameter>& state) const;
-  // Replaces the state of all parameters by copies: where `state` has nothing of a parameter, its
-  // average begins anew. Errors: InvalidArgument with the differences; nothing changes then.
+  // Replaces the state of all parameters by copies. The average of a parameter without state in
+  // `state` begins again. Errors: InvalidArgument with the differences; nothing changes then.
   absl::Status load_state(const std::vector<NamedParameter>& state);
 
  private:

@@ -8,7 +8,7 @@
 namespace millrace {
 
 // During its lifetime, a call of exit() by a hook, a model or a library ends the process with
-// kExitPart and a line on stderr, whatever the code of the call: the command is unfinished. Calls
+// kExitPart and a line on stderr, with any code of the call: the command is unfinished. Calls
 // of _exit() cannot be noticed. One object at a time.
 class ExitGuard {
  public:

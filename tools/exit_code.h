@@ -17,7 +17,7 @@ inline constexpr int kExitCannotCreate = 73;  // output cannot be written
 inline constexpr int kExitIo = 74;
 inline constexpr int kExitRunAgain = 75;  // stopped by a signal; run again
 inline constexpr int kExitPeer = 76;      // another rank failed, or another process is in the way
-// In addition to sysexits.h.
+// Codes that sysexits.h does not have.
 inline constexpr int kExitEvaluation = 79;  // an evaluation within training failed
 inline constexpr int kExitDiverged = 80;    // a loss or gradient was not finite
 inline constexpr int kExitPart = 81;        // a hook, a model or another part failed

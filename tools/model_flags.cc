@@ -47,7 +47,7 @@ absl::StatusOr<std::string> read_train_config(FileSystem& files, const std::stri
 
 void add_model_flags(CLI::App& command, ModelFlags& flags) {
   add_config_flags(command, flags);
-  // A section of its own, behind the flags of the command.
+  // Prints these flags in a section behind the flags of the command.
   for (CLI::Option* option : command.get_options()) {
     if (option->nonpositional() && option != command.get_help_ptr()) {
       option->group("Changes of the configuration, and what all commands have");

@@ -115,7 +115,7 @@ void RequestPlan::pool(const IdLists& lists, const PoolingOutput& output, bool c
       records[i] = records_[places[i]];
       prefetch(records[i], bytes);
     }
-    // What was asked for before has come meanwhile.
+    // The records requested before are in the cache by now.
     pooler.advance(static_cast<int64_t>(begin));
   }
   pooler.finish();

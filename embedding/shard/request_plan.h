@@ -1,4 +1,4 @@
-// What one step wants from one table whose rows are on several ranks.
+// The requests of one step for one table whose rows are on several ranks.
 #ifndef MILLRACE_EMBEDDING_SHARD_REQUEST_PLAN_H_
 #define MILLRACE_EMBEDDING_SHARD_REQUEST_PLAN_H_
 

@@ -83,8 +83,8 @@ class EmbeddingTable {
   void default_row(int64_t id, absl::Span<float> row) const;
 
   // Finds rows as find(), but gives unknown ids that are admitted a tentative row with its initial
-  // value. Those that are not read default_row(), and this occurrence of theirs is counted: every
-  // occurrence in the step is to be looked up once. Errors: those of check_room; nothing is
+  // value. Unknown ids that are not admitted read default_row(), and this occurrence is counted:
+  // look up every occurrence in the step once. Errors: any error of check_room(); nothing is
   // inserted or counted then.
   absl::Status find_or_insert(absl::Span<const int64_t> ids, absl::Span<RowIndex> rows);
   // The two halves of find_or_insert(), for those who look ids up in the map themselves: check_room
@@ -124,8 +124,8 @@ class EmbeddingTable {
   // table's state.
   int64_t applied_steps() const { return parts_.applied_steps; }
 
-  // Of a table that is split over ranks: sets how many rows it has on all of them, which limits of
-  // kind FAIL and REJECT look at in the present step. Without it such a table has no limit. EVICT
+  // Sets the number of rows on all ranks of a table that is split over ranks, which limits of kind
+  // FAIL and REJECT check in the present step. Without it such a table has no limit. EVICT
   // limits are not enforced by commit() of a table on several ranks.
   void set_rows_of_all_ranks(int64_t rows) { parts_.rows_of_all_ranks = rows; }
   // Checks that `rows` further rows, those of all ranks, may be added in this step. Errors: as

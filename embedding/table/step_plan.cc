@@ -34,7 +34,7 @@ absl::Status StepPlan::look_up(const IdLists& lists, const PoolingOutput& output
   int64_t begin = 0;
   const auto each_block = [&](int64_t end, absl::Span<const RowIndex> rows) {
     resolve(lists, begin, end, rows, pooler.records());
-    // What was resolved before has come meanwhile.
+    // The records resolved before are in the cache by now.
     pooler.advance(begin);
     begin = end;
   };
@@ -103,7 +103,7 @@ int64_t look_up_read_only(const EmbeddingTable& table, const IdLists& lists,
       found[i] = rows[i] == kNoRow ? defaults.back().data() : table.store().record(rows[i]);
       prefetch(found[i], table.store().weight_bytes());
     }
-    // What was asked for before has come meanwhile.
+    // The records requested before are in the cache by now.
     pooler.advance(begin);
   }
   pooler.finish();

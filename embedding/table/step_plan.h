@@ -1,4 +1,4 @@
-// What one step does with one table.
+// The lookups, gradients and update of one step for one table.
 #ifndef MILLRACE_EMBEDDING_TABLE_STEP_PLAN_H_
 #define MILLRACE_EMBEDDING_TABLE_STEP_PLAN_H_
 
@@ -47,8 +47,8 @@ class StepPlan {
   // `lists` and what it shows need not stay. Errors: those of EmbeddingTable::find_or_insert.
   absl::Status look_up(const IdLists& lists, const PoolingOutput& output);
 
-  // The derivative of the loss by what that lookup put out, laid out like it, borrowed until the
-  // step ends. Replaces an earlier one.
+  // Sets the derivative of the loss by the output of a lookup, laid out like the output and
+  // borrowed until the step ends. Replaces an earlier derivative.
   void set_gradient(int64_t lookup, const float* gradient, int64_t stride) {
     lookups_.set_gradient(lookup, gradient, stride);
   }
@@ -68,16 +68,16 @@ class StepPlan {
 
   const EmbeddingTable& table() const { return *table_; }
   int64_t lookups() const { return lookups_.lookups(); }
-  // What was looked up in this step so far.
+  // Returns the lookups of this step so far.
   StepLookups& step_lookups() { return lookups_; }
   // Distinct rows seen in this step, in the order of their first occurrence.
   absl::Span<const RowIndex> rows() const { return rows_; }
-  // How often each of rows() occurred.
+  // Returns the number of occurrences of each of rows().
   absl::Span<const uint32_t> counts() const { return lookups_.counts(); }
 
  private:
-  // Has the records of ids [begin, end) fetched, whose places are known, and sets found[i] to that
-  // of each; `rows`: the distinct ones of the step so far.
+  // Prefetches the records of ids [begin, end), whose places are known, and sets found[i] to the
+  // record of each id. `rows`: the distinct rows of the step so far.
   void resolve(const IdLists& lists, int64_t begin, int64_t end, absl::Span<const RowIndex> rows,
                std::vector<const char*>& found);
   void clear();

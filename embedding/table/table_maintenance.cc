@@ -38,7 +38,7 @@ absl::Status TableMaintenance::set_row_limit(absl::Span<const SlotSpec> slots) {
   if (limit.max_bytes() > 0) {
     const int64_t bytes = row_bytes(slots);
     if (limit.max_bytes() < bytes) {
-      // What the optimizer needs is not known before bind().
+      // The slots of the optimizer are not known before bind().
       return absl::InvalidArgumentError(
           absl::StrCat("table ", parts_.options.name, ".limit: max_bytes is ", limit.max_bytes(),
                        ", but one row takes ", slots.empty() ? "at least " : "", bytes,

@@ -76,7 +76,7 @@ struct TableParts {
   // See TableStatistics.
   mutable AtomicReadCounts frozen_reads, evaluated_reads;
 
-  // Of the step that has begun.
+  // State of the step that has begun.
   std::optional<int64_t> rows_of_all_ranks;  // when it began, if the table is on several ranks
   std::vector<RowIndex> tentative;           // in the order they appeared
   // Ids without a row that occurred in this step, and how often.

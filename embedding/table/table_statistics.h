@@ -46,7 +46,7 @@ struct TableStatistics {
   }
 };
 
-// What a table counts, for checkpoints.
+// The counters of a table that checkpoints hold.
 struct TableCounters {
   int64_t applied_steps = 0;
   int64_t last_step = 0;         // the step committed last

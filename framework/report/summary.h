@@ -65,7 +65,7 @@ struct Summary {
   int world_size = 1;
   std::string checkpoint;        // the newest one saved, or else resumed from; "": none
   int64_t dropped_examples = 0;  // in this run, of all ranks, where uneven data ends with the first
-  // In this run, skipped as bad data: of all ranks, or after a failure of this rank alone.
+  // Examples skipped as bad data in this run, on all ranks, or after a failure on this rank alone.
   int64_t bad_examples = 0;
   int64_t damaged_windows = 0;          // in this run, skipped as a whole
   std::map<std::string, double> train;  // metrics of the last report

@@ -500,7 +500,7 @@ absl::Status BlockReader::append_kept(absl::Span<Column> columns, int64_t rows, 
     const BlockSource::Request& request = source_.requests_[source_.kept_requests_[i]];
     Column& column = columns[source_.kept_requests_[i]];
     place.column = source_.files_.columns()[request.column];
-    // Whether a column holds lists, not all formats tell before its values are read.
+    // Not all formats know before the values are read that a column holds lists.
     for (int64_t row = 0; row < rows && !column.offsets.empty(); ++row) {
       const int64_t count = column.end(row) - column.begin(row);
       if (count <= 1 || bad.contains(row)) continue;

@@ -236,7 +236,7 @@ absl::StatusOr<FileSystem*> UriFileSystem::other(const std::string& path) {
     const auto found = registered_.find(scheme);
     if (found != registered_.end()) return found->second.get();
   }
-  // Without the lock: the file system may use this one. The first that is made stays.
+  // Calls the factory without the lock, since it may use this object. The first result is kept.
   std::unique_ptr<FileSystem> made;
   const PartEntry* const part = file_system_registry().find(scheme);
   if (part != nullptr && !part->places.empty()) {  // from outside

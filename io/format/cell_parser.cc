@@ -27,8 +27,8 @@ inline absl::string_view cell_at(const CellTile& tile, int64_t row, int64_t cell
   return {tile.text + begin, end - begin};
 }
 
-// What is usual, without a branch on whether there is a value: up to eight digits. Returns: false
-// for everything else, also no digits; `value` then holds anything.
+// Parses the usual case, up to eight digits, without a branch on an empty cell. Returns false for
+// all other cells, also without digits; `value` is then undefined.
 inline bool fast_int64(absl::string_view cell, int64_t* value) {
   if (cell.size() > 8) return parse_int64(cell.data(), static_cast<int64_t>(cell.size()), value);
   const uint64_t bytes = load_digits(cell.data(), static_cast<int64_t>(cell.size()));
@@ -156,7 +156,7 @@ void CellParser::append_texts(const CellTile& tile, int64_t cell) {
   }
 }
 
-// Returns: whether it is what is due.
+// Returns false if the text is no value of the column's type.
 bool CellParser::append_piece(absl::string_view piece) {
   if (column_.type == ValueType::kString) {
     column_.strings.push_back(piece);

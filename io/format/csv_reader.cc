@@ -291,7 +291,7 @@ class CsvReader : public FileReader {
   std::vector<CellFormat> formats_;  // of each column
   std::vector<int64_t> group_rows_;
 
-  // Of the group and the tile that are being read.
+  // State of the group and the tile that are being read.
   LineBuffer buffer_;
   std::optional<RowTile> tile_;
   std::vector<uint32_t> first_cells_;

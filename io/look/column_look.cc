@@ -264,7 +264,7 @@ void ColumnSampler::count_frequencies(int64_t total_rows, ColumnLook& look) cons
     most_hash = hash;
   };
   for (const auto& [hash, count] : counts_) add(hash, count);
-  // In a column of text they are values.
+  // Texts of missing values are values of a column of text.
   if (look.missing_texts.empty()) {
     for (const auto& [text, count] : missing_texts_) add(xxh3(text), count);
   }

@@ -46,7 +46,7 @@ struct ColumnLook {
   // Another column than the label that has the value of the label in each of at least 100 rows, in
   // which both classes occur.
   bool equals_label = false;
-  // Why another column gives the label away (LabelTie::reason), else "".
+  // Reason for which another column gives the label away (LabelTie::reason), else "".
   std::string label_tie;
   bool is_second_label = false;  // LabelTie::is_nested of such a column
   int64_t rows = 0;              // of the sample

@@ -146,7 +146,8 @@ absl::StatusOr<DirectoryWindowSource::Listing> DirectoryWindowSource::list() con
   return listing;
 }
 
-// Nobody knows any longer which of these were taken. All but those that were seen to come late.
+// Assumes that names up to position.forgotten(), which `taken` no longer holds, were taken, except
+// names that the position lists as late.
 void DirectoryWindowSource::assume_taken(const Listing& listing, const WindowPosition& position) {
   for (const DirectoryEntry& entry : listing.entries) {
     const bool late = std::find(position.late().begin(), position.late().end(), entry.name) !=

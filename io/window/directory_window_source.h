@@ -40,14 +40,14 @@ class DirectoryWindowSource : public WindowSource {
     bool ended = false;                   // the end marker is there
   };
   // The result of look(). Later finds take windows from it as long as the directory is not modified
-  // and a window is left; then the directory is listed again, whatever its time says, since some
-  // mounts keep no times.
+  // and a window is left; then the directory is listed again, also with an unchanged time, since
+  // some mounts keep no times.
   struct Look {
     bool ended = false;
     std::vector<WindowEntry> entries;                  // to take after `since`, in their order
     absl::flat_hash_map<uint64_t, std::string> names;  // hash → name of all entries
     std::string since;                                 // last_name of the position
-    // When the directory was modified before it was listed; InfiniteFuture: not for later finds.
+    // Time of the last change before the listing; InfiniteFuture: not for later finds.
     absl::Time modified = absl::InfiniteFuture();
   };
 

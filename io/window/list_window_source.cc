@@ -12,7 +12,7 @@
 namespace millrace {
 namespace {
 
-// So many files are enough for a window that counts files; one that counts rows stops by itself.
+// Number of files that suffices for a window of files; a window of rows ends by itself.
 constexpr int64_t kLook = 4096;
 
 // A folder that was moved.

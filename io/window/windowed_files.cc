@@ -349,7 +349,8 @@ absl::Status WindowedFiles::count_damaged(WindowPosition& position) const {
                    "out any number"));
 }
 
-// Those parts that are damaged where such are left out. Returns: whether there is any.
+// Omits the damaged parts of which the configuration skips bad data. Returns true if any is
+// omitted.
 bool WindowedFiles::leave_out_parts(const absl::Status& why, WindowPosition& position) const {
   bool any = false;
   for (size_t i = 0; i < parts_.size(); ++i) {
@@ -368,7 +369,7 @@ bool WindowedFiles::leave_out_parts(const absl::Status& why, WindowPosition& pos
   return any;
 }
 
-// By itself.
+// Checks a part alone.
 absl::Status WindowedFiles::check_part(size_t part, const WindowPosition& position) const {
   if (!sought_.empty()) RETURN_IF_ERROR(parts_[part].stream->check_unchanged(position));
   return open_dataset(plain_options(part, position)).status();

@@ -35,7 +35,7 @@ std::vector<std::string> link_chain(const std::string& path);
 // name.
 bool is_same_file(const std::string& a, const std::string& b);
 
-// Checks that `path` is none of `inputs` and not in the place of checkpoints.
+// Checks that `path` differs from all `inputs` and is not in the place of checkpoints.
 // Errors: InvalidArgument with the path and the input; PermissionDenied of
 // check_outside_checkpoints (checkpoint/folder/outside_checkpoints.h).
 absl::Status check_not_input(FileSystem& files, const std::string& path,
