@@ -122,9 +122,9 @@ absl::Status Saver::check_unchanged() const {
   ASSIGN_OR_RETURN(const auto listed, list_checkpoints(files_, options_.folder));
   if (listed.empty() || listed.back().path == restored_) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat("another run has saved ", listed.back().path, " since this one began ",
-                   restored_.empty() ? "anew" : absl::StrCat("from ", restored_),
-                   "; start again to go on from that, or choose another output_dir"));
+      absl::StrCat("another run has saved ", listed.back().path, " since this run started ",
+                   restored_.empty() ? "without a checkpoint" : absl::StrCat("from ", restored_),
+                   "; start again to resume from that checkpoint, or choose another output_dir"));
 }
 
 absl::Status Saver::open(Collectives& ranks) {
@@ -222,7 +222,7 @@ void Saver::retain(int64_t saved, ThreadPool& threads) {
   for (const absl::Status& status : result->damaged) {
     const std::string line(status.message());
     if (!told_.insert(line).second) continue;
-    MILLRACE_LOG(WARNING) << "kept, but no checkpoint to go on from: " << line;
+    MILLRACE_LOG(WARNING) << "retained, but no run can resume from it: " << line;
   }
 }
 

@@ -47,10 +47,11 @@ absl::StatusOr<FoundCheckpoint> Saver::read(const std::string& path, const Train
   }
   for (const auto& table : manifest.tables()) {
     if (table.omitted_rows() == 0) continue;
-    found.notes.push_back(
-        absl::StrCat(path, " was saved without ", table.omitted_rows(), " of ",
-                     table.rows() + table.omitted_rows(), " rows of table ", table.name(),
-                     " (run.checkpoint.row_filter), which begin anew when their ids come again"));
+    found.notes.push_back(absl::StrCat(path, " was saved without ", table.omitted_rows(), " of ",
+                                       table.rows() + table.omitted_rows(), " rows of table ",
+                                       table.name(),
+                                       " (run.checkpoint.row_filter), which begin with initial "
+                                       "values when their ids occur again"));
   }
   return found;
 }
@@ -111,7 +112,7 @@ absl::StatusOr<FoundCheckpoint> Saver::read_newest(absl::string_view listed,
   if (search->damaged.empty()) return reduced;
   return annotate(search->damaged.front(),
                   absl::StrCat("no checkpoint in ", directory_of(paths[0]),
-                               " is whole (to begin anew, remove them or choose another "
+                               " is whole (to start a new run, remove them or choose another "
                                "output_dir)"));
 }
 

@@ -52,9 +52,9 @@ absl::Status check_unused(FileSystem& files, const std::string& folder, absl::st
   ASSIGN_OR_RETURN(const std::vector<ListedCheckpoint> listed, list_checkpoints(files, folder));
   if (listed.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat("this run would begin anew, since ", reason, ", but ", folder,
+      absl::StrCat("this run would be a new one, since ", reason, ", but ", folder,
                    " has checkpoints, the newest of step ", listed.back().step,
-                   "; go on from it with --resume=auto and run.checkpoint.enabled=true, choose "
+                   "; resume from it with --resume=auto and run.checkpoint.enabled=true, choose "
                    "another output_dir, or remove them"));
 }
 
@@ -63,9 +63,9 @@ absl::Status check_place(FileSystem& files, const std::string& folder, const std
   ASSIGN_OR_RETURN(const std::vector<ListedCheckpoint> listed, list_checkpoints(files, folder));
   if (listed.empty() || path == listed.back().path || path == folder) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat("cannot go on from ", path, " in this output_dir: ", folder,
+      absl::StrCat("cannot resume from ", path, " in this output_dir: ", folder,
                    " has checkpoints of its own, the newest of step ", listed.back().step,
-                   "; leave out --resume to go on from those, or choose another output_dir"));
+                   "; omit --resume to resume from those, or choose another output_dir"));
 }
 
 void log_resumption(const CheckpointInfo& info, const TrainConfig& config) {

@@ -213,7 +213,7 @@ TEST_F(JobCheckpointsTest, FromAPath) {
   for (const int64_t step : {2, 4}) train_to(step);
   config_.mutable_run()->set_resume(path(2));
   EXPECT_THAT(resume(6).status(),
-              StatusIs(kRefused, AllOf(HasSubstr("cannot go on from " + path(2)),
+              StatusIs(kRefused, AllOf(HasSubstr("cannot resume from " + path(2)),
                                        HasSubstr("the newest of step 4"))));
   const std::string first = config_.run().output_dir();
   config_.mutable_run()->set_resume(first);

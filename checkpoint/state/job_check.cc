@@ -46,7 +46,7 @@ absl::StatusOr<std::vector<std::string>> check_job(const CheckpointManifest& man
   const char* const remedy =
       can_continue
           ? "go back to its configuration, or continue it with the new one by --accept_changes"
-          : "go back to its configuration, or begin anew in another output_dir: "
+          : "go back to its configuration, or start a new run in another output_dir: "
             "train.initialize_from takes its weights along, a source of train.model_bank with "
             "parts: [WEIGHTS, SLOTS, DENSE_OPTIMIZER, PROGRESS, CURSOR, HOOKS] takes along its "
             "optimizers, progress, place in the data and hooks too, so that training continues "

@@ -103,7 +103,7 @@ absl::Status WindowStream::check_unchanged(const WindowPosition& position) const
     return absl::DataLossError(
         absl::StrCat(path,
                      " changed since training stopped within its window; put back what it was, "
-                     "or remove the newest checkpoint to go on from the one before"));
+                     "or remove the newest checkpoint to resume from the previous one"));
   }
   return absl::OkStatus();
 }

@@ -431,7 +431,7 @@ TEST_F(DamagedTest, FilesAreNamedOnce) {
 TEST_F(DamagedTest, RetentionTellsOfDamageOnce) {
   ASSERT_OK(files_.create_directories("out/checkpoints/step-00000004"));
   const std::unique_ptr<Saver> writer = saver(files_);
-  for (const char* expected : {"kept, but no checkpoint to go on from: "
+  for (const char* expected : {"retained, but no run can resume from it: "
                                "out/checkpoints/step-00000004 is damaged: it has no manifest.json",
                                ""}) {
     testing::internal::CaptureStderr();
