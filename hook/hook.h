@@ -81,7 +81,7 @@ using HookState = ObjectState;
 // Events that open a scope (start, before_*) call the hooks from first to last and stop at the
 // first error. Events that close a scope (after_*, out_of_data, end) call the hooks from last to
 // first, reach every hook and keep the first error. An error, prefixed by the hook's name, ends the
-// run.
+// run on all ranks, unless the hook's OnError tolerates errors.
 //
 // out_of_data, after_window and after_epoch are called only for scopes that completed, so none of
 // them follows a stop, a limit or a failure. An epoch that max_steps_per_epoch cuts short completes
@@ -97,28 +97,58 @@ class Hook {
   // prefixes the hook's errors.
   virtual absl::string_view name() const = 0;
 
+  // Called when a run begins, before a batch is read. An error ends the run without a step. The
+  // hooks after this one are not started, and a hook that was not started gets no `end`.
   virtual absl::Status start(HookContext& context);
+  // Called when an epoch is open, before its first step; again for the rest of an epoch that a
+  // resumed run continues. An error ends the run before the epoch's first step.
   virtual absl::Status before_epoch(HookContext& context);
+  // Called when a window is open, before the progressive evaluation and the first step of the
+  // window; again for the rest of a window that a resumed run continues. An error ends the run
+  // before this step.
   virtual absl::Status before_window(HookContext& context, const Window& window);
+  // Called when the data of a step has been read, before the forward pass; in an evaluation before
+  // each batch. An error discards the step on all ranks and ends the run.
   virtual absl::Status before_step(HookContext& context);
   // Called once per micro-batch, before its forward pass. The batch is read-only: a change of its
-  // size or, by an operator of LibTorch, of a tensor is an error of this hook.
+  // size or, by an operator of LibTorch, of a tensor is an error of this hook. An error discards
+  // the step on all ranks and ends the run.
   virtual absl::Status after_data(HookContext& context, const Batch& batch, int64_t micro_batch);
+  // Called once per step, when all ranks have agreed to apply it, before the update. After an error
+  // the update still happens, as on the other ranks; then the run ends without after_step.
   virtual absl::Status after_backward(HookContext& context, const Gradients& gradients);
+  // Called after the update of a step or after its refusal, before requests are served; in an
+  // evaluation after each batch. An error ends the run. The step remains applied.
   virtual absl::Status after_step(HookContext& context, const StepResult& result);
+  // Called after the last step of a window, an epoch or a stream of windows that has no more data
+  // on any rank, before after_window or after_epoch. An error ends the run. The scope is not
+  // counted as complete, and its closing event is omitted.
   virtual absl::Status out_of_data(HookContext& context, DataEnd what);
+  // Called when a window is complete and progress() counts it, before a report and requests that
+  // are due. An error ends the run.
   virtual absl::Status after_window(HookContext& context, const Window& window);
+  // Called when an epoch is complete and progress() counts it, before a report and requests that
+  // are due. An error ends the run.
   virtual absl::Status after_epoch(HookContext& context);
+  // Called with each report that the cadence of reports triggers, before requests are served. An
+  // error ends the run.
   virtual absl::Status after_report(HookContext& context, const Report& report);
+  // Called when an evaluation is complete; an evaluation that a stop interrupts has no result and
+  // no event. During train(), phase() is kTrain again, and requests made here are served at the
+  // same point. An error ends the run.
   virtual absl::Status after_evaluate(HookContext& context, const EvaluationResult& result);
+  // Called when a checkpoint is durable, in the order of steps; an asynchronous save may be of an
+  // earlier step. An error ends the run. The checkpoint remains.
   virtual absl::Status after_checkpoint(HookContext& context, const CheckpointInfo& checkpoint);
-  // Called at the end of the run. `outcome` is the status that train() or evaluate() will return,
-  // as far as it is known: OK after a completed or stopped run, unless the `end` of a hook before
-  // this one failed. The `end` of a hook after this one may still fail. Requests made in this event
-  // are ignored.
+  // Called last, also after a failure, if the hook's start succeeded. `outcome` is the status that
+  // train() or evaluate() will return, as far as it is known: OK after a completed or stopped run,
+  // unless the `end` of a hook before this one failed. The `end` of a hook after this one may still
+  // fail. Requests made in this event are ignored. An error becomes the status of the run if
+  // `outcome` is OK.
   virtual absl::Status end(HookContext& context, const absl::Status& outcome);
 
-  // Writes the state on which the hook's later behaviour depends. The default writes nothing.
+  // Writes the state on which the hook's later behaviour depends. Called on every rank for each
+  // checkpoint. An error fails the save and ends the run. The default writes nothing.
   virtual absl::Status save_state(HookState& state) const;
   // Replaces the hook's state, between runs. `per_rank` holds the states that ranks wrote, in the
   // order of ranks. The hook must accept every state from save_state(), also to undo a load. After
