@@ -90,7 +90,8 @@ class FileSystem {
   virtual absl::StatusOr<std::unique_ptr<ReadableFile>> open(const std::string& path) = 0;
   // Creates the file or empties it.
   virtual absl::StatusOr<std::unique_ptr<WritableFile>> create(const std::string& path) = 0;
-  // Opens the file, made if missing, to be written from its end.
+  // Opens the file to be written from its end; creates the file if it is missing. For lines that
+  // follow the lines of an earlier run.
   virtual absl::StatusOr<std::unique_ptr<WritableFile>> open_for_append(
       const std::string& path) = 0;
   // Creates a file that is not there yet, symbolic links included. Room for its bytes is reserved

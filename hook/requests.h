@@ -65,7 +65,9 @@ class Requests {
   // Requests that the run stop. A stop cannot be withdrawn, and the first reason counts.
   void stop(absl::string_view reason, Scope scope = Scope::kCommon);
   // Requests one evaluation before the event `end` if the run completes or is stopped by a common
-  // request. The scope is kCommon. Meant for the event `start`.
+  // request. The scope is kCommon. Meant for the event `start`: requests in `end` are ignored, and
+  // no hook can know in a step that it is the last. A stop by a single rank omits the evaluation,
+  // because that process should end soon.
   void evaluate_at_end(absl::string_view set = "");
   // Registers `look` for requests that arise outside events, for example from a signal. The trainer
   // calls `look` before every step exchange of this run, also while ranks wait for a window and

@@ -15,7 +15,8 @@
 namespace millrace {
 
 // Places [begin, end) in the order of an epoch: block after block, and within a block in its
-// shuffled order. See io/epoch/epoch_plan.h.
+// shuffled order. See io/epoch/epoch_plan.h. Intervals give ranks shares of equal size to within
+// one row, and another number of ranks is arithmetic on intervals.
 struct RowInterval {
   int64_t begin = 0;
   int64_t end = 0;

@@ -10,7 +10,8 @@
 namespace millrace {
 
 // Counts the time of training, from start() to stop() without pauses. Rates, reports and
-// `max_elapsed` use this time. Used by one thread.
+// `max_elapsed` use this time. Rates do not use Progress::elapsed: over ranks that time is rank 0's
+// at the last exchange, up to a step ago. Used by one thread.
 class TrainingClock {
  public:
   // Borrows `clock`.
