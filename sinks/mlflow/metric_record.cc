@@ -6,7 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "sinks/mlflow/json_text.h"
+#include "sinks/mlflow/mlflow_json.h"
 #include "sinks/number_text.h"
 
 namespace millrace {

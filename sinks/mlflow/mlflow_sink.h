@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/file_system.h"
 #include "framework/report/sink.h"
-#include "sinks/mlflow/metric_names.h"
+#include "sinks/mlflow/mlflow_names.h"
 #include "sinks/mlflow/mlflow_sender.h"
 #include "sinks/mlflow/record_queue.h"
 #include "sinks/mlflow/step_times.h"
@@ -76,7 +76,7 @@ class MlflowSink : public Sink {
   Clock& clock_;
   const MlflowSinkOptions options_;
   const HttpUrl server_;
-  MetricNames names_;
+  MlflowNames names_;
   StepTimes times_;
   std::optional<SinkStart> start_;        // none before start()
   std::unique_ptr<RecordQueue> queue_;    // null before the first record, unless there was a queue

@@ -4,7 +4,7 @@
 
 #include "base/random/random_hex.h"
 #include "base/status_macros.h"
-#include "sinks/mlflow/json_text.h"
+#include "sinks/mlflow/mlflow_json.h"
 
 namespace millrace {
 namespace {

@@ -1,6 +1,6 @@
 // JSON of the tracking server.
-#ifndef MILLRACE_SINKS_MLFLOW_JSON_TEXT_H_
-#define MILLRACE_SINKS_MLFLOW_JSON_TEXT_H_
+#ifndef MILLRACE_SINKS_MLFLOW_MLFLOW_JSON_H_
+#define MILLRACE_SINKS_MLFLOW_MLFLOW_JSON_H_
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -16,4 +16,4 @@ std::string text_of(const nlohmann::json& object, const char* key);
 
 }  // namespace millrace
 
-#endif  // MILLRACE_SINKS_MLFLOW_JSON_TEXT_H_
+#endif  // MILLRACE_SINKS_MLFLOW_MLFLOW_JSON_H_

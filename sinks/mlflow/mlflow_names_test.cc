@@ -1,4 +1,4 @@
-#include "sinks/mlflow/metric_names.h"
+#include "sinks/mlflow/mlflow_names.h"
 
 #include <set>
 #include <string>
@@ -9,52 +9,52 @@
 namespace millrace {
 namespace {
 
-TEST(MetricNamesTest, AcceptedNamesStay) {
+TEST(MlflowNamesTest, AcceptedNamesStay) {
   for (const std::string name : {"train/auc", "eval set/a-b_c.d:e", "train/table/c1/rows"}) {
     EXPECT_EQ(mlflow_name(name), name);
   }
   EXPECT_EQ(mlflow_name(std::string(250, 'x')), std::string(250, 'x'));
 }
 
-TEST(MetricNamesTest, OtherCharactersAreReplaced) {
+TEST(MlflowNamesTest, OtherCharactersAreReplaced) {
   EXPECT_EQ(mlflow_name("train/c=7/auc"), "train/c:7/auc");
   EXPECT_EQ(mlflow_name("größe"), "gr__e");
   EXPECT_EQ(mlflow_name("a\tb\"c\\d\ne"), "a_b_c_d_e");
   EXPECT_EQ(mlflow_name(std::string("a\0b", 3)), "a_b");
 }
 
-TEST(MetricNamesTest, NoPartNamesAnotherFolder) {
+TEST(MlflowNamesTest, NoPartNamesAnotherFolder) {
   EXPECT_EQ(mlflow_name(""), "_");
   EXPECT_EQ(mlflow_name("train/"), "train/_");
   EXPECT_EQ(mlflow_name("/a//b/"), "_/a/_/b/_");
   EXPECT_EQ(mlflow_name("../a/./..b"), "_/a/_/..b");
 }
 
-TEST(MetricNamesTest, LongNamesKeepApart) {
+TEST(MlflowNamesTest, LongNamesKeepApart) {
   const std::string a = mlflow_name(std::string(300, 'x')), b = mlflow_name(std::string(301, 'x'));
   EXPECT_EQ(a.size(), 250);
   EXPECT_TRUE(absl::StartsWith(a, "xxx"));
   EXPECT_NE(a, b);
 }
 
-TEST(MetricNamesTest, EqualNamesKeepApart) {
-  MetricNames names;
+TEST(MlflowNamesTest, EqualNamesKeepApart) {
+  MlflowNames names;
   EXPECT_EQ(names.of("a_b"), "a_b");
   const std::string second = names.of("a\tb"), third = names.of("a\nb");
   EXPECT_TRUE(absl::StartsWith(second, "a_b_"));
   EXPECT_EQ((std::set<std::string>{"a_b", second, third}).size(), 3);
   EXPECT_EQ(names.of("a\tb"), second);
   EXPECT_EQ(names.of("a_b"), "a_b");
-  MetricNames others;
+  MlflowNames others;
   EXPECT_EQ(others.of("a_b"), "a_b");
   EXPECT_EQ(others.of("a\nb"), third) << "depends on the name alone";
 }
 
-TEST(MetricNamesTest, AHashThatIsTakenIsNotGivenAgain) {
-  MetricNames probe;
+TEST(MlflowNamesTest, AHashThatIsTakenIsNotGivenAgain) {
+  MlflowNames probe;
   probe.of("a_b");
   const std::string hashed = probe.of("a\tb");
-  MetricNames names;
+  MlflowNames names;
   names.of("a_b");
   EXPECT_EQ(names.of(hashed), hashed);
   EXPECT_NE(names.of("a\tb"), hashed);

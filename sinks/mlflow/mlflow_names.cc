@@ -1,4 +1,4 @@
-#include "sinks/mlflow/metric_names.h"
+#include "sinks/mlflow/mlflow_names.h"
 
 #include <vector>
 
@@ -47,7 +47,7 @@ std::string mlflow_name(absl::string_view name) {
   return result.size() <= kMostBytes ? result : with_hash(result, name);
 }
 
-const std::string& MetricNames::of(const std::string& name) {
+const std::string& MlflowNames::of(const std::string& name) {
   const auto [place, is_new] = names_.try_emplace(name);
   if (!is_new) return place->second;
   std::string metric = mlflow_name(name);

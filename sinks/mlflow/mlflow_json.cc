@@ -1,4 +1,4 @@
-#include "sinks/mlflow/json_text.h"
+#include "sinks/mlflow/mlflow_json.h"
 
 namespace millrace {
 

@@ -1,4 +1,4 @@
-#include "sinks/mlflow/json_text.h"
+#include "sinks/mlflow/mlflow_json.h"
 
 #include <gtest/gtest.h>
 
@@ -7,13 +7,13 @@ namespace {
 
 using Json = nlohmann::json;
 
-TEST(JsonTextTest, DumpsAsciiInOneLineOrInSeveral) {
+TEST(MlflowJsonTest, DumpsAsciiInOneLineOrInSeveral) {
   EXPECT_EQ(dump_json({{"a", "ü"}}), "{\"a\":\"\\u00fc\"}");
   EXPECT_EQ(dump_json({{"a", 1}}, 2), "{\n  \"a\": 1\n}");
   EXPECT_EQ(dump_json("a\xff"), "\"a\\ufffd\"");
 }
 
-TEST(JsonTextTest, TextsOfAnObject) {
+TEST(MlflowJsonTest, TextsOfAnObject) {
   const Json object = {{"name", "x"}, {"number", 1}};
   EXPECT_EQ(text_of(object, "name"), "x");
   EXPECT_EQ(text_of(object, "number"), "");

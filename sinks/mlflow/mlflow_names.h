@@ -1,6 +1,6 @@
 // Names of metrics as MLflow accepts them.
-#ifndef MILLRACE_SINKS_MLFLOW_METRIC_NAMES_H_
-#define MILLRACE_SINKS_MLFLOW_METRIC_NAMES_H_
+#ifndef MILLRACE_SINKS_MLFLOW_MLFLOW_NAMES_H_
+#define MILLRACE_SINKS_MLFLOW_MLFLOW_NAMES_H_
 
 #include <map>
 #include <set>
@@ -16,7 +16,7 @@ namespace millrace {
 std::string mlflow_name(absl::string_view name);
 
 // Assigns a different metric to each name. Not thread-safe.
-class MetricNames {
+class MlflowNames {
  public:
   // Returns mlflow_name(name), with a hash of `name` at its end if another name has that. The
   // result stays the same for the life of this object.
@@ -29,4 +29,4 @@ class MetricNames {
 
 }  // namespace millrace
 
-#endif  // MILLRACE_SINKS_MLFLOW_METRIC_NAMES_H_
+#endif  // MILLRACE_SINKS_MLFLOW_MLFLOW_NAMES_H_
