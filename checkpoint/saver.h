@@ -66,7 +66,7 @@ struct SaverOptions {
   std::string producer = {};
   std::string fingerprint = {};
   std::string config = {};
-  bool accept_changes = false;  // see check_job()
+  bool accept_changes = false;  // see check_resumed_job()
 };
 
 // The checkpoints of one job in a folder. Rank 0 holds the lock of the folder and commits. Every

@@ -12,8 +12,8 @@
 #include "checkpoint/folder/checkpoint_path.h"
 #include "checkpoint/folder/referred_files.h"
 #include "checkpoint/saver.h"
-#include "checkpoint/state/job_check.h"
 #include "checkpoint/state/placed_rows.h"
+#include "checkpoint/state/resumed_job_check.h"
 #include "checkpoint/state/state_messages.h"
 #include "checkpoint/state/state_reader.h"
 #include "distributed/agreed_result.h"
@@ -33,7 +33,8 @@ absl::StatusOr<FoundCheckpoint> Saver::read(const std::string& path, const Train
   const CheckpointManifest& manifest = chain.back()->manifest();
   ASSIGN_OR_RETURN(
       std::vector<std::string> changes,
-      check_job(manifest, options_.fingerprint, options_.config, options_.accept_changes), path);
+      check_resumed_job(manifest, options_.fingerprint, options_.config, options_.accept_changes),
+      path);
   RETURN_IF_ERROR(check_vocabularies(manifest, options_.vocabularies), path);
   FoundCheckpoint found;
   found.changes = std::move(changes);

@@ -1,4 +1,4 @@
-#include "checkpoint/state/job_check.h"
+#include "checkpoint/state/resumed_job_check.h"
 
 #include <vector>
 
@@ -24,9 +24,10 @@ std::string in_lines(const std::vector<std::string>& differences) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<std::string>> check_job(const CheckpointManifest& manifest,
-                                                   const std::string& fingerprint,
-                                                   const std::string& config, bool accept_changes) {
+absl::StatusOr<std::vector<std::string>> check_resumed_job(const CheckpointManifest& manifest,
+                                                           const std::string& fingerprint,
+                                                           const std::string& config,
+                                                           bool accept_changes) {
   if (manifest.fingerprint() == fingerprint) return std::vector<std::string>();
   TrainConfig then, now;
   std::vector<std::string> lines;
