@@ -40,7 +40,7 @@
 #include "io/mix/mixed_dataset.h"
 #include "io/window/windowed_files.h"
 #include "job/default_hooks.h"
-#include "job/instruction_set_choice.h"
+#include "job/instruction_set_flag.h"
 #include "job/job_check.h"
 #include "job/job_checkpoints.h"
 #include "job/label_ranges.h"

@@ -10,7 +10,7 @@
 #include "base/thread_pool.h"
 #include "bench/benchmark.h"
 #include "bench/flag_checks.h"
-#include "job/instruction_set_choice.h"
+#include "job/instruction_set_flag.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
 #include "tools/output/output_file.h"

@@ -12,7 +12,7 @@
 #include "base/status_macros.h"
 #include "config/config_check.h"
 #include "job/generated_data.h"
-#include "job/instruction_set_choice.h"
+#include "job/instruction_set_flag.h"
 #include "job/job_check.h"
 #include "metrics/metric.h"
 #include "plugin/configured_plugins.h"
@@ -93,7 +93,7 @@ absl::Status apply_flags(const ConfigFlags& flags, JobConfig* config) {
 }
 
 // Programs know the families that configurations name, but proto/ does not.
-absl::Status check_metrics(const TrainConfig& train) {
+absl::Status check_metric_names(const TrainConfig& train) {
   FieldErrors errors;
   const std::vector<CustomConfig> configs(train.custom_metric().begin(),
                                           train.custom_metric().end());
@@ -205,7 +205,8 @@ absl::Status name_file_of_parts(const absl::Status& status, absl::string_view pa
 absl::StatusOr<JobConfig> complete_config(FileSystem& files, const ConfigFlags& flags,
                                           JobConfig config, absl::string_view name) {
   RETURN_IF_ERROR(change_config(flags, &config));
-  RETURN_IF_ERROR(name_file(all_errors({validate(config), check_metrics(config.train())}), name));
+  RETURN_IF_ERROR(
+      name_file(all_errors({validate(config), check_metric_names(config.train())}), name));
   RETURN_IF_ERROR(check_input_paths(files, config.train(), data_names(flags)), name);
   return config;
 }
@@ -221,7 +222,7 @@ absl::StatusOr<JobConfig> load_job(FileSystem& files, const ConfigFlags& flags, 
   ASSIGN_OR_RETURN(JobConfig config, read_job_config(files, flags.config));
   RETURN_IF_ERROR(change_config(flags, &config));
   use_file_names(config.mutable_train());
-  RETURN_IF_ERROR(name_file(all_errors({validate(config), check_metrics(config.train()),
+  RETURN_IF_ERROR(name_file(all_errors({validate(config), check_metric_names(config.train()),
                                         check_job(config, ranks), resolve_plugins(config)}),
                             flags.config));
   RETURN_IF_ERROR(check_input_paths(files, config.train(), data_names(flags)), flags.config);

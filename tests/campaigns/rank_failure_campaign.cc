@@ -24,8 +24,8 @@
 #include "checkpoint/folder/directory_lock.h"
 #include "checkpoint/format/checkpoint_names.h"
 #include "distributed/process_ranks_testing.h"
-#include "tests/ranks/checkpoint_content.h"
 #include "tests/ranks/failing_rank.h"
+#include "tests/ranks/newest_checkpoint.h"
 #include "tools/exit_code.h"
 
 namespace millrace {

@@ -13,8 +13,8 @@
 #include "base/status_matchers.h"
 #include "checkpoint/folder/checkpoint_list.h"
 #include "distributed/thread_collectives.h"
-#include "tests/ranks/checkpoint_content.h"
 #include "tests/ranks/checkpoint_ranks.h"
+#include "tests/ranks/newest_checkpoint.h"
 
 namespace millrace {
 namespace {

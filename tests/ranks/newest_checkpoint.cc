@@ -1,4 +1,4 @@
-#include "tests/ranks/checkpoint_content.h"
+#include "tests/ranks/newest_checkpoint.h"
 
 #include <algorithm>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "job/instruction_set_choice.h"
+#include "job/instruction_set_flag.h"
 
 #include "absl/strings/str_cat.h"
 

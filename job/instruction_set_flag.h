@@ -1,6 +1,6 @@
 // The instruction set that a user chose.
-#ifndef MILLRACE_JOB_INSTRUCTION_SET_CHOICE_H_
-#define MILLRACE_JOB_INSTRUCTION_SET_CHOICE_H_
+#ifndef MILLRACE_JOB_INSTRUCTION_SET_FLAG_H_
+#define MILLRACE_JOB_INSTRUCTION_SET_FLAG_H_
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -20,4 +20,4 @@ absl::StatusOr<InstructionSet> chosen_instruction_set(RunConfig::InstructionSet 
 
 }  // namespace millrace
 
-#endif  // MILLRACE_JOB_INSTRUCTION_SET_CHOICE_H_
+#endif  // MILLRACE_JOB_INSTRUCTION_SET_FLAG_H_

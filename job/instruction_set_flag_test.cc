@@ -1,4 +1,4 @@
-#include "job/instruction_set_choice.h"
+#include "job/instruction_set_flag.h"
 
 #include "base/status_matchers.h"
 
@@ -9,7 +9,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
-TEST(InstructionSetChoiceTest, EveryNameIsKnown) {
+TEST(InstructionSetFlagTest, EveryNameIsKnown) {
   EXPECT_THAT(parse_instruction_set("auto"), IsOkAndHolds(RunConfig::AUTO));
   EXPECT_THAT(parse_instruction_set("baseline"), IsOkAndHolds(RunConfig::BASELINE));
   EXPECT_THAT(parse_instruction_set("avx2"), IsOkAndHolds(RunConfig::AVX2));
@@ -18,13 +18,13 @@ TEST(InstructionSetChoiceTest, EveryNameIsKnown) {
               StatusIs(kInvalid, AllOf(HasSubstr("\"AVX\""), HasSubstr("avx512"))));
 }
 
-TEST(InstructionSetChoiceTest, AutoIsTheBest) {
+TEST(InstructionSetFlagTest, AutoIsTheBest) {
   EXPECT_THAT(chosen_instruction_set(RunConfig::AUTO), IsOkAndHolds(best_instruction_set()));
   EXPECT_THAT(chosen_instruction_set(RunConfig::AUTO, InstructionSet::kAvx2),
               IsOkAndHolds(InstructionSet::kAvx2));
 }
 
-TEST(InstructionSetChoiceTest, OneThatIsThereCanBeChosen) {
+TEST(InstructionSetFlagTest, OneThatIsThereCanBeChosen) {
   constexpr InstructionSet best = InstructionSet::kAvx512;
   EXPECT_THAT(chosen_instruction_set(RunConfig::BASELINE, best),
               IsOkAndHolds(InstructionSet::kBaseline));
@@ -33,7 +33,7 @@ TEST(InstructionSetChoiceTest, OneThatIsThereCanBeChosen) {
               IsOkAndHolds(InstructionSet::kAvx512));
 }
 
-TEST(InstructionSetChoiceTest, RefusesWhatTheMachineLacks) {
+TEST(InstructionSetFlagTest, RefusesWhatTheMachineLacks) {
   EXPECT_THAT(chosen_instruction_set(RunConfig::AVX512, InstructionSet::kAvx2),
               StatusIs(kInvalid, AllOf(HasSubstr("avx512"), HasSubstr("no more than avx2"))));
   EXPECT_THAT(chosen_instruction_set(RunConfig::AVX2, InstructionSet::kBaseline),

@@ -1,6 +1,6 @@
 // What the newest checkpoint of a job over ranks holds.
-#ifndef MILLRACE_TESTS_RANKS_CHECKPOINT_CONTENT_H_
-#define MILLRACE_TESTS_RANKS_CHECKPOINT_CONTENT_H_
+#ifndef MILLRACE_TESTS_RANKS_NEWEST_CHECKPOINT_H_
+#define MILLRACE_TESTS_RANKS_NEWEST_CHECKPOINT_H_
 
 #include <string>
 
@@ -16,4 +16,4 @@ absl::StatusOr<std::string> content_of_newest(FileSystem& files, const std::stri
 
 }  // namespace millrace
 
-#endif  // MILLRACE_TESTS_RANKS_CHECKPOINT_CONTENT_H_
+#endif  // MILLRACE_TESTS_RANKS_NEWEST_CHECKPOINT_H_
