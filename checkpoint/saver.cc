@@ -161,8 +161,8 @@ absl::StatusOr<Saver::ExistingStep> Saver::find(const std::vector<std::string>& 
 // Agrees with all ranks on a checkpoint of `step` of which this rank writes `own`, and checks the
 // free space. Rank 0 calls `find` in the open folder with the texts of all ranks. Writes only the
 // lock and the directory for the files.
-absl::StatusOr<Saver::SavePermit> Saver::make_room(int64_t step, const absl::StatusOr<Share>& own,
-                                                   FindExisting find, Collectives& ranks) {
+absl::StatusOr<Saver::SavePermit> Saver::permit_save(int64_t step, const absl::StatusOr<Share>& own,
+                                                     FindExisting find, Collectives& ranks) {
   const auto packed = own.ok()
                           ? absl::StatusOr<std::string>(absl::StrCat(own->bytes, "\n", own->text))
                           : absl::StatusOr<std::string>(own.status());
@@ -246,7 +246,7 @@ absl::StatusOr<CheckpointInfo> Saver::save(const TrainState& whole,
           ? absl::StatusOr<Share>({writer->size_bytes(), writer->manifest().SerializeAsString()})
           : writer.status();
   ASSIGN_OR_RETURN(const SavePermit permit,
-                   make_room(
+                   permit_save(
                        progress.step, own,
                        [&](const std::vector<std::string>& parts) { return find(parts); }, ranks),
                    what);
@@ -415,7 +415,7 @@ absl::Status Saver::begin(const TrainState& whole, const std::map<std::string, d
     return ExistingStep{.same =
                             files_.link_info(save->info.path).ok()};  // compared in save_at_once
   };
-  ASSIGN_OR_RETURN(const SavePermit permit, make_room(progress.step, own, find, ranks), what);
+  ASSIGN_OR_RETURN(const SavePermit permit, permit_save(progress.step, own, find, ranks), what);
   if (permit.nonce.empty()) {
     frozen = absl::CancelledError();  // released
     return save_at_once(whole, metrics, ranks);

@@ -180,8 +180,8 @@ class Saver : public StateSaver {
   void remember(const std::string& path);
   std::string path_of(int64_t step) const;
   absl::StatusOr<ExistingStep> find(const std::vector<std::string>& parts);
-  absl::StatusOr<SavePermit> make_room(int64_t step, const absl::StatusOr<Share>& own,
-                                       FindExisting find, Collectives& ranks);
+  absl::StatusOr<SavePermit> permit_save(int64_t step, const absl::StatusOr<Share>& own,
+                                         FindExisting find, Collectives& ranks);
   absl::Status write(const CommitOptions& options, StateWriter& writer,
                      const std::map<std::string, double>& metrics, Collectives& ranks);
   absl::Status commit(const std::vector<std::string>& parts,

@@ -86,7 +86,7 @@ absl::Status Supervisor::read_others(bool all) {
 }
 
 void Supervisor::note_store_error(const absl::Status& status) {
-  // judge() handles a store that is slow to answer.
+  // check_wait() handles a store that is slow to answer.
   if (!absl::IsUnavailable(status) || options_.rank == 0) return;
   absl::Status failure;
   {
@@ -142,21 +142,22 @@ void Supervisor::run() {
   absl::Duration next_look;
   for (;;) {
     bool attention = false;
-    bool hurry = false;
+    bool requested = false;
     {
       MutexLock lock(wake_mutex_);
-      wake_mutex_.await_for(shortest_interval_,
-                            [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return stop_ || hurry_; });
+      wake_mutex_.await_for(shortest_interval_, [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+        return stop_ || round_requested_;
+      });
       if (stop_) return;
-      hurry = hurry_;
-      hurry_ = false;
+      requested = round_requested_;
+      round_requested_ = false;
     }
     {
       MutexLock lock(mutex_);
       attention = absl::Now() < attention_until_;
       if (!knows_failure_ && !failure_.ok()) {
         knows_failure_ = true;
-        hurry = true;
+        requested = true;
       }
     }
     look_after_watched();
@@ -166,7 +167,7 @@ void Supervisor::run() {
     const bool searched = searches;
     searches =
         doing % kPhases == static_cast<int64_t>(RankPhase::kData) && !lost_connections().empty();
-    const bool round = hurry || (searches && !searched) || now() >= next_round;
+    const bool round = requested || (searches && !searched) || now() >= next_round;
     absl::Status status;
     if (round || doing != published) {
       status = talk(round, /*all=*/round && (attention || stalled || searches));
@@ -200,7 +201,7 @@ absl::Status Supervisor::settle(const absl::Status& failure) {
     if (!failure_.ok()) return failure_;
     failure_ = failure;
   }
-  hurry();
+  request_round();
   if (options_.failed) options_.failed();
   return failure;
 }
@@ -218,15 +219,15 @@ absl::Status Supervisor::fail(absl::string_view reason) {
       peer_error(options_.rank, static_cast<RankPhase>(doing % kPhases), doing / kPhases, reason));
 }
 
-void Supervisor::hurry() {
+void Supervisor::request_round() {
   MutexLock lock(wake_mutex_);
-  hurry_ = true;
+  round_requested_ = true;
 }
 
 bool Supervisor::wait_for_round() {
   MutexLock lock(mutex_);
   attention_until_ = absl::Now() + absl::Seconds(5);
-  hurry();
+  request_round();
   // Two rounds, since one may have been under way.
   const int64_t wanted = rounds_ + 2;
   return mutex_.await_for(absl::Seconds(1), [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
@@ -248,7 +249,7 @@ absl::Status Supervisor::find_dead() {
   return absl::OkStatus();
 }
 
-absl::Status Supervisor::judge(SupervisedWait& wait) {
+absl::Status Supervisor::check_wait(SupervisedWait& wait) {
   const absl::Duration step = std::min(now() - wait.looked, options_.timeout / 2);
   const bool first = wait.answers < 0;
   const bool answered = wait.answers != answers_;
@@ -289,7 +290,7 @@ absl::Status Supervisor::look_after(SupervisedWait& wait) {
   {
     MutexLock lock(mutex_);
     attention_until_ = absl::Now() + absl::Seconds(5);
-    verdict = judge(wait);
+    verdict = check_wait(wait);
     store_lost = store_lost_;
   }
   if (verdict.ok()) verdict = find_dead();

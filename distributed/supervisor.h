@@ -121,7 +121,7 @@ class Supervisor {
   void look_after_watched();
   absl::Status talk(bool round, bool all);
   // Adds the time since the last check to a wait. Returns the error if the wait must end.
-  absl::Status judge(SupervisedWait& wait) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status check_wait(SupervisedWait& wait) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns this rank's current heartbeat.
   Heartbeat own_heartbeat();
   absl::Status publish();
@@ -134,7 +134,8 @@ class Supervisor {
   absl::Status settle(const absl::Status& failure);
   // Like settle(), on all ranks.
   absl::Status accuse(const absl::Status& failure);
-  void hurry();
+  // Wakes the supervisor's thread for a round of messages now.
+  void request_round();
   // Waits until the thread has read the heartbeats of all ranks once more. Returns false if it does
   // not.
   bool wait_for_round();
@@ -163,7 +164,7 @@ class Supervisor {
   // waiting threads.
   Mutex wake_mutex_;
   bool stop_ ABSL_GUARDED_BY(wake_mutex_) = false;
-  bool hurry_ ABSL_GUARDED_BY(wake_mutex_) = false;
+  bool round_requested_ ABSL_GUARDED_BY(wake_mutex_) = false;
 
   Mutex mutex_;
   PeerWatch watch_ ABSL_GUARDED_BY(mutex_);

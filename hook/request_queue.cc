@@ -37,7 +37,7 @@ absl::StatusOr<RequestSet> from_state(const PendingRequests& all, int rank) {
 
 void RequestQueue::begin_run() {
   caller_ = "";
-  looks_.clear();
+  callbacks_.clear();
   common_ = this_rank_ = at_end_ = RequestSet();
 }
 
@@ -51,7 +51,7 @@ void RequestQueue::resume_due_later() { this_rank_.merge(std::exchange(deferred_
 
 absl::Status RequestQueue::look() {
   absl::Status first;
-  for (const auto& [hook, look] : looks_) {
+  for (const auto& [hook, look] : callbacks_) {
     set_caller(hook);
     const absl::Status status = catch_exceptions([&look = look] {
       look();
@@ -65,9 +65,9 @@ absl::Status RequestQueue::look() {
 }
 
 void RequestQueue::forget_looks(absl::string_view hook) {
-  looks_.erase(std::remove_if(looks_.begin(), looks_.end(),
-                              [&](const auto& entry) { return entry.first == hook; }),
-               looks_.end());
+  callbacks_.erase(std::remove_if(callbacks_.begin(), callbacks_.end(),
+                                  [&](const auto& entry) { return entry.first == hook; }),
+                   callbacks_.end());
 }
 
 RequestSet RequestQueue::own_deferrable(const RequestSet& requests) const {

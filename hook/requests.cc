@@ -64,7 +64,7 @@ void Requests::stop(absl::string_view reason, Scope scope) {
 }
 
 void Requests::before_exchange(std::function<void()> look) {
-  looks_.emplace_back(std::string(caller_), std::move(look));
+  callbacks_.emplace_back(std::string(caller_), std::move(look));
 }
 
 }  // namespace millrace

@@ -84,8 +84,8 @@ class Requests {
 
   RequestSet& pending(Scope scope) { return scope == Scope::kCommon ? common_ : this_rank_; }
 
-  absl::string_view caller_;                                          // borrowed from the hook
-  std::vector<std::pair<std::string, std::function<void()>>> looks_;  // hook → callback
+  absl::string_view caller_;                                              // borrowed from the hook
+  std::vector<std::pair<std::string, std::function<void()>>> callbacks_;  // hook → callback
   RequestSet common_;
   RequestSet this_rank_;
   RequestSet at_end_;

@@ -65,7 +65,7 @@ absl::Status EarlyStoppingHook::observe(HookContext& context,
                                         int64_t step) {
   RETURN_IF_ERROR(value.status());
   if (!value->has_value()) return absl::OkStatus();
-  const std::string reason = judge(**value, step);
+  const std::string reason = record_value(**value, step);
   if (!reason.empty()) context.requests().stop(absl::StrCat("early stopping: ", reason));
   return absl::OkStatus();
 }
@@ -77,7 +77,7 @@ bool EarlyStoppingHook::improves(double value) const {
   return (higher_is_better_ ? change : -change) > config_.min_change();
 }
 
-std::string EarlyStoppingHook::judge(double value, int64_t step) {
+std::string EarlyStoppingHook::record_value(double value, int64_t step) {
   if (!monitored_.observe(step)) return "";
   state_.set_values(state_.values() + 1);
   if (state_.values() <= config_.warmup()) return "";

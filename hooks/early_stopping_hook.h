@@ -50,11 +50,11 @@ class EarlyStoppingHook : public Hook {
   absl::Status load_state(absl::Span<const HookState> per_rank) override;
 
  private:
-  // Judges `value`, if any, and requests a stop if there is a reason.
+  // Records `value`, if any, and requests a stop if there is a reason.
   absl::Status observe(HookContext& context, const absl::StatusOr<std::optional<double>>& value,
                        int64_t step);
   // Updates the state. Returns: the reason to stop; empty: none.
-  std::string judge(double value, int64_t step);
+  std::string record_value(double value, int64_t step);
   bool improves(double value) const;
   std::string reason_without_improvement() const;
   EarlyStoppingState without_observations() const;

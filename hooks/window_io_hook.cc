@@ -99,13 +99,13 @@ absl::Status WindowIoHook::after_step(HookContext& context, const StepResult&) {
   if (context.phase() != Phase::kTrain || !context.windowed() || context.rank() != 0) {
     return absl::OkStatus();
   }
-  if (!ahead_ && clock_.elapsed() - looked_ >= kLookEvery) read_ahead();
+  if (!ahead_ && clock_.elapsed() - last_read_ahead_ >= kLookEvery) read_ahead();
   return absl::OkStatus();
 }
 
 void WindowIoHook::read_ahead() {
   if (!options_.read_ahead) return;
-  looked_ = clock_.elapsed();
+  last_read_ahead_ = clock_.elapsed();
   for (const std::string& path : windows_.upcoming_files()) {
     options_.read_ahead(path);
     ahead_ = true;

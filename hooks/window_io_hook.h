@@ -81,7 +81,7 @@ class WindowIoHook : public Hook {
   int64_t acknowledged_ = -2;  // the last window in the file; -1: none; -2: not read
   bool ahead_ = false;         // the next window was read ahead
   bool tried_ = false;         // moves were tried, or will be in `start`
-  absl::Duration looked_ = absl::ZeroDuration();  // the clock's elapsed()
+  absl::Duration last_read_ahead_ = absl::ZeroDuration();  // the clock's elapsed()
 };
 
 }  // namespace millrace

@@ -111,10 +111,10 @@ class JobBuilder {
   }
 
   absl::StatusOr<std::unique_ptr<Trainer>> trainer() {
-    RETURN_IF_ERROR(tell_others(make_training_parts()));
+    RETURN_IF_ERROR(report_failure(make_training_parts()));
     absl::StatusOr<std::unique_ptr<Trainer>> trainer = make_trainer();
-    RETURN_IF_ERROR(tell_others(trainer.status()));
-    RETURN_IF_ERROR(tell_others(add_hooks(**trainer)));
+    RETURN_IF_ERROR(report_failure(trainer.status()));
+    RETURN_IF_ERROR(report_failure(add_hooks(**trainer)));
     log_data();
     if (collectives_->rank() == 0) {
       for (const std::string& warning : config_warnings(config_.train())) {
@@ -125,9 +125,9 @@ class JobBuilder {
   }
 
   absl::StatusOr<std::unique_ptr<Trainer>> evaluator() {
-    RETURN_IF_ERROR(tell_others(make_evaluation_parts()));
+    RETURN_IF_ERROR(report_failure(make_evaluation_parts()));
     absl::StatusOr<std::unique_ptr<Trainer>> trainer = make_trainer();
-    RETURN_IF_ERROR(tell_others(trainer.status()));
+    RETURN_IF_ERROR(report_failure(trainer.status()));
     log_data();
     return trainer;
   }
@@ -176,7 +176,7 @@ class JobBuilder {
 
  private:
   // Reports an error to the other ranks, which would otherwise wait.
-  absl::Status tell_others(absl::Status status) {
+  absl::Status report_failure(absl::Status status) {
     if (!status.ok()) collectives_->fail(status);
     return status;
   }

@@ -26,10 +26,10 @@ absl::Status check_digest(const PluginFile& file, const PluginConfig& config,
                                                    ": it is another file"));
   }
   const auto& allowed = plugins.sha256();
-  const auto is_it = [&](const std::string& digest) {
+  const auto is_same = [&](const std::string& digest) {
     return absl::AsciiStrToLower(digest) == file.digest();
   };
-  if (allowed.empty() || std::any_of(allowed.begin(), allowed.end(), is_it)) {
+  if (allowed.empty() || std::any_of(allowed.begin(), allowed.end(), is_same)) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(file.path(), ": its SHA-256, ", file.digest(),

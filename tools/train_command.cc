@@ -132,12 +132,13 @@ class TrainCommand {
       return resumption.status();
     }
     // A resumed directory belongs to this run from now on: the run has the lock, if it saves.
-    const bool goes_on = resumption->from.has_value() && is_in_output_dir(resumption->from->path);
+    const bool resumes_here =
+        resumption->from.has_value() && is_in_output_dir(resumption->from->path);
     if (resumption->finished.has_value()) {
-      report_finished(*resumption->from, *resumption->finished, goes_on);
+      report_finished(*resumption->from, *resumption->finished, resumes_here);
       return absl::OkStatus();
     }
-    if (goes_on) {
+    if (resumes_here) {
       const absl::Status opened = open_run_log(files_, config_.run(), ranks_.rank);
       if (!opened.ok()) others.fail(opened);
       RETURN_IF_ERROR(opened);

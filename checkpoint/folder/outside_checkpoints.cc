@@ -59,14 +59,14 @@ absl::Status check_outside_checkpoints(FileSystem& files, const std::string& pat
   if (is_uri(path)) return absl::OkStatus();
   const std::string place = resolved_path(path);
   for (std::string above = place;; above = directory_of(above)) {
-    const absl::string_view is_it = above == place ? "it is" : "it would lie in";
+    const absl::string_view relation = above == place ? "it is" : "it would lie in";
     if (is_checkpoint(files, above)) {
       return refuse(
-          path, absl::StrCat(is_it, " the checkpoint ", above,
+          path, absl::StrCat(relation, " the checkpoint ", above,
                              above == place ? "" : " and damage it", "; choose a place outside"));
     }
     if (is_checkpoint_folder(files, above)) {
-      return refuse(path, absl::StrCat(is_it, " the folder of checkpoints ", above,
+      return refuse(path, absl::StrCat(relation, " the folder of checkpoints ", above,
                                        "; choose a place outside"));
     }
     if (above == directory_of(above)) return absl::OkStatus();

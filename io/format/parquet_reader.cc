@@ -88,9 +88,9 @@ class ParquetReader : public FileReader {
   absl::StatusOr<std::vector<Column>> read(const RowRange& range,
                                            absl::Span<const ColumnRequest> requests,
                                            BadRows& bad) override {
-    const bool goes_on = group_ == range.group;
+    const bool continues_group = group_ == range.group;
     auto columns = read_columns(range, requests);
-    if (absl::IsResourceExhausted(columns.status()) && goes_on) {
+    if (absl::IsResourceExhausted(columns.status()) && continues_group) {
       // It may be what is kept of other rows, and whether a row can be read must not depend on the
       // order.
       close_group();

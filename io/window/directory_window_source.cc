@@ -56,8 +56,8 @@ absl::StatusOr<DirectoryWindowSource::Look> DirectoryWindowSource::look(
   if (listing.ended) {
     ASSIGN_OR_RETURN(listing, list());
   }
-  if (!looked_) assume_taken(listing, position);
-  looked_ = true;
+  if (!has_listed_) assume_taken(listing, position);
+  has_listed_ = true;
   ASSIGN_OR_RETURN(look.entries, entries_to_take(listing, position));
   if (!listing.ended && !look.entries.empty()) {
     // For the same reason, now that there is something to take. All that came before the last name
@@ -166,22 +166,22 @@ absl::StatusOr<std::vector<WindowEntry>> DirectoryWindowSource::entries_to_take(
     const size_t before = entries.size();
     RETURN_IF_ERROR(add_entry(entry, &entries));
     if (entries.size() == before || entry.name > position.last_name()) continue;
-    RETURN_IF_ERROR(look_at_late(entry.name, position));
+    RETURN_IF_ERROR(check_late_name(entry.name, position));
     if (config_.late() == DirectoryWindows::SKIP) entries.pop_back();
   }
   return entries;
 }
 
-absl::Status DirectoryWindowSource::look_at_late(const std::string& name,
-                                                 const WindowPosition& position) {
+absl::Status DirectoryWindowSource::check_late_name(const std::string& name,
+                                                    const WindowPosition& position) {
   const std::string what =
       absl::StrCat(path_of(name), " came late: ", position.last_name(), " was taken before");
   switch (config_.late()) {
     case DirectoryWindows::FAIL:
       return absl::DataLossError(
           absl::StrCat(what,
-                       " (windows.directory.late: FAIL). Take it away to go on; a job that starts "
-                       "anew may have SKIP or TAKE"));
+                       " (windows.directory.late: FAIL). Remove it to continue; a new job may set "
+                       "SKIP or TAKE"));
     case DirectoryWindows::SKIP:
       if (left_out_.insert(name).second) MILLRACE_LOG(WARNING) << what << "; it is left out";
       break;

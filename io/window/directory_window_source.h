@@ -67,7 +67,7 @@ class DirectoryWindowSource : public WindowSource {
   // Returns the names that are neither taken nor omitted, in the order to take.
   absl::StatusOr<std::vector<WindowEntry>> entries_to_take(const Listing& listing,
                                                            const WindowPosition& position);
-  absl::Status look_at_late(const std::string& name, const WindowPosition& position);
+  absl::Status check_late_name(const std::string& name, const WindowPosition& position);
   void assume_taken(const Listing& listing, const WindowPosition& position);
   // Adds the files of one, if it counts.
   absl::Status add_entry(const DirectoryEntry& entry, std::vector<WindowEntry>* entries) const;
@@ -78,7 +78,7 @@ class DirectoryWindowSource : public WindowSource {
   const DirectoryWindows config_;
   const int64_t taken_names_;
   WindowCutter cutter_;
-  bool looked_ = false;
+  bool has_listed_ = false;
   Look last_look_;
   bool has_times_ = true;  // false: the file system does not know times of directories
   // Names, by their hashes, that were taken and that no position keeps any longer.

@@ -156,8 +156,8 @@ absl::Status WindowedFiles::seek(absl::Span<const Cursor> cursors) {
   epoch_ = epoch;
   position_ = std::move(position);
   position_bytes_ = place->bytes;
-  sought_.clear();
-  if (!place->finished) sought_ = {cursors.begin(), cursors.end()};
+  seek_cursors_.clear();
+  if (!place->finished) seek_cursors_ = {cursors.begin(), cursors.end()};
   waits_since_.reset();
   return absl::OkStatus();
 }
@@ -222,7 +222,7 @@ absl::StatusOr<WindowAnnouncement> WindowedFiles::look() {
   WindowPosition& position = *announcement.mutable_position();
   position = position_;
   Found found = Found::kWindow;
-  if (sought_.empty()) {
+  if (seek_cursors_.empty()) {
     ASSIGN_OR_RETURN(found, find_next(position));
   }
   if (found == Found::kWindow) {
@@ -272,7 +272,7 @@ absl::StatusOr<Found> WindowedFiles::find_part(size_t i, WindowPosition& positio
 absl::StatusOr<Found> WindowedFiles::find_next_parts(WindowPosition& position) {
   const MixConfig& mix = options_.dataset.data.mix();
   size_t ended = 0;
-  bool waits = false, goes_on = false;
+  bool waits = false, any_continues = false;
   std::vector<std::string> names;
   for (size_t i = 0; i < parts_.size(); ++i) {
     ASSIGN_OR_RETURN(const Found found, find_part(i, part_of(position, i)),
@@ -280,11 +280,11 @@ absl::StatusOr<Found> WindowedFiles::find_next_parts(WindowPosition& position) {
     parts_[i].stream->set_waiting(found == Found::kNotYet);
     waits |= found == Found::kNotYet;
     ended += found == Found::kEnded ? 1 : 0;
-    goes_on |= found != Found::kEnded && !mix.source(parts_[i].source).repeat();
+    any_continues |= found != Found::kEnded && !mix.source(parts_[i].source).repeat();
     if (found == Found::kWindow) names.push_back(part_of(position, i).name());
   }
   // Sources that repeat make no window by themselves.
-  if (!goes_on || (ended > 0 && mix.until() == MixConfig::FIRST_ENDS)) return Found::kEnded;
+  if (!any_continues || (ended > 0 && mix.until() == MixConfig::FIRST_ENDS)) return Found::kEnded;
   if (waits) return Found::kNotYet;
   position.set_index(position.has_index() ? position.index() + 1 : 0);
   position.set_name(absl::StrJoin(names, " + "));
@@ -321,7 +321,7 @@ absl::Status WindowedFiles::check_unchanged(const WindowPosition& position) cons
 absl::Status WindowedFiles::open_or_leave_out(WindowPosition& position) {
   absl::Status status;
   const bool is_counted = !position.damage().empty();  // before a resume
-  if (!sought_.empty() && !is_counted) status = check_unchanged(position);
+  if (!seek_cursors_.empty() && !is_counted) status = check_unchanged(position);
   if (status.ok()) status = open(position);
   if (!status.ok() && is_window_damage(status) && leave_out_parts(status, position)) {
     status = open(position);
@@ -365,13 +365,13 @@ bool WindowedFiles::leave_out_parts(const absl::Status& why, WindowPosition& pos
                           << ") is left out: " << status.message();
   }
   // After training on part of a window, the rest of the window cannot be mixed differently.
-  if (any && is_mix() && !sought_.empty()) position.set_damage(first_damage(position));
+  if (any && is_mix() && !seek_cursors_.empty()) position.set_damage(first_damage(position));
   return any;
 }
 
 // Checks a part alone.
 absl::Status WindowedFiles::check_part(size_t part, const WindowPosition& position) const {
-  if (!sought_.empty()) RETURN_IF_ERROR(parts_[part].stream->check_unchanged(position));
+  if (!seek_cursors_.empty()) RETURN_IF_ERROR(parts_[part].stream->check_unchanged(position));
   return open_dataset(plain_options(part, position)).status();
 }
 
@@ -462,10 +462,10 @@ template <typename Data>
 absl::Status WindowedFiles::begin(const WindowPosition& position, std::unique_ptr<Data> data) {
   if (data->rows() == 0) return absl::OkStatus();
   update_hashed_columns(data->hashed_columns(), &hashed_columns_);
-  if (sought_.empty()) {
+  if (seek_cursors_.empty()) {
     RETURN_IF_ERROR(data->start_epoch(position.index()));
   } else {
-    std::vector<Cursor> cursors = sought_;
+    std::vector<Cursor> cursors = seek_cursors_;
     for (Cursor& cursor : cursors) cursor.epoch = position.index();
     RETURN_IF_ERROR(data->seek(cursors));
     const DatasetOptions& own = options_.dataset;
@@ -481,9 +481,9 @@ absl::Status WindowedFiles::begin(const WindowPosition& position, std::unique_pt
 WindowState WindowedFiles::ready(WindowPosition position) {
   position_ = std::move(position);
   position_bytes_ = position_.SerializeAsString();
-  is_new_ = sought_.empty();
+  is_new_ = seek_cursors_.empty();
   for (size_t i = 0; i < parts_.size(); ++i) is_new_ &= part_of(position_, i).repeat() == 0;
-  sought_.clear();
+  seek_cursors_.clear();
   for (Part& part : parts_) part.found.reset();
   WindowState state;
   state.kind = WindowState::kReady;
@@ -505,7 +505,7 @@ WindowState WindowedFiles::ready(WindowPosition position) {
 }
 
 std::vector<std::string> WindowedFiles::upcoming_files() {
-  if (options_.dataset.rank != 0 || !sought_.empty()) return {};
+  if (options_.dataset.rank != 0 || !seek_cursors_.empty()) return {};
   std::vector<std::string> files;
   for (size_t i = 0; i < parts_.size(); ++i) {
     if (is_mix() && part_of(position_, i).ended()) continue;

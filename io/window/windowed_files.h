@@ -111,12 +111,12 @@ class WindowedFiles : public WindowedDataset, public NamesFiles {
   const WindowedFilesOptions options_;
   std::vector<Part> parts_;
   int64_t epoch_ = 0;
-  WindowPosition position_;       // of the last window; where a stream begins: without an index
-  std::string position_bytes_;    // the same
-  std::vector<Cursor> sought_;    // the next window is position_ again, from there
-  bool is_new_ = false;           // the open window: nobody has seen it
-  int64_t examples_done_ = 0;     // in the open window, before this run
-  HashedColumns hashed_columns_;  // of the windows that were opened
+  WindowPosition position_;           // of the last window; where a stream begins: without an index
+  std::string position_bytes_;        // the same
+  std::vector<Cursor> seek_cursors_;  // not empty: the next window is position_ again, from these
+  bool is_new_ = false;               // the open window: nobody has seen it
+  int64_t examples_done_ = 0;         // in the open window, before this run
+  HashedColumns hashed_columns_;      // of the windows that were opened
   // The wait for the next window.
   std::optional<absl::Time> waits_since_;
   absl::Duration last_said_ = absl::ZeroDuration();  // the clock's elapsed()

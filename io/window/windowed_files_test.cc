@@ -236,10 +236,10 @@ TEST_F(WindowedFilesTest, AWindowCanBeReadBeforeItIsTrainedOn) {
   ASSERT_OK_AND_ASSIGN(const auto first, data->next());
   EXPECT_EQ(first->size, 4) << "training has it all";
   // Not what was trained on: a window that is resumed or repeated.
-  const auto goes_on = open(options("windows { repeat: 2 }"));
-  ASSERT_OK(goes_on->seek({&first->cursor, 1}));
-  ASSERT_OK(goes_on->next_window().status());
-  EXPECT_THAT(goes_on->open_window_again(), IsOkAndHolds(testing::IsNull()));
+  const auto resumed = open(options("windows { repeat: 2 }"));
+  ASSERT_OK(resumed->seek({&first->cursor, 1}));
+  ASSERT_OK(resumed->next_window().status());
+  EXPECT_THAT(resumed->open_window_again(), IsOkAndHolds(testing::IsNull()));
   ASSERT_OK(data->next_window().status());
   EXPECT_THAT(data->open_window_again(), IsOkAndHolds(testing::IsNull()));
   ASSERT_OK(data->next_window().status());

@@ -93,7 +93,7 @@ class CrashStates {
       return absl::DataLossError(absl::StrCat(newest->chain.back()->directory(),
                                               " is not what was promised: save ", promised));
     }
-    return ++looked_ % kRestoreEvery == 0 ? check_restore(state, *found) : absl::OkStatus();
+    return ++checked_ % kRestoreEvery == 0 ? check_restore(state, *found) : absl::OkStatus();
   }
 
   absl::Status check_restore(const CrashState& state, const Saved& saved) {
@@ -112,7 +112,7 @@ class CrashStates {
   RecordingFileSystem recording_;
   ThreadPool threads_{1};
   std::vector<Saved> saved_;
-  int64_t looked_ = 0, restored_ = 0;
+  int64_t checked_ = 0, restored_ = 0;
 };
 
 }  // namespace

@@ -375,9 +375,9 @@ TEST_F(TableRanksTest, AnotherNumberOfRanksGoesOn) {
 
 TEST_F(RanksTest, AnotherConfigurationIsRefused) {
   ASSERT_OK_AND_ASSIGN(const ReservedPort port, reserve_port());
-  const std::string hurry = "run.distributed.rendezvous_timeout_seconds=6";
-  RunningProgram first = rank(0, 2, port.number, {"--seed", "5", "--set", hurry});
-  RunningProgram second = rank(1, 2, port.number, {"--seed", "6", "--set", hurry});
+  const std::string short_timeout = "run.distributed.rendezvous_timeout_seconds=6";
+  RunningProgram first = rank(0, 2, port.number, {"--seed", "5", "--set", short_timeout});
+  RunningProgram second = rank(1, 2, port.number, {"--seed", "6", "--set", short_timeout});
   const ProgramResult refused = second.finish();
   EXPECT_EQ(refused.exit_code, kUsage);
   EXPECT_THAT(refused.last_error(), AllOf(HasSubstr("seed: 6"), HasSubstr("seed: 5")));
@@ -389,10 +389,10 @@ TEST_F(RanksTest, AnotherConfigurationIsRefused) {
 
 TEST_F(RanksTest, AnotherSequenceOfCollectivesIsRefused) {
   ASSERT_OK_AND_ASSIGN(const ReservedPort port, reserve_port());
-  const std::string hurry = "run.distributed.rendezvous_timeout_seconds=3";
-  RunningProgram first = rank(0, 2, port.number, {"--set", hurry});
-  RunningProgram second =
-      rank(1, 2, port.number, {"--set", hurry, "--set", "run.checkpoint.asynchronous=true"});
+  const std::string short_timeout = "run.distributed.rendezvous_timeout_seconds=3";
+  RunningProgram first = rank(0, 2, port.number, {"--set", short_timeout});
+  RunningProgram second = rank(
+      1, 2, port.number, {"--set", short_timeout, "--set", "run.checkpoint.asynchronous=true"});
   const ProgramResult refused = second.finish();
   EXPECT_EQ(refused.exit_code, kUsage) << refused.err;
   EXPECT_THAT(refused.last_error(), AllOf(HasSubstr("rank 1 was refused"),
@@ -433,10 +433,11 @@ TEST_F(RanksTest, TheBestScoreIsThatOfAllRanks) {
 }
 
 TEST_F(RanksTest, AMissingRankIsNamed) {
-  const std::vector<std::string> hurry = {"--set", "run.distributed.rendezvous_timeout_seconds=3"};
+  const std::vector<std::string> short_timeout = {"--set",
+                                                  "run.distributed.rendezvous_timeout_seconds=3"};
   ASSERT_OK_AND_ASSIGN(const ReservedPort port, reserve_port());
-  RunningProgram first = rank(0, 3, port.number, hurry);
-  RunningProgram second = rank(1, 3, port.number, hurry);
+  RunningProgram first = rank(0, 3, port.number, short_timeout);
+  RunningProgram second = rank(1, 3, port.number, short_timeout);
   for (RunningProgram* program : {&first, &second}) {
     const ProgramResult result = program->finish();
     EXPECT_EQ(result.exit_code, kPeer) << result.err;

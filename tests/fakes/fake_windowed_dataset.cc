@@ -7,7 +7,7 @@ namespace millrace {
 
 absl::Status FakeWindowedDataset::start_epoch(int64_t) {
   open_.reset();
-  sought_.clear();
+  seek_cursors_.clear();
   next_ = 0;
   early_ = 0;
   return absl::OkStatus();
@@ -22,7 +22,7 @@ absl::Status FakeWindowedDataset::seek(absl::Span<const Cursor> cursors) {
   if (!own.stream.has_value()) return absl::InvalidArgumentError("a fake stream has windows");
   next_ = static_cast<size_t>(own.stream->window + (own.stream->finished ? 1 : 0));
   early_ = 0;
-  if (!own.stream->finished) sought_ = {cursors.begin(), cursors.end()};
+  if (!own.stream->finished) seek_cursors_ = {cursors.begin(), cursors.end()};
   return absl::OkStatus();
 }
 
@@ -65,16 +65,17 @@ absl::StatusOr<WindowState> FakeWindowedDataset::next_window() {
   open_.emplace(options);
   state.kind = WindowState::kReady;
   state.window.index = static_cast<int64_t>(next_);
-  is_new_ = sought_.empty();
-  if (sought_.empty()) {
+  is_new_ = seek_cursors_.empty();
+  if (seek_cursors_.empty()) {
     RETURN_IF_ERROR(open_->start_epoch(static_cast<int64_t>(next_)));
   } else {
-    for (Cursor& cursor : sought_) cursor.epoch = cursor.stream->window;
-    RETURN_IF_ERROR(open_->seek(sought_));
-    const std::vector<RowInterval>& left = sought_[static_cast<size_t>(options_.rank)].rows_left();
+    for (Cursor& cursor : seek_cursors_) cursor.epoch = cursor.stream->window;
+    RETURN_IF_ERROR(open_->seek(seek_cursors_));
+    const std::vector<RowInterval>& left =
+        seek_cursors_[static_cast<size_t>(options_.rank)].rows_left();
     const int64_t batches_left = left.empty() ? 0 : left[0].end - left[0].begin;
     state.window.examples_done = (window.batches - batches_left) * options_.batch_size;
-    sought_.clear();
+    seek_cursors_.clear();
   }
   state.window.name = absl::StrCat("w", next_++);
   return state;

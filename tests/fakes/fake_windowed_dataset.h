@@ -39,10 +39,10 @@ class FakeWindowedDataset : public WindowedDataset {
   const FakeDatasetOptions options_;
   const std::vector<FakeWindow> windows_;
   std::optional<FakeDataset> open_;
-  std::vector<Cursor> sought_;  // where the window to open goes on; none: at its begin
-  size_t next_ = 0;             // window
-  int64_t early_ = 0;           // calls before it
-  bool is_new_ = false;         // the open window
+  std::vector<Cursor> seek_cursors_;  // where the next window continues; empty: at its start
+  size_t next_ = 0;                   // window
+  int64_t early_ = 0;                 // calls before it
+  bool is_new_ = false;               // the open window
 };
 
 }  // namespace millrace
