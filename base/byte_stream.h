@@ -25,13 +25,13 @@ class ByteWriter {
   void write_int64(int64_t value) { write_uint64(static_cast<uint64_t>(value)); }
   void write_float(float value);
   void write_double(double value);
-  // Its length, then its bytes.
+  // Writes the length, then the bytes.
   void write_string(absl::string_view value);
-  // Room for `bytes` more without copying what is there.
+  // Reserves memory for `bytes` more.
   void reserve(size_t bytes) { bytes_.reserve(bytes_.size() + bytes); }
 
   const std::string& bytes() const { return bytes_; }
-  // What was written, leaving nothing.
+  // Returns the written bytes and clears the writer.
   std::string take() { return std::move(bytes_); }
 
  private:
@@ -39,8 +39,8 @@ class ByteWriter {
   std::string bytes_;
 };
 
-// Reads what a ByteWriter wrote, in the same order. Bytes may be anything: what is not there reads
-// as 0 or empty, and from then on ok() is false.
+// Reads the values of a ByteWriter, in the same order. Accepts any bytes: a value beyond the end
+// reads as 0 or empty, and ok() is false from then on.
 class ByteReader {
  public:
   // Borrows `bytes`.
@@ -52,14 +52,14 @@ class ByteReader {
   int64_t read_int64() { return static_cast<int64_t>(read_uint64()); }
   float read_float();
   double read_double();
-  // A part of the bytes given to the constructor.
+  // Returns a part of the bytes given to the constructor.
   absl::string_view read_string();
 
-  // Whether everything read so far was there.
+  // Returns true if all values read so far were present.
   bool ok() const { return ok_; }
-  // Bytes not read yet; 0 after a failure.
+  // Returns the number of bytes not read yet; 0 after a failure.
   size_t remaining() const { return rest_.size(); }
-  // Whether everything was there and nothing is left over.
+  // Returns true if all values were present and no bytes remain.
   bool done() const { return ok_ && rest_.empty(); }
 
  private:

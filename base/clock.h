@@ -1,4 +1,4 @@
-// Time as a part that can be replaced, so that tests freeze and move it.
+// A replaceable source of time, so that tests can freeze and advance it.
 #ifndef MILLRACE_BASE_CLOCK_H_
 #define MILLRACE_BASE_CLOCK_H_
 
@@ -12,17 +12,17 @@ namespace millrace {
 class Clock {
  public:
   virtual ~Clock() = default;
-  // The time of day; may jump.
+  // Returns the time of day, which may jump.
   virtual absl::Time now() const = 0;
-  // Time since an arbitrary fixed point; never goes back.
+  // Returns the time since an arbitrary fixed point. Never decreases.
   virtual absl::Duration elapsed() const = 0;
   virtual void sleep(absl::Duration duration) = 0;
 
-  // The machine's clock; lives as long as the process.
+  // Returns the machine's clock, which lives as long as the process.
   static Clock& real();
 };
 
-// Stands still until told otherwise; sleep() moves it.
+// A clock that only sleep() and advance() move.
 class FakeClock : public Clock {
  public:
   explicit FakeClock(absl::Time start = absl::UnixEpoch()) : start_(start) {}

@@ -11,7 +11,7 @@
 
 namespace millrace {
 
-// Those on which a thread may run.
+// Returns the CPUs on which a thread may run.
 inline cpu_set_t cpus_of(pthread_t thread) {
   cpu_set_t cpus;
   CPU_ZERO(&cpus);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr absl::string_view kUrl = "millrace/failure_kind";
 
-// Texts by which LibTorch's allocators report missing memory, in exceptions of a general type.
+// Texts of LibTorch's allocators, which throw exceptions without a type of their own.
 constexpr absl::string_view kNoMemory[] = {"can't allocate memory", "not enough memory",
                                            "out of memory", "Cannot allocate memory"};
 

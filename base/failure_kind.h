@@ -1,4 +1,4 @@
-// Kinds of failures that the status code alone does not distinguish.
+// The kind of a failure that its status code does not tell.
 #ifndef MILLRACE_BASE_FAILURE_KIND_H_
 #define MILLRACE_BASE_FAILURE_KIND_H_
 
@@ -10,19 +10,20 @@
 namespace millrace {
 
 enum class FailureKind {
-  kOther = 0,       // what the code says
+  kOther = 0,       // as the code says
   kDiverged = 1,    // a loss or gradient that is not finite ended training
   kEvaluation = 2,  // an evaluation within training failed
   kMachine = 3,     // the machine gives no more memory, threads or open files
   kLimit = 4,       // a limit that the configuration sets was reached
-  kBusy = 5,        // another process has what this one needs, and may soon give it up
+  kBusy = 5,        // another process holds a resource that this one needs, and may soon release it
   kPart = 6,        // a part, such as a hook, a model or a metric, threw or broke its contract
 };
 
-// Marks a failure; annotate() keeps the mark. A mark that is there already stays. OK stays OK.
+// Marks a failure with a kind; annotate() retains the mark. Does not replace an existing mark.
+// Returns OK for OK.
 absl::Status with_kind(absl::Status status, FailureKind kind);
-// Marks a failure and replaces an existing mark, for a caller that knows the kind better than the
-// cause did.
+// Does the same, but replaces an existing mark: for a caller that knows the kind better than the
+// place that failed.
 absl::Status replace_kind(absl::Status status, FailureKind kind);
 FailureKind kind_of(const absl::Status& status);
 
@@ -33,16 +34,15 @@ absl::Status as_part_failure(absl::Status status);
 // Returns InvalidArgument of kind kPart, for a result that breaks the contract of a part.
 absl::Status wrong_result(absl::string_view what);
 
-// Appends to the message of a failure; code and payloads stay. OK stays OK.
+// Appends `text` to the message of a failure; code and payloads stay the same. Returns OK for OK.
 absl::Status with_more(const absl::Status& status, absl::string_view text);
 
-// Returns the failure of an exception: ResourceExhausted of kind kMachine, with a remedy, if
-// memory, threads or open files ran out (also in a library such as LibTorch), else Internal with
-// the first line of its text.
+// Converts an exception to a failure. Returns ResourceExhausted of kind kMachine, with advice, if
+// memory, threads or open files ran out, also within a library such as LibTorch; otherwise Internal
+// with the first line of the exception's text.
 absl::Status status_of_exception(const std::exception& exception);
 
-// Returns ResourceExhausted of kind kMachine, for a request of memory that failed without an
-// exception.
+// Returns the failure of memory that ran out, for an allocation that does not throw.
 absl::Status out_of_memory(absl::string_view detail = "");
 
 // Returns ResourceExhausted of kind kMachine for a limit of open files that is too low. `what`:

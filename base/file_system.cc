@@ -57,7 +57,8 @@ absl::Status write_error(int error, absl::string_view doing, const std::string& 
   return errno_status(code, error, doing, path);
 }
 
-// The error of glob() for a directory that cannot be read; a missing directory matches nothing.
+// The error by which glob() could not read a directory. A missing directory is no error and matches
+// nothing.
 thread_local int listing_error = 0;
 int keep_listing_error(const char*, int error) {
   listing_error = error;

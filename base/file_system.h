@@ -1,4 +1,4 @@
-// The file system as a part that can be replaced, so that tests fail a write or count bytes.
+// A replaceable file system, so that tests can fail a write or count bytes.
 #ifndef MILLRACE_BASE_FILE_SYSTEM_H_
 #define MILLRACE_BASE_FILE_SYSTEM_H_
 
@@ -21,11 +21,11 @@ class ReadableFile {
   virtual ~ReadableFile() = default;
   virtual const std::string& path() const = 0;
   virtual int64_t size_bytes() const = 0;  // when it was opened
-  // Fills `buffer` from `offset`. Returns: the bytes read; fewer than `count` only at the end
-  // of the file.
+  // Fills `buffer` from `offset`. Returns the number of bytes read, fewer than `count` only at the
+  // end of the file.
   virtual absl::StatusOr<int64_t> read_at(int64_t offset, int64_t count, void* buffer) = 0;
-  // Announces that these bytes will be read soon, so that the system can fetch them ahead. The
-  // default does nothing.
+  // Announces that these bytes will be read soon, so that the system can fetch them. The default
+  // does nothing.
   virtual void will_need(int64_t offset, int64_t count) {}
 };
 
@@ -39,24 +39,25 @@ class WritableFile {
   virtual absl::Status close() = 0;
 };
 
-// A new file of a known size, written at any place. write_at may be called from many threads at
-// once; what was not written reads as zeros. Else as WritableFile.
+// A new file of a known size, written at any place. Many threads may call write_at() at once; bytes
+// that were not written read as zeros. Otherwise as WritableFile.
 class PositionedFile {
  public:
   virtual ~PositionedFile() = default;  // closes; errors are lost, so call close() first
   virtual absl::Status write_at(int64_t offset, absl::string_view bytes) = 0;
-  // Says that these bytes will not change, so that the system may begin to write them to disk: a
-  // sync later has less to wait for. Promises nothing.
+  // Announces that these bytes will not change, so that the system may begin to write them to disk
+  // and a later sync() is faster. The default does nothing.
   virtual void start_writeback(int64_t offset, int64_t count) {}
   virtual absl::Status sync() = 0;
   virtual absl::Status close() = 0;
 };
 
-// A lock that this process holds until the object goes, or the process, however it ends.
+// A lock that this process holds until the object is destroyed or the process ends, even by a
+// crash.
 class FileLock {
  public:
   virtual ~FileLock() = default;
-  // Replaces what the locked file holds.
+  // Replaces the content of the locked file.
   virtual absl::Status write(absl::string_view content) = 0;
 };
 
@@ -80,62 +81,64 @@ struct DirectoryEntry {
 // Every error names the path. Thread-safe. Codes of
 //   reading (open, read_at, info, link_info, glob, list, free_bytes): NotFound (missing),
 //   FailedPrecondition (a directory in place of a file or the reverse), Unavailable (not allowed,
-//   or any other I/O error); writing (all others): PermissionDenied (not allowed, or the path
-//   cannot be made or has another kind: a part of it is missing, no directory, or one),
-//   ResourceExhausted (disk full), Unavailable (any other I/O error).
+//   or any other I/O error);
+//   writing (all others): PermissionDenied (not allowed; a directory of the path is missing or is
+//   no directory; or a directory is in place of a file), ResourceExhausted (disk full), Unavailable
+//   (any other I/O error).
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
 
   virtual absl::StatusOr<std::unique_ptr<ReadableFile>> open(const std::string& path) = 0;
-  // Creates the file or empties it.
+  // Creates the file, or empties an existing file.
   virtual absl::StatusOr<std::unique_ptr<WritableFile>> create(const std::string& path) = 0;
   // Opens the file to be written from its end; creates the file if it is missing. For lines that
   // follow the lines of an earlier run.
   virtual absl::StatusOr<std::unique_ptr<WritableFile>> open_for_append(
       const std::string& path) = 0;
-  // Creates a file that is not there yet, symbolic links included. Room for its bytes is reserved
-  // where the system can. Errors: PermissionDenied too if there is one of this name.
+  // Creates a file that does not exist, not even as a symbolic link. Reserves room for its bytes if
+  // the system can. Errors: PermissionDenied also if the name exists.
   virtual absl::StatusOr<std::unique_ptr<PositionedFile>> create_new(const std::string& path,
                                                                      int64_t size_bytes) = 0;
-  // Creates a file that is not there yet, symbolic links included, which will be renamed to `like`.
-  // It has the permissions and the group of a file `like`, if there is one; without the right to
-  // give it the group, it has none of the group's permissions. Errors: as create_new.
+  // Creates a file that does not exist, not even as a symbolic link, and that will be renamed to
+  // `like`. The new file gets the permissions and the group of the file `like`, if that exists; if
+  // the process may not set the group, the new file has no permissions for a group. Errors: as
+  // create_new().
   virtual absl::StatusOr<std::unique_ptr<WritableFile>> create_replacement(
       const std::string& path, const std::string& like) = 0;
   virtual absl::StatusOr<FileInfo> info(const std::string& path) = 0;
-  // The same, but of a symbolic link itself.
+  // Returns the same for a symbolic link itself, without following the link.
   virtual absl::StatusOr<FileInfo> link_info(const std::string& path) = 0;
-  // Paths matching a shell pattern (* ? [...] {a,b}), sorted by name; none is not an error,
-  // nor is a missing directory.
+  // Returns the paths that match a shell pattern (* ? [...] {a,b}), sorted by name; none if nothing
+  // matches or a directory is missing.
   virtual absl::StatusOr<std::vector<std::string>> glob(const std::string& pattern) = 0;
   // Returns the entries of a directory, sorted by name.
   virtual absl::StatusOr<std::vector<DirectoryEntry>> list(const std::string& path) = 0;
-  // Makes a directory and those above it; it may exist already.
+  // Creates a directory and the directories above it. Accepts an existing directory.
   virtual absl::Status create_directories(const std::string& path) = 0;
-  // Replaces `to` if it exists, atomically. Returns OK for a rename that was done although the
-  // system reports a missing source, as NFS does for a repeated request. Errors: PermissionDenied
-  // too if both are not on one file system.
+  // Renames `from` to `to` atomically, and replaces an existing `to`. Errors: PermissionDenied also
+  // if both are on different file systems.
   virtual absl::Status rename(const std::string& from, const std::string& to) = 0;
-  // A file, an empty directory, or a symbolic link itself.
+  // Removes a file, an empty directory, or a symbolic link itself.
   virtual absl::Status remove(const std::string& path) = 0;
   virtual absl::Status sync_directory(const std::string& path) = 0;
-  // Returns the number of bytes that unprivileged users may still write to the disk of a directory.
+  // Returns the number of bytes that unprivileged users may still write to the disk of this
+  // directory.
   virtual absl::StatusOr<int64_t> free_bytes(const std::string& path) = 0;
-  // Locks a file, made if missing, without waiting. Returns: null if somebody else, here or in
-  // another process, holds the lock. Errors: those of writing.
+  // Locks a file, which is created if missing, without waiting. Returns null if another object, in
+  // this or another process, holds the lock. Errors: as for writing.
   virtual absl::StatusOr<std::unique_ptr<FileLock>> lock(const std::string& path) = 0;
 
-  // The machine's file system; lives as long as the process.
+  // Returns the machine's file system, which lives as long as the process.
   static FileSystem& local();
 };
 
 absl::StatusOr<std::string> read_file(FileSystem& files, const std::string& path);
 
-// Removes a directory and all in it, or a file; symbolic links are removed, never followed.
+// Removes a file, or a directory with its content. Removes symbolic links without following them.
 absl::Status remove_recursively(FileSystem& files, const std::string& path);
 
-// Returns the path at which this process writes what will be renamed to `path`.
+// Returns the path of the temporary file that this process will rename to `path`.
 std::string aside_path(const std::string& path);
 // Creates the file aside_path(path) with the permissions of the file `path`, if there is one.
 // Removes a file that a killed process left there; follows no symbolic link. Errors: as
@@ -143,17 +146,18 @@ std::string aside_path(const std::string& path);
 absl::StatusOr<std::unique_ptr<WritableFile>> create_aside(FileSystem& files,
                                                            const std::string& path);
 
-// Writes aside, syncs, renames and syncs the directory, so that `path` holds either its old or its
-// whole new content, durably once the call returned OK. Keeps the permissions of an existing file.
-// A symbolic link is replaced, not followed. Errors: those of writing; after a failed sync of the
-// directory `path` holds the new content.
+// Writes a temporary file, syncs, renames and syncs the directory, so that `path` holds either its
+// old or its complete new content, durably once the call returns OK. Keeps the permissions of an
+// existing file. Replaces a symbolic link without following it. Errors: as for writing; after a
+// failed sync of the directory, `path` holds the new content.
 absl::Status write_file_atomically(FileSystem& files, const std::string& path,
                                    absl::string_view content);
-// The same for content that is written piece by piece; an error of `write` is returned.
+// Does the same for content that is written piece by piece. Returns an error of `write`.
 absl::Status write_file_atomically(FileSystem& files, const std::string& path,
                                    const std::function<absl::Status(WritableFile&)>& write);
 
-// The directory that `path` is in: "." for a bare name. The last name in it.
+// directory_of() returns the directory of `path`, "." for a bare name; base_name() returns the last
+// name of `path`.
 std::string directory_of(const std::string& path);
 std::string base_name(const std::string& path);
 
@@ -165,10 +169,11 @@ bool is_uri(const std::string& path);
 // Errors: InvalidArgument, which does not repeat the URI.
 absl::Status check_bucket(absl::string_view path);
 
-// Returns `path` from the root, relative to the working directory of this process; a URI unchanged.
+// Returns `path` as an absolute path, relative to the working directory of the process; a URI
+// unchanged.
 std::string absolute_path(const std::string& path);
 
-// `base` and `path` with one slash between; `path` alone if it is absolute or `base` empty.
+// Returns `base` and `path` joined by one slash; only `path` if it is absolute or `base` is empty.
 std::string join_path(absl::string_view base, absl::string_view path);
 
 }  // namespace millrace

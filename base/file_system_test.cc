@@ -84,7 +84,7 @@ TEST_F(FileSystemTest, ReadsAnyPlaceAndStopsAtTheEnd) {
   EXPECT_THAT(in->read_at(99, 1, buffer), IsOkAndHolds(0));
 }
 
-// As `millrace train <(make_config)` gives one.
+// Such as the pipe of `millrace train <(make_config)`.
 TEST_F(FileSystemTest, PipesAreReadToTheirEnd) {
   std::string text;
   for (int i = 0; i < 40000; ++i) text += std::to_string(i) + "\n";

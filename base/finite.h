@@ -1,4 +1,4 @@
-// Whether numbers are numbers.
+// A test for infinite values and not-a-number.
 #ifndef MILLRACE_BASE_FINITE_H_
 #define MILLRACE_BASE_FINITE_H_
 
@@ -7,8 +7,8 @@
 
 namespace millrace {
 
-// Whether none of `count` floats is infinite or not a number: exponents of all ones mark both.
-// Without a branch, so that compilers make vector code of it. `values` need not be aligned.
+// Returns true if none of `count` floats is infinite or not-a-number; both have an exponent of all
+// ones. Has no branch, so that compilers generate vector code. `values` need not be aligned.
 inline bool all_finite(const float* values, int64_t count) {
   const char* bytes = reinterpret_cast<const char*>(values);
   uint32_t found = 0;

@@ -13,14 +13,15 @@ namespace millrace {
 class HardLinks {
  public:
   virtual ~HardLinks() = default;
-  // Makes the bytes of the file `from` durable and gives it a second name. They are stored once,
-  // and stay until the last name is removed. The new name is durable after sync_directory().
-  // Errors: those of writing a file; PermissionDenied too if something is at `to`; Unavailable if
-  // the disk has no such links.
+  // Makes the bytes of the file `from` durable and gives the file a second name. The bytes are
+  // stored once, until the last name is removed. The new name is durable after sync_directory().
+  // Errors: as FileSystem has for writing; PermissionDenied also if `to` exists; Unavailable if the
+  // disk does not support hard links.
   virtual absl::Status link(const std::string& from, const std::string& to) = 0;
 };
 
-// Calls HardLinks::link if `files` implements it. Errors: those, and Unimplemented if it does not.
+// Calls HardLinks::link() of `files`. Errors: as HardLinks::link(); Unimplemented if `files` is no
+// HardLinks.
 template <typename Files>
 absl::Status link_file(Files& files, const std::string& from, const std::string& to) {
   auto* const links = dynamic_cast<HardLinks*>(&files);

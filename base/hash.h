@@ -12,10 +12,10 @@
 
 namespace millrace {
 
-// Where an id belongs: its high bits pick the owning rank and the order of rows in
-// checkpoint files. A bijection on 64 bits with full avalanche: the finalizer "Mix13" of
-// D. Stafford, "Better Bit Mixing" (2011), as used by SplitMix64.
-// Every id is legal; 0 maps to 0.
+// Returns the hash that places an id: its high bits determine the owning rank and the order of rows
+// in checkpoint files. The function is a bijection on 64 bits with full avalanche: the finalizer
+// "Mix13" of D. Stafford, "Better Bit Mixing" (2011), as used by SplitMix64. Every id is legal; 0
+// maps to 0.
 constexpr uint64_t placement_hash(int64_t id) {
   uint64_t x = static_cast<uint64_t>(id);
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -23,7 +23,7 @@ constexpr uint64_t placement_hash(int64_t id) {
   return x ^ (x >> 31);
 }
 
-// The id whose placement_hash is `hash`.
+// Returns the id whose placement_hash() is `hash`.
 constexpr int64_t inverse_placement_hash(uint64_t hash) {
   uint64_t x = hash;
   x = (x ^ (x >> 31) ^ (x >> 62)) * 0x319642b2d24d8ec3ULL;
@@ -32,13 +32,13 @@ constexpr int64_t inverse_placement_hash(uint64_t hash) {
   return static_cast<int64_t>(x);
 }
 
-// XXH3, 64 bits, of the bytes of `text` (https://xxhash.com).
+// Returns XXH3 with 64 bits of the bytes of `text` (https://xxhash.com).
 uint64_t xxh3(absl::string_view text, uint64_t seed = 0);
 
-// The same with 128 bits.
+// Returns XXH3 with 128 bits.
 absl::uint128 xxh3_128(absl::string_view bytes);
 
-// xxh3_128 of bytes that come in pieces. Not thread-safe.
+// Computes xxh3_128() of bytes that arrive in pieces. Not thread-safe.
 //
 //   Xxh3Stream stream;
 //   for (const std::string& piece : pieces) stream.update(piece);
@@ -51,7 +51,7 @@ class Xxh3Stream {
   Xxh3Stream& operator=(const Xxh3Stream&) = delete;
 
   void update(absl::string_view bytes);
-  // Of all pieces so far.
+  // Returns the hash of all pieces so far.
   absl::uint128 digest() const;
 
  private:
@@ -59,11 +59,11 @@ class Xxh3Stream {
   std::unique_ptr<State> state_;
 };
 
-// A digest as 32 lower-case hexadecimal digits, the upper bits first, and back: none if the text
-// is anything else.
+// format_digest() returns a digest as 32 lower-case hexadecimal digits, the upper bits first;
+// parse_digest() reads these digits and returns none for any other text.
 std::string format_digest(absl::uint128 digest);
 std::optional<absl::uint128> parse_digest(absl::string_view text);
-// A digest as 16 bytes, big-endian: those that the digits stand for.
+// Returns a digest as 16 bytes, big-endian, in the order of the digits of format_digest().
 std::string digest_bytes(absl::uint128 digest);
 
 }  // namespace millrace

@@ -1,5 +1,5 @@
-// Logging and checks. glog stands behind them, included in log.cc alone, because
-// LibTorch and glog both define LOG and CHECK.
+// Logging and checks, implemented by glog. Only log.cc includes glog, because LibTorch and glog
+// both define LOG and CHECK.
 //
 //   MILLRACE_LOG(INFO) << "read " << n << " files";  // INFO, WARNING, ERROR
 //   MILLRACE_VLOG(1) << "unit " << unit;             // shown under GLOG_v=1 or GLOG_vmodule=file=1
@@ -24,7 +24,7 @@ namespace millrace {
 
 enum class LogSeverity { INFO = 0, WARNING = 1, ERROR = 2, FATAL = 3 };
 
-// Starts glog; called once by main. Logging before it works and goes to stderr.
+// Starts glog; called once by main. Lines logged before this call go to stderr.
 void initialize_logging(absl::string_view program);
 
 // Receives each line as stderr would (without newline) instead of stderr; an empty function
@@ -32,7 +32,7 @@ void initialize_logging(absl::string_view program);
 // The sink is called with a lock held: it must not log.
 void set_log_sink(std::function<void(LogSeverity, absl::string_view line)> sink);
 
-// Also appends every line to this file from now on. Returns: whether it could be opened.
+// Also appends every later line to this file. Returns false if the file cannot be opened.
 bool log_to_file(const std::string& path);
 
 namespace internal {
@@ -43,7 +43,7 @@ struct VlogSite {
 };
 bool vlog_is_on(VlogSite& site, const char* file, int level);
 
-// Collects one line and hands it to glog when it goes out of scope.
+// Collects one line and gives it to glog in its destructor.
 class LogLine {
  public:
   LogLine(LogSeverity severity, const char* file, int line)

@@ -13,7 +13,7 @@
 
 namespace millrace {
 
-// Shared by its directory and by open files.
+// Shared by its directory and by the open files.
 struct MemoryFileSystem::Node {
   bool is_directory = false;
   bool locked = false;

@@ -20,22 +20,22 @@ namespace millrace {
 absl::StatusOr<std::unique_ptr<WritableFile>> write_in_order(
     absl::StatusOr<std::unique_ptr<PositionedFile>> file);
 
-// Behaves as the local file system does, with regular files and directories alone. Paths may be
-// absolute or relative, which is the same; "" is the root, which is there from the start. Files may
-// outlive it. Thread-safe.
+// Behaves as the local file system, with regular files and directories only. Absolute and relative
+// paths are equal; "" is the root, which exists from the start. Files may outlive the file system.
+// Thread-safe.
 class MemoryFileSystem : public FileSystem, public HardLinks {
  public:
   MemoryFileSystem();
 
-  // Sets the limit of the bytes of all files; a file with several names counts once. Writing more
-  // is ResourceExhausted. Default: no limit.
+  // Sets the maximum of bytes in all files; a file with several names counts once. Writing more
+  // fails with ResourceExhausted. Default: no limit.
   void set_capacity(int64_t bytes);
   int64_t used_bytes() const;
 
-  // Sets a file, and makes the directories above it.
+  // Sets the content of a file and creates the directories above it.
   void put(const std::string& path, std::string content);
 
-  // Returns a digest of all names and contents: equal trees give equal values.
+  // Returns a hash of all names and contents: equal trees have equal values.
   absl::uint128 fingerprint() const;
 
   absl::StatusOr<std::unique_ptr<ReadableFile>> open(const std::string& path) override;

@@ -1,4 +1,4 @@
-// A mutex that knows how to wait for a condition.
+// A mutex that can wait for a condition.
 #ifndef MILLRACE_BASE_MUTEX_H_
 #define MILLRACE_BASE_MUTEX_H_
 
@@ -11,8 +11,8 @@
 
 namespace millrace {
 
-// Like absl::Mutex in the little that we use of it, over the standard library's, which
-// ThreadSanitizer understands also where Abseil itself comes compiled without it.
+// A mutex with the part of the interface of absl::Mutex that Millrace uses. ThreadSanitizer sees
+// the locks of std::mutex, but not the locks of Debian's Abseil, which is compiled without it.
 //
 //   MutexLock lock(mutex_);
 //   mutex_.await([this] { return !queue_.empty() || closed_; });
@@ -20,19 +20,20 @@ class ABSL_LOCKABLE Mutex {
  public:
   void lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
 
-  // Wakes those who wait; each looks at its condition again.
+  // Unlocks, and wakes all waiting threads, each of which evaluates its condition again.
   void unlock() ABSL_UNLOCK_FUNCTION() {
     if (waiting_ > 0) changed_.notify_all();
     mutex_.unlock();
   }
 
-  // Gives the mutex up until `condition()` is true, and holds it again then. What the condition
-  // looks at is changed under this mutex only. REQUIRES: the caller holds it.
+  // Releases the mutex until `condition()` is true, and then acquires the mutex again. Other
+  // threads must hold this mutex to change the values that the condition reads. REQUIRES: the
+  // caller holds the mutex.
   template <typename Condition>
   void await(const Condition& condition) {
     if (condition()) return;
     std::unique_lock<std::mutex> lock(mutex_, std::adopt_lock);
-    // What this thread changed so far may be what others wait for.
+    // Other threads may wait for values that this thread has changed.
     if (waiting_ > 0) changed_.notify_all();
     ++waiting_;
     changed_.wait(lock, condition);
@@ -40,7 +41,7 @@ class ABSL_LOCKABLE Mutex {
     lock.release();
   }
 
-  // The same, but at most for `timeout`. Returns: condition().
+  // Does the same, but waits at most for `timeout`. Returns the value of `condition()`.
   template <typename Condition>
   bool await_for(absl::Duration timeout, const Condition& condition) {
     if (condition()) return true;
@@ -60,7 +61,7 @@ class ABSL_LOCKABLE Mutex {
   int waiting_ = 0;
 };
 
-// Holds a mutex as long as it lives.
+// Holds a mutex during its lifetime.
 class ABSL_SCOPED_LOCKABLE MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex) : mutex_(mutex) {

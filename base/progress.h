@@ -1,4 +1,4 @@
-// How far training has come.
+// The progress of training.
 #ifndef MILLRACE_BASE_PROGRESS_H_
 #define MILLRACE_BASE_PROGRESS_H_
 
@@ -8,8 +8,8 @@
 
 namespace millrace {
 
-// Totals since the very first run, over all resumes; part of every checkpoint.
-// The trainer owns and advances it, on its own thread; everyone else reads it.
+// Totals since the very first run, over all resumes; part of every checkpoint. The trainer owns and
+// advances this value on its thread; all other code only reads it.
 struct Progress {
   int64_t step = 0;              // updates applied
   int64_t examples = 0;          // examples those updates consumed, summed over ranks

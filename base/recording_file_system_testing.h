@@ -1,4 +1,4 @@
-// A file system that writes down what is done to it, for tests of what a crash would leave.
+// A file system that records its changes, for tests of the state after a crash.
 #ifndef MILLRACE_BASE_RECORDING_FILE_SYSTEM_TESTING_H_
 #define MILLRACE_BASE_RECORDING_FILE_SYSTEM_TESTING_H_
 
@@ -16,7 +16,7 @@
 
 namespace millrace {
 
-// Something that changed files, and succeeded.
+// A change of files that succeeded.
 struct FileOperation {
   enum class Kind {
     kCreate,         // `path` is a new file, number `file`, of `offset` zeros
@@ -37,14 +37,14 @@ struct FileOperation {
   std::string bytes = {};
 };
 
-// Passes every call on to another file system. Locks are not recorded. Files that it gave borrow
-// it. Thread-safe.
+// Forwards every call to another file system and records changes. Locks are not recorded. Open
+// files borrow this object. Thread-safe.
 class RecordingFileSystem : public FileSystem, public HardLinks {
  public:
-  // `under` must outlive it.
+  // Borrows `under`.
   explicit RecordingFileSystem(FileSystem& under) : under_(under) {}
 
-  // Returns the recorded operations, in order.
+  // Returns the recorded changes, in order.
   std::vector<FileOperation> operations() const;
   void mark(const std::string& text) { record({FileOperation::Kind::kMark, text}); }
 

@@ -20,8 +20,8 @@ bool parse_range(absl::string_view text, int64_t* first, int64_t* last) {
          static_cast<uint64_t>(*last) - static_cast<uint64_t>(*first) < kMaxRange;
 }
 
-// Whether `candidate` shares enough with `name` to be no accident: of short names many others are
-// one edit away.
+// Returns true if `candidate` is similar enough to `name` to be a useful hint: many names are one
+// edit away from a short name.
 bool is_hint(absl::string_view name, absl::string_view candidate, int distance) {
   if (distance == 0) return true;
   if (name.size() < 2) return false;

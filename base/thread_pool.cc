@@ -6,10 +6,11 @@
 namespace millrace {
 namespace {
 
-// After which one looks again for workers that were taken off their CPUs.
+// Interval of the search for workers that lost their CPUs.
 constexpr absl::Duration kPatience = absl::Milliseconds(1);
 
-// Looks at a condition for a while, without sleeping. Returns: whether it came true.
+// Evaluates a condition repeatedly for a short time, without sleeping. Returns true if the
+// condition became true.
 template <typename Condition>
 bool spin(const Condition& condition) {
   constexpr int kLooks = 500;  // some 40 ns each
@@ -58,7 +59,8 @@ void ThreadPool::parallel_for(int64_t count, const std::function<void(int64_t)>&
     state_.store((last + 1) * kLoop, std::memory_order_release);
   }
   run_iterations();
-  // A worker that has not woken up yet is not waited for.
+  // Closes the loop: a worker that has not woken up yet cannot enter, so only workers inside are
+  // awaited.
   state_.fetch_or(kClosed, std::memory_order_acq_rel);
   auto left = [this] { return (state_.load(std::memory_order_acquire) & kWorkers) == 0; };
   const absl::Duration patience = placement_ ? kPatience : absl::InfiniteDuration();
@@ -96,7 +98,7 @@ void ThreadPool::work(int number) {
     seen = state / kLoop;
     if ((state & kClosed) != 0) continue;
     if (!state_.compare_exchange_strong(state, state + 1, std::memory_order_acq_rel)) {
-      // Others come and go, or the loop has ended: look again.
+      // Another worker entered or left, or the loop has ended: read the state again.
       if (state / kLoop == seen && (state & kClosed) == 0) --seen;
       continue;
     }
@@ -104,7 +106,7 @@ void ThreadPool::work(int number) {
     run_iterations();
     if (placement_) placement_->leave(number);
     if ((state_.fetch_sub(1, std::memory_order_acq_rel) & kWorkers) == 1) {
-      // Whoever waits for the last one looks again.
+      // Unlocking wakes the caller that waits for the last worker.
       MutexLock lock(mutex_);
     }
   }

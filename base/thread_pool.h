@@ -15,25 +15,25 @@
 
 namespace millrace {
 
-// More are a mistake of whoever asks for them: the threads of `run` and of benchmarks refuse it.
+// Upper bound that the configuration and the benchmarks enforce.
 inline constexpr int kMostThreads = 1024;
 
-// Runs the iterations of a loop on `threads` threads, the caller's among them. Threads that have
-// nothing to do look for work for some 20 µs, since loops of one step follow each other closely,
-// and then sleep; a worker that does not wake up in time is not waited for. parallel_for is called
-// by one thread at a time.
+// Runs the iterations of a loop on `threads` threads, the caller's among them. An idle thread spins
+// for some 20 µs, since the loops of one step follow each other closely, and then sleeps. A loop
+// does not wait for a worker that wakes up too late. One thread at a time calls parallel_for().
 class ThreadPool {
  public:
-  // Who chooses the CPUs of the workers.
+  // The chooser of the workers' CPUs.
   enum class Placement {
     kSystem,
-    // WorkerPlacement, against busy neighbours. For loops that compute: a worker that sleeps is
-    // taken for one without a CPU, and threads that it starts inherit its CPUs for good.
+    // WorkerPlacement, which protects against other busy programs. Only for loops that compute: a
+    // worker that sleeps would be treated as one without a CPU, and threads that a worker starts
+    // inherit its CPUs permanently.
     kOffCaller,
   };
 
-  // One thread starts none. Where the system refuses to start more, fewer do the work.
-  // REQUIRES: threads >= 1.
+  // Starts `threads` - 1 workers, or fewer if the system refuses to start more. REQUIRES: threads
+  // >= 1.
   explicit ThreadPool(int threads, Placement placement = Placement::kSystem);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -51,15 +51,16 @@ class ThreadPool {
 
   void work(int number);
   void run_iterations();
-  // Waits for a loop after number `seen`. Returns: the state then; 0 if the pool ends.
+  // Waits for a loop after number `seen`. Returns the state of that loop; 0 if the pool ends.
   uint64_t await_loop(uint64_t seen) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Of the present loop; they change while it is closed and nobody is in it.
+  // Body and count of the current loop. They change only while the loop is closed and no worker is
+  // in it.
   const std::function<void(int64_t)>* body_ = nullptr;
   int64_t count_ = 0;
   std::atomic<int64_t> next_{0};
   std::atomic<uint64_t> state_{kClosed};
-  Mutex mutex_;  // of those who sleep
+  Mutex mutex_;  // sleeping threads wait on it
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> workers_;
   std::optional<WorkerPlacement> placement_;  // if not the system's

@@ -1,4 +1,4 @@
-// Which Millrace this is.
+// The version of Millrace, and the one place that defines it.
 #ifndef MILLRACE_BASE_VERSION_H_
 #define MILLRACE_BASE_VERSION_H_
 

@@ -54,7 +54,7 @@ void WorkerPlacement::fetch_stalled() {
   CPU_ZERO(&cpus);
   CPU_SET(cpu, &cpus);
   for (Worker& worker : workers_) {
-    // Whoever came only now runs.
+    // A worker that entered during the pause is running.
     if (!worker.inside || worker.fetched || now(worker.clock) != worker.time) continue;
     worker.fetched = place(worker.thread, cpus);
     if (worker.fetched) caller_cpu_ = kUnknown;

@@ -1,4 +1,4 @@
-// On which CPUs the workers of a thread pool run.
+// Placement of the workers of a thread pool on CPUs.
 #ifndef MILLRACE_BASE_WORKER_PLACEMENT_H_
 #define MILLRACE_BASE_WORKER_PLACEMENT_H_
 
@@ -12,37 +12,38 @@
 
 namespace millrace {
 
-// Where other threads want the CPUs too, the system's own choice serves loops shared by several
-// threads badly in two ways: workers are left to queue behind the caller, which does everything
-// alone then; and a worker that was taken off its CPU in the midst of an iteration comes back after
-// milliseconds only, though the CPU of the caller that waits for it is free. Both are mended by the
-// affinity of the workers. That of other threads, the caller included, is never changed.
+// Places workers of a loop that several threads share, on a machine with other busy threads. The
+// system's own placement has two faults. Workers queue behind the caller, which then does all of
+// the work. And a worker that loses its CPU during an iteration gets another one only after
+// milliseconds, although the CPU of the waiting caller is free. The affinity of the workers avoids
+// both. The affinity of all other threads, including the caller, is never changed.
 //
-// Workers may run on the CPUs of whoever calls keep_off_caller(): without the one it is on, if
-// there are enough for all workers then. Where the system does not let all this be known and set
-// (it refuses, or has more than 1024 CPUs), workers stay as they are.
+// Workers may run on the CPUs of the thread that calls keep_off_caller(), except its current CPU if
+// the others are enough for all workers. The affinity of workers is not changed if the system
+// refuses to report or set it, or has more than 1024 CPUs.
 //
-// enter() and leave() are called by the workers, all other functions by one thread at a time.
+// Workers call enter() and leave(); one thread at a time calls the other functions.
 class WorkerPlacement {
  public:
-  // For at most so many workers.
+  // `workers`: the maximum number of workers.
   explicit WorkerPlacement(int workers) : workers_(workers) {}
 
-  // The next worker, the first one being number 0. It outlives the calls of the other functions.
+  // Adds the next worker; the first worker has number 0. REQUIRES: `thread` outlives all calls of
+  // the other functions.
   void add(pthread_t thread);
 
-  // A worker begins and ends its part in a loop.
+  // Called by a worker at the begin and the end of its part in a loop.
   void enter(int worker) { workers_[worker].inside.store(true, std::memory_order_relaxed); }
   void leave(int worker) { workers_[worker].inside.store(false, std::memory_order_relaxed); }
 
-  // Before the workers and the caller share a loop: keeps the workers off the caller's CPU. Costs a
-  // short system call, and one more for each worker if the caller's CPU, or those it may run on,
-  // changed, or a worker was fetched.
+  // Keeps the workers off the caller's CPU. Called before the workers and the caller share a loop.
+  // Costs a short system call, and another one per worker if the caller's CPU or its permitted CPUs
+  // changed, or if fetch_stalled() moved a worker.
   void keep_off_caller();
 
-  // For a caller that is about to wait for workers: looks for some 10 µs at those inside, and lets
-  // the first that does not run, if any, run only on the caller's CPU until the next
-  // keep_off_caller(). Allocates nothing.
+  // Called by a caller that is about to wait for workers. Observes the workers inside the loop for
+  // some 10 µs, and moves the first worker that does not run, if any, to the caller's CPU until the
+  // next keep_off_caller(). Allocates no memory.
   void fetch_stalled();
 
  private:
@@ -57,7 +58,7 @@ class WorkerPlacement {
 
   std::vector<Worker> workers_;
   int added_ = 0;
-  // The last keep_off_caller() knew the caller's CPUs and set those of all workers.
+  // True if the last keep_off_caller() set the CPUs of all workers.
   bool placed_ = false;
   int caller_cpu_ = kUnknown;  // at that call; kUnknown if a worker was fetched since
   cpu_set_t caller_cpus_;      // on which the caller could run then

@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-// From probabilities, where the loss itself works on logits.
+// Computes the loss from probabilities; the loss under test works on logits.
 PlainLoss plain(double label_smoothing, double positive_weight) {
   return [=](const at::Tensor& outputs, const LossExamples& examples) {
     const at::Tensor y = examples.labels * (1 - label_smoothing) + label_smoothing / 2;

@@ -1,4 +1,4 @@
-// Examples by their groups.
+// Examples sorted by group.
 #ifndef MILLRACE_LOSSES_EXAMPLE_GROUPS_H_
 #define MILLRACE_LOSSES_EXAMPLE_GROUPS_H_
 
@@ -12,8 +12,8 @@
 
 namespace millrace {
 
-// The examples of a batch, sorted by group: places of one group are adjacent and ascend. Groups are
-// sorted by id.
+// The examples of a batch, sorted by group. The places of one group are adjacent and ascending.
+// Groups are sorted by id.
 class ExampleGroups {
  public:
   // `group_ids`: int64 [examples].

@@ -35,7 +35,7 @@ class BinaryCrossEntropyLoss : public Loss {
 //
 //   sum of w (a y (1 - p)^gamma (-ln p) + b (1 - y) p^gamma (-ln(1 - p)))
 //
-// Computed from ln p and ln(1 - p), so that it is finite for any finite x.
+// Computed from ln p and ln(1 - p), so that the loss is finite for any finite x.
 class FocalLoss : public Loss {
  public:
   explicit FocalLoss(const FocalLossConfig& config)

@@ -33,7 +33,7 @@ at::Tensor sum_pairs(const at::Tensor& outputs, const at::Tensor& weights, const
   return weighted_sum(losses, weights.index_select(0, i) * weights.index_select(0, j));
 }
 
-// The sum and its gradient over blocks of pairs. No graph holds the pairs of all blocks.
+// The sum over blocks of pairs, with its gradient. No graph holds the pairs of all blocks.
 class BlockwisePairSum {
  public:
   BlockwisePairSum(const at::Tensor& outputs, const at::Tensor& weights)
@@ -101,7 +101,7 @@ int64_t PairwiseLoss::count_targets(const LossExamples& examples) const {
     sorted.clear();
     for (const int64_t i : groups.examples(group)) sorted.push_back(label[i]);
     std::sort(sorted.begin(), sorted.end());
-    int64_t lower = 0;  // labels below the one at hand
+    int64_t lower = 0;  // number of labels below the current label
     for (size_t i = 0; i < sorted.size(); ++i) {
       if (i > 0 && sorted[i] > sorted[i - 1]) lower = static_cast<int64_t>(i);
       pairs += lower;
@@ -119,7 +119,7 @@ at::Tensor SoftmaxLoss::sum(const at::Tensor& outputs, const LossExamples& examp
   }
   const at::Tensor index = at::tensor(group_of, at::kLong).to(outputs.device());
   const at::Tensor scaled = outputs / temperature_;
-  // Outputs above their group's greatest, so that no exponential overflows.
+  // Outputs minus the maximum of their group, so that no exponential overflows.
   const at::Tensor greatest =
       at::full({count}, -std::numeric_limits<double>::infinity(), outputs.options())
           .scatter_reduce(0, index, scaled.detach(), "amax");

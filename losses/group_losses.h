@@ -15,8 +15,8 @@ namespace millrace {
 //
 //   sum of w_i w_j ln(1 + exp(x_j - x_i))
 //
-// Targets: the number of these pairs. Time grows with this number. Memory grows with it up to
-// `pairs_at_once`, about 40 bytes a pair: more pairs are summed in blocks.
+// Targets: the number of these pairs. Time grows with the number of pairs. Memory grows only up to
+// `pairs_at_once`, about 40 bytes per pair: more pairs are summed in blocks.
 class PairwiseLoss : public Loss {
  public:
   explicit PairwiseLoss(size_t pairs_at_once = 1 << 22) : pairs_at_once_(pairs_at_once) {}

@@ -1,4 +1,4 @@
-// Losses: what is minimised for one task.
+// Losses, which training minimises for each task.
 #ifndef MILLRACE_LOSSES_LOSS_H_
 #define MILLRACE_LOSSES_LOSS_H_
 
@@ -10,15 +10,16 @@
 
 namespace millrace {
 
-// Examples of one task that have its label. Labels and weights are on the device of the outputs,
-// groups there or on the CPU.
+// Examples that have the label of a task. Labels and weights are on the device of the outputs,
+// groups on the same device or on the CPU.
 struct LossExamples {
-  at::Tensor labels;     // float [examples]: numbers, never not-a-number
-  at::Tensor weights;    // float [examples], at least 0, or undefined: all 1
-  at::Tensor group_ids;  // int64 [examples], or undefined; of a loss that needs groups: defined
+  at::Tensor labels;   // float [examples]: numbers, never not-a-number
+  at::Tensor weights;  // float [examples], at least 0, or undefined: all 1
+  at::Tensor
+      group_ids;  // int64 [examples], or undefined; always defined for a loss that needs groups
 };
 
-// The labels for which a loss has a meaning.
+// The labels that a loss accepts.
 enum class LossLabels {
   kProbabilities,  // in [0, 1]
   kGrades,         // at least 0: higher ranks above lower
@@ -26,42 +27,43 @@ enum class LossLabels {
 };
 
 // A loss over a model's outputs for one task, float32 or float64 [examples]. docs/losses.md has the
-// formulas. Immutable, so that calls on any thread are safe.
+// formulas. Immutable, and so thread-safe.
 //
 //   ASSIGN_OR_RETURN(std::unique_ptr<Loss> loss, create_loss(task_config));
 //   at::Tensor mean = loss->sum(outputs, examples) / loss->count_targets(examples);
 //
-// A loss of a job: a subclass with MILLRACE_REGISTER_LOSS (loss_registry.h). A loss of the core: a
-// class in the file of its theme, a field of TaskConfig, a line in loss_factory.cc and in
-// loss_check.cc, a row of docs/losses.md. Either has a test that calls register_loss_conformance
-// (loss_conformance.h).
+// To add a loss to a job, register a subclass with MILLRACE_REGISTER_LOSS (loss_registry.h). To add
+// a built-in loss, add a class in the file of its theme, a field of TaskConfig, a line in
+// loss_factory.cc and in loss_check.cc, and a row of docs/losses.md. Both need a test that calls
+// register_loss_conformance (loss_conformance.h).
 class Loss {
  public:
   virtual ~Loss() = default;
 
-  // Returns the name under which it is registered, or of its field of TaskConfig: "focal".
+  // Returns the registered name, or the name of the field of TaskConfig, such as "focal".
   virtual absl::string_view name() const = 0;
 
-  // Returns the sum over examples or pairs, of no dimension and the type of `outputs`, through
-  // which gradients flow. It is 0 without examples.
+  // Returns the sum over examples or pairs, with gradients: a scalar of the type of `outputs`; 0
+  // without examples.
   virtual at::Tensor sum(const at::Tensor& outputs, const LossExamples& examples) const = 0;
 
-  // Returns the number by which the sum is divided. It follows from labels and groups alone.
-  // Default: the number of examples.
+  // Returns the number that divides the sum. Must depend only on labels and groups. The default
+  // returns the number of examples.
   virtual int64_t count_targets(const LossExamples& examples) const {
     return examples.labels.size(0);
   }
-  // Returns false if count_targets() may differ from the number of examples. Default: true.
+  // Returns false if count_targets() may differ from the number of examples. The default returns
+  // true.
   virtual bool targets_are_examples() const { return true; }
 
-  // Returns predictions for metrics, of the shape of `outputs`. Default: `outputs` themselves.
+  // Returns predictions for metrics, of the shape of `outputs`. The default returns `outputs`.
   virtual at::Tensor predict(const at::Tensor& outputs) const { return outputs; }
-  // Returns true if predictions are probabilities. Default: false.
+  // Returns true if predictions are probabilities. The default returns false.
   virtual bool predicts_probabilities() const { return false; }
 
-  // Returns true if examples are compared with others of their group. Default: false.
+  // Returns true if the loss compares examples of one group. The default returns false.
   virtual bool needs_groups() const { return false; }
-  // Default: any number.
+  // Returns the labels that the loss accepts. The default accepts any number.
   virtual LossLabels labels() const { return LossLabels::kNumbers; }
 };
 

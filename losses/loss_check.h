@@ -1,4 +1,4 @@
-// Checks of the numbers of a loss.
+// A check of the options of a loss.
 #ifndef MILLRACE_LOSSES_LOSS_CHECK_H_
 #define MILLRACE_LOSSES_LOSS_CHECK_H_
 
@@ -8,9 +8,8 @@
 
 namespace millrace {
 
-// Checks the numbers of a task: its weight, and those of its loss. Errors: InvalidArgument that
-// begins with `where`, the place of the task in the configuration, and names all fields that are
-// wrong.
+// Checks the weight of a task and the options of its loss. Errors: InvalidArgument that begins with
+// `where`, the place of the task in the configuration, and names all wrong fields.
 absl::Status check_loss(absl::string_view where, const TaskConfig& task);
 
 }  // namespace millrace

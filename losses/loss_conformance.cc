@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kSize = 64;
 
-// What the check of one property compares.
+// The tensors that the check of one property compares.
 struct Subject {
   const Loss& loss;
   const PlainLoss& plain;
@@ -73,7 +73,7 @@ void check_formula(const Subject& s) {
 }
 
 void check_formula_in_float32(const Subject& s) {
-  // The outputs of the reference are rounded too: what is compared is the computation.
+  // The outputs of the reference are rounded too, so that only the computation is compared.
   const at::Tensor rounded = loss_test_outputs(7, kSize).to(at::kFloat);
   const LossExamples plain_examples = as(as(s.examples, at::kFloat), at::kDouble);
   const SumAndGradient expected = differentiate(s.plain, rounded.to(at::kDouble), plain_examples);

@@ -15,13 +15,13 @@
 
 namespace millrace {
 
-// A loss by a second formula in float64, from which autograd can derive the gradient.
+// A loss by a second formula in float64; autograd derives its gradient.
 using PlainLoss = std::function<at::Tensor(const at::Tensor& outputs, const LossExamples&)>;
 
 struct LossConformance {
-  // Makes the loss under test, a new one at each call.
+  // Creates a new object of the loss under test.
   std::function<std::unique_ptr<Loss>()> make;
-  // The loss that sum() must equal.
+  // The reference for sum().
   PlainLoss plain;
   // Changes the examples, whose labels are 0 and 1, see loss_test_examples(). Default: no change.
   std::function<void(LossExamples&)> change = nullptr;
@@ -30,11 +30,11 @@ struct LossConformance {
 // Returns the promises of Loss, each with and without weights: sum and gradient equal those of
 // `plain` within 1e-9 in float64 and 1e-5 in float32; both are finite for outputs of +-1000;
 // without examples the sum is 0 and there are no targets; the order of examples does not matter;
-// targets_are_examples() and needs_groups() are true to what the loss does; predictions have the
-// shape of the outputs and are in [0, 1] where they are probabilities; threads give equal sums.
+// targets_are_examples() and needs_groups() describe the loss correctly; predictions have the shape
+// of the outputs and are in [0, 1] if they are probabilities; sums are equal on all threads.
 std::vector<Property> loss_properties(const LossConformance& conformance);
 
-// Registers them as tests of `suite`, see register_properties().
+// Registers loss_properties() as tests of `suite`, see register_properties().
 //
 //   [[maybe_unused]] const bool kFocal = register_loss_conformance(
 //       "Focal", {.make = [] { return make_test_loss("focal {}"); }, .plain = focal(2)});

@@ -13,7 +13,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// The logistic loss, which breaks one promise if told to.
+// The logistic loss, with a fault that a test can choose.
 class FaultyLoss : public Loss {
  public:
   enum class Fault {

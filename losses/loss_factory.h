@@ -10,8 +10,8 @@
 
 namespace millrace {
 
-// Makes the loss of a task; one without a loss gets binary cross entropy. Errors: those of
-// check_loss(), naming the label.
+// Creates the loss of a task, by default binary cross entropy. Errors: as check_loss(), naming the
+// label.
 absl::StatusOr<std::unique_ptr<Loss>> create_loss(const TaskConfig& task);
 
 }  // namespace millrace

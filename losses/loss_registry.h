@@ -1,4 +1,4 @@
-// Losses from outside, by name.
+// The registry of losses of jobs.
 #ifndef MILLRACE_LOSSES_LOSS_REGISTRY_H_
 #define MILLRACE_LOSSES_LOSS_REGISTRY_H_
 
@@ -12,7 +12,7 @@
 
 namespace millrace {
 
-// Makes a loss. `config` has the extension that the part reads.
+// Creates a loss. `config` has the extension that the loss reads.
 using LossFactory =
     std::function<absl::StatusOr<std::unique_ptr<Loss>>(const CustomConfig& config)>;
 
@@ -21,7 +21,7 @@ CustomRegistry<LossFactory>& loss_registry();
 
 }  // namespace millrace
 
-// At namespace scope in a .cc whose cc_library says `alwayslink = True`:
+// Registers a loss. Used at namespace scope in a .cc whose cc_library has `alwayslink = True`:
 //   MILLRACE_REGISTER_LOSS(quantile, "pinball loss", &QuantileLoss::create);
 #define MILLRACE_REGISTER_LOSS(name, description, factory) \
   MILLRACE_REGISTER_PART(loss, name, #name, description, factory)

@@ -12,14 +12,14 @@
 
 namespace millrace {
 
-// Makes the loss of a TaskConfig in text format. REQUIRES: it is valid.
+// Creates the loss of a TaskConfig in text format. REQUIRES: the text is valid.
 std::unique_ptr<Loss> make_test_loss(const std::string& task);
 
-// Examples that follow from `seed`, in float64: labels 0 and 1, of about five to a group; weights
-// in [0, 2), one of them 0.
+// Returns examples that depend only on `seed`, in float64: labels 0 and 1, about five per group;
+// weights in [0, 2), one weight 0.
 LossExamples loss_test_examples(uint64_t seed, int64_t size, bool weighted);
 
-// Returns outputs in [-8, 8) that follow from `seed`, float64 [size].
+// Returns outputs in [-8, 8) that depend only on `seed`, float64 [size].
 at::Tensor loss_test_outputs(uint64_t seed, int64_t size);
 
 }  // namespace millrace

@@ -12,7 +12,7 @@
 namespace millrace {
 namespace {
 
-// By log_softmax of each group.
+// Computes log_softmax of each group.
 PlainLoss plain(double temperature) {
   return [=](const at::Tensor& outputs, const LossExamples& examples) {
     at::Tensor sum = outputs.sum() * 0;

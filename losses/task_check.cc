@@ -34,7 +34,7 @@ absl::StatusOr<std::string> label_of(absl::string_view place, const TaskConfig& 
                                    did_you_mean(task.label(), labels)));
 }
 
-// Checks what the loss of a task asks of the job.
+// Checks that the job provides what the loss of a task requires.
 absl::Status check_needs(absl::string_view place, const TaskConfig& task, bool has_groups,
                          bool binary_labels) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Loss> loss, create_loss(task));

@@ -1,4 +1,4 @@
-// Sums of losses of examples.
+// Weighted sums of losses.
 #ifndef MILLRACE_LOSSES_WEIGHTED_SUM_H_
 #define MILLRACE_LOSSES_WEIGHTED_SUM_H_
 
@@ -6,8 +6,8 @@
 
 namespace millrace {
 
-// Returns the sum of `losses`, each times its weight. `losses` and `weights`: float [examples];
-// undefined weights are all 1. The result has no dimension and the type of `losses`.
+// Returns the sum of `losses`, each times its weight, as a scalar of the type of `losses`. `losses`
+// and `weights`: float [examples]; undefined weights are all 1.
 at::Tensor weighted_sum(const at::Tensor& losses, const at::Tensor& weights);
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// What the ready models ask of a job's features.
+// Requirements of the ready models on the features of a job.
 #ifndef MILLRACE_MODELS_CLICK_INPUTS_H_
 #define MILLRACE_MODELS_CLICK_INPUTS_H_
 
@@ -12,19 +12,20 @@
 
 namespace millrace {
 
-// The sizes of a model with pooled sparse features of one dimension.
+// Sizes of a model whose pooled sparse features have equal dimensions.
 struct ClickInputs {
   int64_t sparse = 0;  // features, at least 1
   int64_t dense = 0;   // features
-  int64_t dim = 0;     // columns of every table that a feature names
+  int64_t dim = 0;     // columns of each table
 };
 
-// Errors: InvalidArgument, naming features and tables, for no sparse feature, pooling NONE or
-// FIRST_N, a missing table, and tables of unequal dimensions.
+// Checks the features and returns their sizes. Errors: InvalidArgument, naming features and tables,
+// for no sparse feature, pooling NONE or FIRST_N, a missing table, and tables of unequal
+// dimensions.
 absl::StatusOr<ClickInputs> check_click_inputs(const ModelResources& resources);
 
-// Errors: InvalidArgument if `config` carries the message of another model than `own`
-// ("millrace.deepfm"), which would have no effect.
+// Checks that `config` has no message of a model other than `own` ("millrace.deepfm"), since the
+// message would have no effect. Errors: InvalidArgument.
 absl::Status check_only_message(const ModelConfig& config, absl::string_view own);
 
 }  // namespace millrace

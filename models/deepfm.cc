@@ -12,7 +12,7 @@
 namespace millrace {
 namespace {
 
-constexpr int64_t kMaxDim = 4096;  // columns of a row, as TableConfig.dim says
+constexpr int64_t kMaxDim = 4096;  // columns of a row, the limit of TableConfig.dim
 
 std::vector<int64_t> deepfm_widths(const DeepFmConfig& config) {
   if (config.hidden().empty()) return {400, 400, 400};

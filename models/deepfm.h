@@ -28,17 +28,17 @@ namespace millrace {
 //           tasks
 //           + mlp([x, v_1, ..., v_n])
 //
-// w_f is looked up together with v_f: the model adds one column for each task to every table, the
-// last ones, so that with one task a table configured with dim 16 has rows of 17 columns. They
-// start like the others, also where the others come from a file of 16 numbers a row.
+// w_f is looked up together with v_f: the model appends one column per task to every table, so that
+// with one task a table configured with dim 16 has rows of 17 columns. The added columns have the
+// initial values of the table, even if a file provides the other 16 columns.
 //
 // Parameters: "linear.*" (only with dense features), "mlp.*"; the collection is "embeddings".
 // Registered as "deepfm"; its message is DeepFmConfig.
 class DeepFm : public Model {
  public:
-  // Shared, as LibTorch holds modules.
-  // Errors: InvalidArgument, naming features, tables or fields: those of check_click_inputs, widths
-  // and dropout out of range; those of TaskLosses::create().
+  // Creates the model, shared because LibTorch holds modules by shared pointers. Errors:
+  // InvalidArgument, naming features, tables or fields, as check_click_inputs() or for widths and
+  // dropout out of range; as TaskLosses::create().
   static absl::StatusOr<std::shared_ptr<Model>> create(const ModelConfig& config,
                                                        const ModelResources& resources);
 
@@ -53,7 +53,7 @@ class DeepFm : public Model {
 
   const ClickInputs inputs_;
   const TaskLosses tasks_;
-  std::shared_ptr<EmbeddingCollection> embeddings_;  // shared with the module's list of children
+  std::shared_ptr<EmbeddingCollection> embeddings_;  // shared with the list of submodules
   torch::nn::Linear linear_{nullptr};                // null without dense features
   torch::nn::Sequential mlp_;
 };

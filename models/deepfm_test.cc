@@ -22,7 +22,7 @@ ModelConfig small_config() {
   return config;
 }
 
-// The formula of the header, pair by pair; tables have 4 + 1 columns.
+// Computes the formula of deepfm.h pair by pair; tables have 4 + 1 columns.
 double plain_logit(const Model& model, const at::Tensor& pooled, const Batch& batch, int64_t e) {
   constexpr int kSparse = 3, kDense = 2, kDim = 4;
   const auto v = [&](int feature, int column) {
@@ -54,7 +54,7 @@ TEST(DeepFmTest, WorksWithoutDenseFeatures) {
   EXPECT_TRUE(std::isfinite(output.loss.item<double>()));
 }
 
-// So vectors of the configured dim can be loaded; the first-order weight has its initial value.
+// Vectors of the configured dim can be loaded; the first-order weight then has its initial value.
 TEST(DeepFmTest, TablesSayWhichColumnTheModelAdds) {
   ASSERT_OK_AND_ASSIGN(const auto model,
                        make_test_model(small_config(), model_test_config(2, 0, 4)));

@@ -25,15 +25,15 @@ namespace millrace {
 //   z_0 = bottom(x), z_f = v_f
 //   outputs = top([z_0, z_i . z_j for all i > j])
 //
-// `bottom` ends with dim columns and ReLU; `top` with one column for each task and none.
+// `bottom` ends with dim columns and ReLU, `top` with one column per task and no activation.
 //
 // Parameters: "bottom.*", "top.*"; the collection is "embeddings". Buffer: "pairs".
 // Registered as "dlrm"; its message is DlrmConfig.
 class Dlrm : public Model {
  public:
-  // Shared, as LibTorch holds modules.
-  // Errors: InvalidArgument, naming features, tables or fields: those of check_click_inputs, no
-  // dense feature, widths out of range; those of TaskLosses::create().
+  // Creates the model, shared because LibTorch holds modules by shared pointers. Errors:
+  // InvalidArgument, naming features, tables or fields, as check_click_inputs() or for no dense
+  // feature or widths out of range; as TaskLosses::create().
   static absl::StatusOr<std::shared_ptr<Model>> create(const ModelConfig& config,
                                                        const ModelResources& resources);
 
@@ -48,10 +48,11 @@ class Dlrm : public Model {
 
   const ClickInputs inputs_;
   const TaskLosses tasks_;
-  std::shared_ptr<EmbeddingCollection> embeddings_;  // shared with the module's list of children
+  std::shared_ptr<EmbeddingCollection> embeddings_;  // shared with the list of submodules
   torch::nn::Sequential bottom_;
   torch::nn::Sequential top_;
-  // int64 [pairs]: places of the dot products with i > j in a flattened square of all of them.
+  // int64 [pairs]: places of the dot products with i > j in the flattened square of all dot
+  // products.
   at::Tensor pairs_;
 };
 

@@ -20,7 +20,7 @@ ModelConfig small_config() {
   return config;
 }
 
-// The formula of the header.
+// Computes the formula of dlrm.h.
 double plain_logit(const Model& model, const at::Tensor& pooled, const Batch& batch, int64_t e) {
   constexpr int kSparse = 3, kDense = 2, kDim = 4;
   std::vector<double> x;

@@ -1,4 +1,4 @@
-// Layers over layers.
+// Multilayer perceptrons.
 #ifndef MILLRACE_MODELS_MLP_H_
 #define MILLRACE_MODELS_MLP_H_
 
@@ -12,15 +12,16 @@
 
 namespace millrace {
 
-// A multilayer perceptron: linear layers of these widths, each followed by ReLU and, in training,
-// dropout; then, if `outputs` is above 0, a linear layer of that width alone. float32
-// [batch, inputs] to [batch, outputs or the last width]. Initial values are LibTorch's: uniform in
-// +-1/sqrt(inputs of the layer).
-// REQUIRES: widths at least 1; dropout in [0, 1); some width or outputs.
+// Creates a multilayer perceptron: linear layers of these widths, each followed by ReLU and, in
+// training, dropout; then, if `outputs` is above 0, a linear layer of width `outputs`. Maps float32
+// [batch, inputs] to [batch, outputs or the last width]. Initial values are those of LibTorch:
+// uniform in +-1/sqrt(inputs of the layer). REQUIRES: widths at least 1; dropout in [0, 1); at
+// least one layer.
 torch::nn::Sequential make_mlp(int64_t inputs, const std::vector<int64_t>& widths, int64_t outputs,
                                double dropout = 0);
 
-// Errors: InvalidArgument naming `field` for a width below 1 or above 65,536.
+// Checks the widths of layers. Errors: InvalidArgument naming `field` for a width below 1 or above
+// 65,536.
 absl::Status check_widths(absl::string_view field, const std::vector<int64_t>& widths);
 
 }  // namespace millrace

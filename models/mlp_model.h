@@ -1,4 +1,4 @@
-// A network over dense features alone.
+// A network over dense features only.
 #ifndef MILLRACE_MODELS_MLP_MODEL_H_
 #define MILLRACE_MODELS_MLP_MODEL_H_
 
@@ -16,18 +16,18 @@
 namespace millrace {
 
 // A multilayer perceptron over the dense features x of an example, with one output for each task
-// (models/task_losses.h); without hidden layers and with binary cross entropy it is logistic
-// regression:
+// (models/task_losses.h). Without hidden layers and with binary cross entropy, the model is a
+// logistic regression:
 //
 //   outputs = mlp(x)
 //
-// It has no tables, so it trains over any number of ranks, and is the baseline that tables have
-// to beat. Parameters: "mlp.*". Registered as "mlp"; its message is MlpConfig.
+// The model has no tables. It is the baseline for models with tables. Parameters: "mlp.*".
+// Registered as "mlp"; its message is MlpConfig.
 class MlpModel : public Model {
  public:
-  // Shared, as LibTorch holds modules.
-  // Errors: InvalidArgument, naming features or fields, for no dense feature, a sparse feature,
-  // widths and dropout out of range; those of TaskLosses::create().
+  // Creates the model, shared because LibTorch holds modules by shared pointers. Errors:
+  // InvalidArgument, naming features or fields, for no dense feature, a sparse feature, widths and
+  // dropout out of range; as TaskLosses::create().
   static absl::StatusOr<std::shared_ptr<Model>> create(const ModelConfig& config,
                                                        const ModelResources& resources);
 

@@ -46,7 +46,8 @@ void check_shapes(const ModelConformance& c) {
   }
 }
 
-// Rows follow from seed, table and id alone: another collection gives what the model's gives.
+// Rows depend only on seed, table and id, so a second collection has the rows of the model's
+// collection.
 at::Tensor plain_pooled(const ModelConformance& c, const Batch& batch) {
   if (c.sparse == 0) return {};
   EmbeddingCollectionOptions options = model_test_resources(job_of(c)).embeddings;
@@ -96,7 +97,7 @@ void check_gradients(const ModelConformance& c) {
   ASSERT_OK_AND_ASSIGN(const ModelOutput output, model->forward(batch));
   output.loss.backward();
   for (const auto& named : model->named_parameters()) {
-    // The derivative along the gradient itself: its squared norm.
+    // The derivative in the direction of the gradient equals the squared norm of the gradient.
     at::Tensor value = named.value().detach();
     const at::Tensor gradient = named.value().grad();
     const double squared_norm = gradient.square().sum().item<double>();
@@ -165,7 +166,7 @@ void check_evaluation_repeats(const ModelConformance& c) {
   EXPECT_TRUE(at::equal(first.loss, second.loss));
 }
 
-// With the second label for every other example.
+// Returns a batch in which every other example has the second label.
 Batch batch_of_tasks(const ModelConformance& c, int64_t size) {
   Batch batch = model_test_batch(6, size, c.sparse, c.dense);
   at::Tensor second = at::arange(size, at::kFloat) - 2;
@@ -174,7 +175,8 @@ Batch batch_of_tasks(const ModelConformance& c, int64_t size) {
   return batch;
 }
 
-// Which parameters get a gradient that is not 0 from the losses of a batch, times `factors`.
+// Returns, for each parameter, true if the losses of a batch, times `factors`, give it a gradient
+// other than 0.
 std::vector<bool> learning(Model& model, const Batch& batch, const at::Tensor& factors) {
   model.zero_grad();
   (model.forward(batch)->loss * factors).sum().backward();

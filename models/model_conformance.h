@@ -15,23 +15,24 @@
 
 namespace millrace {
 
-// Returns the logit of one example by a formula in double. `pooled` is what the model's tables
-// give for the batch, float32 [examples, features x pooled_dim]; undefined without sparse features.
+// Returns the logit of one example by a formula in double. `pooled`: the pooled rows of the model's
+// tables for the batch, float32 [examples, features x pooled_dim]; undefined without sparse
+// features.
 using PlainLogit =
     std::function<double(const Model&, const at::Tensor& pooled, const Batch&, int64_t example)>;
 
 struct ModelConformance {
-  // Returns the configuration of the model under test, which its registered name creates. Called
-  // when a test runs.
+  // Returns the configuration of the model under test, which names a registered model. Called when
+  // a test runs.
   std::function<ModelConfig()> config;
   // Features of the job, see model_test_config(). Their tables have a dim of 4.
   int sparse = 3;
   int dense = 2;
   // Columns of the model's tables for a configured dim of 4.
   int pooled_dim = 4;
-  // Null: the suite compares no formula.
+  // The reference. Null: the suite compares no formula.
   PlainLogit plain_logit = nullptr;
-  // False for a model of one label alone.
+  // False for a model with only one label.
   bool learns_several_tasks = true;
 };
 
@@ -42,7 +43,8 @@ struct ModelConformance {
 // second, targets, losses and gradients of each.
 std::vector<Property> model_properties(const ModelConformance& conformance);
 
-// Registers them as tests of `suite`, see register_properties(). The test links the model.
+// Registers model_properties() as tests of `suite`, see register_properties(). The test must link
+// the model.
 //
 //   [[maybe_unused]] const bool kMyModel =
 //       register_model_conformance("MyModel", {.config = small_config, .plain_logit = logit});

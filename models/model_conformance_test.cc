@@ -30,10 +30,10 @@ enum class Fault {
   kLearnsTheFirstTask,
 };
 
-// The fault of the model below. The suite makes models by name, so that it cannot be handed in.
+// The fault of FaultyModel. A global variable, because the suite creates models by name.
 Fault fault = Fault::kNone;
 
-// The same value with twice the gradient.
+// Returns `value` with twice the gradient.
 at::Tensor doubled_gradient(const at::Tensor& value) { return value * 2 - value.detach(); }
 
 // A linear model: the dense features and the sums of the pooled rows, with a weight for each task.

@@ -14,21 +14,22 @@
 
 namespace millrace {
 
-// A job with features s0, s1, ... with tables of their names, d0, d1, ... and label "y".
-// Rows begin in [-0.5, 0.5).
+// Returns a job with sparse features s0, s1, ... and tables of the same names, dense features d0,
+// d1, ... and label "y". Initial values of rows are in [-0.5, 0.5).
 TrainConfig model_test_config(int sparse, int dense, int dim);
 
-// What its model is built from. REQUIRES: `config` makes a FeatureSchema.
+// Returns the resources of a model of this job. REQUIRES: `config` has a valid FeatureSchema.
 ModelResources model_test_resources(const TrainConfig& config);
 
-// Examples of that job that follow from `seed`; every sparse feature of example e has the one id e,
-// except that s0 of example 0 has none and s0 of example 1 has two.
+// Returns examples of this job that depend only on `seed`. Every sparse feature of example e has
+// one id, e; only s0 of example 0 has none and s0 of example 1 has two.
 Batch model_test_batch(uint64_t seed, int64_t size, int sparse, int dense);
 
-// A parameter by name. REQUIRES: it exists.
+// Returns a parameter by name. REQUIRES: the parameter exists.
 at::Tensor parameter(const Model& model, const std::string& name);
 
-// x W^T + b in double, then ReLU if asked for: the layer whose parameters begin with `prefix`.
+// Computes x W^T + b in double, then ReLU if requested, for the layer whose parameters begin with
+// `prefix`.
 std::vector<double> plain_linear(const Model& model, const std::string& prefix,
                                  const std::vector<double>& x, bool relu);
 
@@ -36,7 +37,7 @@ std::vector<double> plain_linear(const Model& model, const std::string& prefix,
 // 0.5.
 void add_test_label(TrainConfig& config);
 
-// create_model on `config`'s job. Errors: its.
+// Calls create_model() for the job of `config`. Errors: as create_model().
 absl::StatusOr<std::shared_ptr<Model>> make_test_model(const ModelConfig& model,
                                                        const TrainConfig& config,
                                                        uint64_t seed = 1);

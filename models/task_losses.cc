@@ -12,7 +12,7 @@ namespace millrace {
 
 absl::StatusOr<TaskLosses> TaskLosses::create(const ModelResources& resources) {
   const FeatureSchema& schema = resources.schema;
-  // Whether labels are 0 or 1 is the data's business.
+  // The data checks that labels are 0 or 1.
   ASSIGN_OR_RETURN(
       const std::vector<TaskConfig> configs,
       tasks_of_labels("train", resources.tasks, schema.features(), /*binary_labels=*/false));

@@ -16,8 +16,8 @@
 
 namespace millrace {
 
-// From the outputs of a model, one column for each label, to what it returns. A model holds one and
-// is registered with ModelLabels::kOfTasks:
+// Converts the outputs of a model, one column per label, to a ModelOutput. A model owns a
+// TaskLosses and is registered with ModelLabels::kOfTasks:
 //
 //   absl::StatusOr<ModelOutput> forward(const Batch& batch) override {
 //     return tasks_.output(net_->forward(batch.dense), batch);
@@ -26,34 +26,34 @@ namespace millrace {
 //     return tasks_.count_targets(batch);
 //   }
 //
-// Immutable. An example whose label is missing (FeatureConfig.MASK) has no part in that task, nor
-// in its group there. In a batch without group ids, such as that of an export, each example is a
-// group.
+// Immutable. An example whose label is missing (FeatureConfig.MASK) is ignored in that task and in
+// its group. In a batch without group ids, such as the batch of an export, each example is a group.
 class TaskLosses {
  public:
-  // A task for each label of the schema; those without an entry in resources.tasks learn by binary
-  // cross entropy. Errors: those of tasks_of_labels().
+  // Creates one task per label of the schema; a label without an entry in resources.tasks gets
+  // binary cross entropy. Errors: as tasks_of_labels().
   static absl::StatusOr<TaskLosses> create(const ModelResources& resources);
 
-  // The number of tasks: outputs of the model for an example.
+  // Returns the number of tasks, which is the number of outputs per example.
   int64_t size() const { return static_cast<int64_t>(tasks_.size()); }
 
-  // For Model::count_targets(). Empty for a single task whose targets are all examples.
+  // Returns the result of Model::count_targets(): the targets of each task, empty for a single task
+  // whose targets are all examples.
   std::vector<int64_t> count_targets(const Batch& batch) const;
 
-  // `outputs`: float [batch, size()]; losses are computed in float32. Predictions are without
-  // gradient. An empty batch has loss 0.
+  // Returns losses and predictions for `outputs`, float [batch, size()]. Losses are computed in
+  // float32. Predictions have no gradient. An empty batch has loss 0.
   ModelOutput output(const at::Tensor& outputs, const Batch& batch) const;
 
  private:
   struct Task {
     std::unique_ptr<Loss> loss;
     double weight = 1;
-    bool may_miss = false;  // whether labels may be not-a-number
+    bool may_miss = false;  // true if labels may be not-a-number
   };
 
   TaskLosses() = default;
-  // The examples of a task, and their places: int64 [examples], undefined if they are all.
+  // The examples of a task, and their places: int64 [examples], undefined for all examples.
   struct Selection {
     LossExamples examples;
     at::Tensor places;
@@ -63,7 +63,7 @@ class TaskLosses {
   at::Tensor predictions(const at::Tensor& outputs) const;
 
   std::vector<Task> tasks_;  // in the order of labels
-  bool counted_ = false;     // whether targets are counted
+  bool counted_ = false;     // true if targets are counted
 };
 
 }  // namespace millrace

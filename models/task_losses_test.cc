@@ -20,7 +20,7 @@ using ::testing::IsEmpty;
 
 constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
 
-// With these features and tasks.
+// Creates TaskLosses for these features and tasks.
 absl::StatusOr<TaskLosses> create(const std::string& text) {
   TrainConfig train;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &train)) << text;

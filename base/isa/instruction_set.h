@@ -1,12 +1,12 @@
-// Which vector instructions code may use: chosen when the program runs, not when it is built.
+// The vector instructions that code may use, chosen when the program runs and not when it is built.
 #ifndef MILLRACE_BASE_ISA_INSTRUCTION_SET_H_
 #define MILLRACE_BASE_ISA_INSTRUCTION_SET_H_
 
 namespace millrace {
 
-// For x86-64, each includes those before it. Kernels are compiled once for each of them
-// (//bazel:isa_kernels.bzl), and all give the same results to the last bit: this is a matter of
-// speed alone.
+// Instruction sets of x86-64; each includes the ones before it. Kernels are compiled once per
+// instruction set (//bazel:isa_kernels.bzl) and give the same results to the last bit, so that the
+// choice affects only speed.
 enum class InstructionSet {
   kBaseline,  // SSE2, which every x86-64 machine has
   kAvx2,      // and BMI2
@@ -16,13 +16,13 @@ enum class InstructionSet {
 inline constexpr InstructionSet kInstructionSets[] = {
     InstructionSet::kBaseline, InstructionSet::kAvx2, InstructionSet::kAvx512};
 
-// "baseline", "avx2" or "avx512".
+// Returns "baseline", "avx2" or "avx512".
 const char* name_of(InstructionSet set);
 
-// Whether processor and operating system can do it. Asks them once; safe from many threads.
+// Returns true if processor and operating system support the set. Detects this once. Thread-safe.
 bool has_instruction_set(InstructionSet set);
 
-// The last one that this machine has.
+// Returns the last instruction set that this machine supports.
 InstructionSet best_instruction_set();
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// One of what was compiled for each instruction set.
+// The choice among kernels that were compiled for each instruction set.
 #ifndef MILLRACE_BASE_ISA_INSTRUCTION_SET_CHOICE_H_
 #define MILLRACE_BASE_ISA_INSTRUCTION_SET_CHOICE_H_
 
@@ -6,7 +6,8 @@
 
 namespace millrace {
 
-// Not for kernels: they include plain headers alone (//bazel:isa_kernels.bzl).
+// Returns the argument for `set`. Kernels must not include this header: they include only plain
+// headers (//bazel:isa_kernels.bzl).
 template <typename T>
 const T& choose(InstructionSet set, const T& baseline, const T& avx2, const T& avx512) {
   switch (set) {

@@ -19,9 +19,9 @@ BlockPool::BlockPool(bool background) : background_(background) {
   if (!background) return;
   {
     MutexLock lock(mutex_);
-    ready_.reserve(kReady + 1);  // one may come back while another is touched
+    ready_.reserve(kReady + 1);  // a block may be given back while the thread touches another
   }
-  // Without the thread memory is touched when it is used.
+  // If the thread cannot start, blocks are touched when they are used.
   catch_exceptions([this] {
     thread_ = std::thread([this] {
       catch_exceptions([this] {
@@ -48,11 +48,11 @@ BlockPool::~BlockPool() {
 
 char* BlockPool::fresh() {
   if (empty_.empty()) {
-    // What may fail comes first.
+    // Allocations that may fail come first, so that a failure changes nothing.
     make_room_for_one(arenas_);
     empty_.reserve((arenas_.size() + 1) * kBlocksPerArena);
     char* arena = map_memory(kBlocksPerArena * kBlockBytes);
-    // Once for all of them: each such call keeps those out who touch memory elsewhere meanwhile.
+    // One call for all blocks of the arena: each call blocks threads that touch other memory.
     use_huge_pages(arena, kBlocksPerArena * kBlockBytes);
     arenas_.push_back(arena);
     for (int64_t i = kBlocksPerArena - 1; i >= 0; --i) empty_.push_back(arena + i * kBlockBytes);

@@ -13,36 +13,37 @@
 
 namespace millrace {
 
-// Hands out blocks of 2 MiB, aligned to their size, so that one huge page holds each where the
-// system has them. The first touch of fresh memory is slow: a pool with a background thread keeps a
-// few blocks ready that were touched already, so that a table that grows steadily does not wait.
-// Blocks given back are kept for the next who takes one; but for a few that stay ready, their
-// memory goes back to the system. Thread-safe. Blocks must be given back before the pool is
-// destroyed.
+// Provides blocks of 2 MiB, aligned to their size, so that each is one huge page if the system
+// supports huge pages. The first touch of new memory is slow, so a pool with a background thread
+// keeps a few touched blocks ready for a table that grows steadily. Returned blocks are used again.
+// The pool retains the memory of a few of them and returns the rest to the system. Thread-safe.
+// REQUIRES: all blocks are given back before the pool is destroyed.
 class BlockPool {
  public:
   static constexpr int64_t kBlockBytes = kHugePageBytes;
 
-  // The thread starts here, on the CPUs of whoever makes the pool, and to work with the first call
-  // of take().
+  // If `background` is true, starts the thread, on the CPUs of the calling thread. The thread
+  // begins to work at the first call of take().
   explicit BlockPool(bool background);
   ~BlockPool();
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
 
-  // A block; what it holds is not defined. Like those below it throws std::bad_alloc if there is no
-  // address space, and then nothing changed.
+  // Returns a block with undefined content. This and the next two functions throw std::bad_alloc if
+  // no address space is left, and then change nothing.
   char* take();
-  // A block of zeros, none of the ready ones; its memory appears where it is touched.
+  // Returns a block of zeros that is not one of the ready blocks. Its memory is allocated where it
+  // is touched.
   char* take_zeros();
-  // The same, but in small pages that exist only once they are touched: for the first rows of
-  // what may stay small.
+  // Returns a block of zeros in small pages, which are allocated as they are touched: for the first
+  // rows of a table that may remain small.
   char* take_sparse();
-  // Makes one block of huge pages out of a sparse one, as far as the system can. It does not move.
+  // Converts a block of take_sparse() to huge pages, as far as the system can. The address stays
+  // the same.
   static void densify(char* block);
   void give_back(char* block);
 
-  // Memory of blocks that are kept ready.
+  // Returns the memory of ready blocks, in bytes.
   int64_t ready_bytes() const;
 
  private:
@@ -53,14 +54,15 @@ class BlockPool {
   mutable Mutex mutex_;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   bool in_use_ ABSL_GUARDED_BY(mutex_) = false;        // take() was called
-  std::vector<char*> arenas_ ABSL_GUARDED_BY(mutex_);  // what the system gave
-  // Blocks without memory, and blocks that were touched. There is room for each that may come back.
+  std::vector<char*> arenas_ ABSL_GUARDED_BY(mutex_);  // memory from the system
+  // Blocks without memory, and touched blocks. Both vectors have capacity for all blocks, so that
+  // giving back never allocates.
   std::vector<char*> empty_ ABSL_GUARDED_BY(mutex_);
   std::vector<char*> ready_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 
-// `pool`, or if that is null a new one without a thread.
+// Returns `pool`, or a new pool without a thread if `pool` is null.
 std::shared_ptr<BlockPool> pool_or_own(std::shared_ptr<BlockPool> pool);
 
 }  // namespace millrace

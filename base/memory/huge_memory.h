@@ -1,4 +1,4 @@
-// Memory straight from the system, aligned for huge pages.
+// Memory directly from the system, aligned for huge pages.
 #ifndef MILLRACE_BASE_MEMORY_HUGE_MEMORY_H_
 #define MILLRACE_BASE_MEMORY_HUGE_MEMORY_H_
 
@@ -8,22 +8,23 @@ namespace millrace {
 
 inline constexpr int64_t kHugePageBytes = 2 << 20;
 
-// Address space of zeros; memory appears page by page as it is touched. `bytes` is a multiple of
-// `alignment`, a power of two that is at least a page. Throws std::bad_alloc if there is none.
+// Returns address space that reads as zeros; memory is allocated page by page as it is touched.
+// Throws std::bad_alloc if no address space is left. REQUIRES: `bytes` is a multiple of
+// `alignment`, a power of two of at least a page.
 char* map_memory(int64_t bytes, int64_t alignment = kHugePageBytes);
 void unmap_memory(char* memory, int64_t bytes);
 
-// Asks for huge pages where memory is not there yet. Where the system has none, nothing happens:
-// the memory is slower, not wrong.
+// Requests huge pages for memory that is not allocated yet. Has no effect if the system does not
+// support them: the memory is only slower.
 void use_huge_pages(char* memory, int64_t bytes);
-// Asks for small ones, which appear as they are touched.
+// Requests small pages, which are allocated as they are touched.
 void use_small_pages(char* memory, int64_t bytes);
-// Makes huge pages of those that are there, too. The addresses stay.
+// Converts allocated small pages to huge pages. Addresses stay the same.
 void collapse_pages(char* memory, int64_t bytes);
-// Makes memory appear that is all zeros yet.
+// Allocates memory that was not touched yet.
 void touch_memory(char* memory, int64_t bytes);
-// Gives the memory back, or overwrites what is locked, and keeps the addresses; it holds zeros
-// again.
+// Returns the memory to the system, or overwrites it if it is locked, and keeps the addresses. The
+// memory reads as zeros afterwards.
 void forget_memory(char* memory, int64_t bytes);
 
 }  // namespace millrace

@@ -17,12 +17,12 @@ namespace millrace {
 struct PartEntry {
   std::string name;
   std::string description;  // one line; may be empty
-  // For a kind with a field of its own in the configuration: how to write it, such as "sgd { … }".
-  // Such a kind cannot be named in `custom`. Else empty.
+  // The text that configures a kind with a separate field, such as "sgd { … }". Such a kind cannot
+  // be named in `custom`. Empty for all other parts.
   std::string field;
-  // Where the part is registered, such as "my_parts.cc:42". More than one: the name is ambiguous,
-  // and nothing can be made by it. For a kind with a field: the places of parts that cannot be
-  // made, since they have its name.
+  // Places that register the part, such as "my_parts.cc:42". If there are several, the name is
+  // ambiguous and no part can be created by it. For a kind with a field: the places of parts that
+  // cannot be created, since they have the same name.
   std::vector<std::string> places;
 };
 
@@ -50,8 +50,8 @@ class PartFamily {
   // none. Lives as long as the family.
   const PartEntry* find(absl::string_view name) const;
 
-  // Adds a kind with a field of its own, which is written as `field`. `describe` returns the line
-  // about the kind, or ""; parts() calls it, not this function.
+  // Adds a kind with a separate field, which is written as `field`. `describe` returns the
+  // description of the kind, or ""; parts() calls it, not this function.
   void add_field(absl::string_view name, absl::string_view field,
                  std::function<std::string()> describe);
 

@@ -47,9 +47,9 @@ class PartRegistry : public PartFamily {
     return true;
   }
 
-  // Returns what the factory of this part makes. Errors: those of check(); those of the factory,
-  // its exceptions, and Internal if it makes nothing, all annotated with family and name and marked
-  // by as_part_failure().
+  // Returns what the factory of this part makes. Errors: as check(); errors and exceptions of the
+  // factory, and Internal if the factory returns null, each annotated with family and name and
+  // marked by as_part_failure().
   template <typename... Arguments>
   Result create(absl::string_view part, Arguments&&... arguments) const {
     RETURN_IF_ERROR(check(part));

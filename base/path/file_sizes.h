@@ -1,4 +1,4 @@
-// A list of files that a program has written, kept in a file beside them.
+// A list of the files that a program wrote, in a file of the same directory.
 #ifndef MILLRACE_BASE_PATH_FILE_SIZES_H_
 #define MILLRACE_BASE_PATH_FILE_SIZES_H_
 
@@ -10,14 +10,15 @@
 
 namespace millrace {
 
-// File name → size in bytes when it was written: a file of another size is somebody else's.
+// File name → size in bytes when it was written. A file of another size was written by another
+// program.
 using FileSizes = std::map<std::string, int64_t>;
 
 // Returns the text of a list: a line for each file, "NAME SIZE". A name may hold no space and no
 // line end.
 std::string file_sizes_text(const FileSizes& sizes);
 
-// Reads such lines. Lines that have no size are left out.
+// Reads these lines. Skips lines without a size.
 FileSizes parse_file_sizes(absl::string_view lines);
 
 }  // namespace millrace

@@ -9,8 +9,7 @@ namespace {
 
 bool is_name(char c) { return absl::ascii_isalnum(c) || c == '_'; }
 
-// True if the name that holds path[at] is behind "./", as users write a name that is meant as it
-// stands.
+// True if the name that contains path[at] follows "./", by which users mark a literal name.
 bool is_meant(absl::string_view path, size_t at) {
   const absl::string_view folder = path.substr(0, path.substr(0, at).rfind('/') + 1);
   return absl::StartsWith(path, "./") || absl::EndsWith(folder, "/./");

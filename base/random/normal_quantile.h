@@ -8,10 +8,10 @@
 
 namespace millrace::MILLRACE_ISA {
 
-// By the rational approximation of P. Acklam, "An algorithm for computing the inverse normal
-// cumulative distribution function" (2003): relative error below 1.15e-9. Made of + − × ÷ and
-// square roots in double alone, so that it is equal to the last bit on every machine that does not
-// contract products.
+// The rational approximation of P. Acklam, "An algorithm for computing the inverse normal
+// cumulative distribution function" (2003), with a relative error below 1.15e-9. Uses only + − × ÷
+// and square roots in double, so that results are equal to the last bit on every machine that does
+// not contract products.
 
 // ln(x) for normal x in (0, 1]: x = m × 2^e with m in [√½, √2), and ln m = 2 atanh(s),
 // s = (m − 1) / (m + 1), by its series (|s| < 0.172: 11 terms reach 1e-17).
@@ -32,10 +32,11 @@ inline double quantile_log(double x) {
   return 2.0 * s * sum + exponent * 0.6931471805599453;
 }
 
-// Whether p is where the approximation for tails holds: outside [0.02425, 1 − 0.02425].
+// Returns true if p is in a tail, where another approximation holds: outside [0.02425, 1 −
+// 0.02425].
 inline bool in_quantile_tail(double p) { return (p < 0.02425) | (p > 1.0 - 0.02425); }
 
-// The quantile at p in (0, 1) that is in no tail.
+// Returns the quantile at p in (0, 1) outside the tails.
 inline double central_quantile(double p) {
   const double q = p - 0.5;
   const double r = q * q;
@@ -54,7 +55,7 @@ inline double central_quantile(double p) {
   return a * q / b;
 }
 
-// The same in a tail.
+// Returns the quantile at p in a tail.
 inline double tail_quantile(double p) {
   const bool lower = p < 0.5;
   const double q = __builtin_sqrt(-2.0 * quantile_log(lower ? p : 1.0 - p));

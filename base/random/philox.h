@@ -27,24 +27,25 @@ constexpr PhiloxBlock philox(std::array<uint32_t, 2> key, PhiloxBlock counter) {
   return counter;
 }
 
-// The same with 64-bit halves: key = seed, counter = (stream, index).
+// Computes the same with 64-bit halves: key = seed, counter = (stream, index).
 constexpr PhiloxBlock philox(uint64_t seed, uint64_t stream, uint64_t index) {
   return philox({static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)},
                 {static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32),
                  static_cast<uint32_t>(stream), static_cast<uint32_t>(stream >> 32)});
 }
 
-// One 64-bit number from those.
+// Returns one 64-bit number of that block.
 constexpr uint64_t philox64(uint64_t seed, uint64_t stream, uint64_t index) {
   const PhiloxBlock block = philox(seed, stream, index);
   return block[0] | static_cast<uint64_t>(block[1]) << 32;
 }
 
-// Uniform in [0, 1): the upper 24 bits times 2^-24, exact in float32.
+// Returns a uniform number in [0, 1): the upper 24 bits times 2^-24, exact in float32.
 constexpr float uniform24(uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
 
-// The standard normal quantile at (bits + ½) / 2³², in double (base/random/normal_quantile.h):
-// equal to the last bit on every machine that does not contract products.
+// Returns the standard normal quantile at (bits + ½) / 2³², in double
+// (base/random/normal_quantile.h): equal to the last bit on every machine that does not contract
+// products.
 double normal_quantile(uint32_t bits);
 
 }  // namespace millrace

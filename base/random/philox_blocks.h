@@ -1,4 +1,5 @@
-// Many counter-based random numbers side by side. Kernels include this, so it is plain.
+// Many counter-based random numbers at once. Kernels include this header, so it includes no other
+// header.
 #ifndef MILLRACE_BASE_RANDOM_PHILOX_BLOCKS_H_
 #define MILLRACE_BASE_RANDOM_PHILOX_BLOCKS_H_
 
@@ -8,9 +9,9 @@
 
 namespace millrace::MILLRACE_ISA {
 
-// Philox4x32-10 (base/random/philox.h) of kBlocks counters that differ in their first word alone:
-// word w of the block of counter (first + b, counter[0], counter[1], counter[2]) becomes
-// words[w][b]. It becomes vector code.
+// Computes Philox4x32-10 (base/random/philox.h) of kBlocks counters that differ only in their first
+// word: word w of the block of counter (first + b, counter[0], counter[1], counter[2]) becomes
+// words[w][b]. Compilers generate vector code.
 template <int kBlocks>
 void philox_blocks(const uint32_t key[2], uint32_t first, const uint32_t counter[3],
                    uint32_t words[4][kBlocks]) {

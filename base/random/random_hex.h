@@ -1,4 +1,4 @@
-// Text that nobody else has.
+// Unique random text.
 #ifndef MILLRACE_BASE_RANDOM_RANDOM_HEX_H_
 #define MILLRACE_BASE_RANDOM_RANDOM_HEX_H_
 

@@ -57,10 +57,10 @@ namespace radix_sort_internal {
 
 constexpr int kDigitBits = 11;
 constexpr size_t kDigits = size_t{1} << kDigitBits;
-// Below it, counting digits costs more than comparing.
+// For fewer items, counting digits costs more than comparing.
 constexpr size_t kLeastRadixSize = 1024;
 
-// How many items have each value of a digit; then the place of the next one.
+// Number of items for each value of a digit; later the place of the next item with that value.
 using DigitCounts = std::array<size_t, kDigits>;
 
 template <typename Item, typename Key>

@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-// The weight of 2 after a step with rate 0.5 and this gradient.
+// Returns a weight of 2 after a step with rate 0.5 and this gradient.
 double after_step(const Adam& config, double gradient) {
   DenseOptimizerConfig whole;
   *whole.mutable_adamw_tf() = config;
@@ -22,7 +22,7 @@ double after_step(const Adam& config, double gradient) {
   return weight.item<double>();
 }
 
-// torch.optim.AdamW would have epsilon where this has epsilon / √(1 − beta2).
+// torch.optim.AdamW has epsilon in place of epsilon / √(1 − beta2).
 TEST(AdamwTfOptimizerTest, EpsilonIsAddedBeforeTheCorrection) {
   Adam config;
   config.set_beta2(0.99);

@@ -1,4 +1,4 @@
-// The interface of optimizers of ordinary parameters.
+// The interface of optimizers of dense parameters.
 #ifndef MILLRACE_OPTIM_DENSE_DENSE_OPTIMIZER_H_
 #define MILLRACE_OPTIM_DENSE_DENSE_OPTIMIZER_H_
 
@@ -14,34 +14,37 @@ namespace millrace {
 
 class Schedule;
 
-// Updates the parameters it was made with from their gradients. A parameter without a gradient
-// stays. Called from the trainer's thread.
+// Updates the parameters that it was created with from their gradients. Does not change a parameter
+// without a gradient. Called from the trainer's thread.
 class DenseOptimizer {
  public:
   virtual ~DenseOptimizer() = default;
-  // One update; progress stands before this step. Errors: Internal with what LibTorch said.
+  // Makes one update. `progress`: before this step. Called once per applied step. Errors: Internal
+  // with the message of LibTorch.
   virtual absl::Status step(const Progress& progress) = 0;
-  // Gradients become undefined, not zero.
+  // Makes all gradients undefined, not zero. Called after each step, also after a refused step.
   virtual void zero_grad() = 0;
-  // The rate of the next step.
+  // Returns the rate of the next step.
   virtual double learning_rate(const Progress& progress) const = 0;
-  // Returns the schedule that learning_rate() evaluates; null, the default: there is none.
-  // Borrowed.
+  // Returns the schedule that learning_rate() evaluates, borrowed; null without a schedule. The
+  // default returns null.
   virtual Schedule* schedule() { return nullptr; }
-  // Names of its parameters.
+  // Returns the names of the parameters.
   virtual const std::vector<std::string>& parameters() const = 0;
 
-  // What the next step depends on beside parameters and gradients, by "<parameter>/<what>", such as
-  // "fc.weight/exp_avg"; in the order of parameters(). Tensors that steps change, but counts
-  // ("<parameter>/step", int64 []) are copies. A parameter that never had a gradient may have none.
+  // Returns the state that the next step depends on in addition to parameters and gradients, named
+  // "<parameter>/<what>", such as "fc.weight/exp_avg", in the order of parameters(). The tensors
+  // are those that steps change, except counts ("<parameter>/step", int64 []), which are copies. A
+  // parameter that never had a gradient may have no state. Called for each checkpoint.
   virtual std::vector<NamedParameter> state() const = 0;
-  // Why `state` is none of this optimizer over these parameters: a line for each name that is
-  // unknown (with the nearest), missing or there twice, and for each other type or shape. None:
-  // load_state will take it.
+  // Returns the reasons why `state` does not fit this optimizer and its parameters: a line for each
+  // unknown name (with the nearest), missing or repeated name, and for each wrong type or shape.
+  // Empty if load_state() accepts `state`.
   virtual std::vector<std::string> state_differences(
       const std::vector<NamedParameter>& state) const = 0;
-  // Replaces the state of all parameters by copies: where `state` has nothing of a parameter, it
-  // has none. Errors: InvalidArgument with the differences; nothing changes then.
+  // Replaces the state of all parameters by copies. A parameter that `state` omits has no state
+  // afterwards. Called when a checkpoint is loaded. Errors: InvalidArgument with the differences,
+  // and then nothing changes.
   virtual absl::Status load_state(const std::vector<NamedParameter>& state) = 0;
 };
 

@@ -1,4 +1,4 @@
-// Dense optimizers from outside, by name.
+// The registry of dense optimizers of jobs.
 #ifndef MILLRACE_OPTIM_DENSE_DENSE_OPTIMIZER_REGISTRY_H_
 #define MILLRACE_OPTIM_DENSE_DENSE_OPTIMIZER_REGISTRY_H_
 
@@ -15,8 +15,8 @@
 
 namespace millrace {
 
-// Makes an optimizer of `parameters`, whose rates `schedule` gives. `config` has the extension that
-// the part reads.
+// Creates an optimizer of `parameters` with the rates of `schedule`. `config` has the extension
+// that the optimizer reads.
 using DenseOptimizerFactory = std::function<absl::StatusOr<std::unique_ptr<DenseOptimizer>>(
     const CustomConfig& config, std::vector<NamedParameter> parameters,
     std::unique_ptr<Schedule> schedule)>;
@@ -26,7 +26,8 @@ CustomRegistry<DenseOptimizerFactory>& dense_optimizer_registry();
 
 }  // namespace millrace
 
-// At namespace scope in a .cc whose cc_library says `alwayslink = True`:
+// Registers a dense optimizer. Used at namespace scope in a .cc whose cc_library has `alwayslink =
+// True`:
 //   MILLRACE_REGISTER_DENSE_OPTIMIZER(sign_sgd, "steps by the sign", &SignSgd::create);
 #define MILLRACE_REGISTER_DENSE_OPTIMIZER(name, description, factory) \
   MILLRACE_REGISTER_PART(dense_optimizer, name, #name, description, factory)

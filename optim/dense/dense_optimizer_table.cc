@@ -11,7 +11,7 @@
 namespace millrace {
 namespace {
 
-// A kind that cannot fail.
+// Adapts the function of a kind that cannot fail.
 template <auto create>
 absl::StatusOr<std::unique_ptr<DenseOptimizer>> built_in(const DenseOptimizerConfig& config,
                                                          std::vector<NamedParameter> parameters,

@@ -18,7 +18,7 @@ namespace millrace {
 // compiles without LibTorch.
 struct DenseOptimizerMember {
   // Returns an optimizer of these parameters. REQUIRES: check_dense_optimizer() accepts `config`,
-  // whose kind is this one. Errors: those of a part from outside.
+  // which has this kind. Errors: as the factory of a registered optimizer.
   using Create = absl::StatusOr<std::unique_ptr<DenseOptimizer>> (*)(
       const DenseOptimizerConfig& config, std::vector<NamedParameter> parameters,
       std::unique_ptr<Schedule> schedule);

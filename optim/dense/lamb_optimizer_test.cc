@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-// The weight after one step with rate 0.5.
+// Returns the weight after one step with rate 0.5.
 at::Tensor after_step(const Lamb& config, at::Tensor weight, const at::Tensor& gradient) {
   DenseOptimizerConfig whole;
   *whole.mutable_lamb() = config;
@@ -23,7 +23,7 @@ at::Tensor after_step(const Lamb& config, at::Tensor weight, const at::Tensor& g
 
 Lamb exact() {
   Lamb config;
-  config.set_epsilon(1e-300);  // 0 beside any gradient
+  config.set_epsilon(1e-300);  // negligible for any gradient
   return config;
 }
 

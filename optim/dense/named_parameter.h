@@ -13,7 +13,7 @@ struct NamedParameter {
   at::Tensor value;
 };
 
-// "float32 [3, 2]", for messages.
+// Returns type and shape for messages, such as "float32 [3, 2]".
 std::string describe(const at::Tensor& tensor);
 
 }  // namespace millrace

@@ -13,9 +13,9 @@ bool has_kind(const ScheduleConfig& config) {
   return config.kind_case() != ScheduleConfig::KIND_NOT_SET;
 }
 
-// Checks what optimizers demand beyond check_schedule().
+// Checks the rules of optimizers that check_schedule() does not have.
 absl::Status check_use(absl::string_view where, const ScheduleConfig& config) {
-  // The default of `unit` may be written out.
+  // STEPS is the default, so it is accepted without a kind.
   if (!has_kind(config) && config.unit() != ScheduleConfig::STEPS) {
     return wrong(where, "unit is set without a kind, so that the rate is constant");
   }

@@ -14,12 +14,12 @@
 namespace millrace {
 
 // Checks the schedule of an optimizer. Errors: InvalidArgument that begins with `where`, the place
-// of the schedule: those of check_schedule(); a unit without a kind.
+// of the schedule: as check_schedule(); for a unit without a kind.
 absl::Status check_optimizer_schedule(absl::string_view where, const ScheduleConfig& config,
                                       const ScheduleTotals& totals);
 
-// Returns the schedule of an optimizer; without a kind, `learning_rate` throughout. Errors: those
-// of check_optimizer_schedule() and create_schedule().
+// Returns the schedule of an optimizer; without a kind, a constant `learning_rate`. Errors: as
+// check_optimizer_schedule() and create_schedule().
 absl::StatusOr<std::unique_ptr<Schedule>> create_optimizer_schedule(const ScheduleConfig& config,
                                                                     double learning_rate,
                                                                     const ScheduleTotals& totals);

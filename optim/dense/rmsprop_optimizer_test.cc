@@ -21,7 +21,7 @@ std::unique_ptr<DenseOptimizer> make(const Rmsprop& config, const at::Tensor& we
   return RmspropOptimizer::create(whole, {{"w", weight}}, make_schedule("constant {}", kRate));
 }
 
-// Twelve steps equal those of torch::optim to the last bit.
+// Expects that twelve steps equal twelve steps of torch::optim to the last bit.
 void expect_equal(const Rmsprop& config) {
   SCOPED_TRACE(config.ShortDebugString());
   at::Tensor ours = torch::linspace(-1, 1, 6).requires_grad_();

@@ -1,4 +1,4 @@
-// Base of dense optimizers that are implemented here.
+// Base of dense optimizers that LibTorch does not have.
 #ifndef MILLRACE_OPTIM_DENSE_SLOT_OPTIMIZER_H_
 #define MILLRACE_OPTIM_DENSE_SLOT_OPTIMIZER_H_
 
@@ -18,9 +18,9 @@
 
 namespace millrace {
 
-// Keeps named tensors ("slots") and a count of updates for each parameter; the derived class is the
-// formula of one update. Slots begin with zeros at the first gradient of a parameter and have its
-// type, shape and device. State is "<parameter>/step" and "<parameter>/<slot>".
+// Keeps named tensors ("slots") and a count of updates for each parameter; the derived class
+// implements the formula of one update. Slots begin with zeros at the first gradient of a parameter
+// and have its type, shape and device. State is "<parameter>/step" and "<parameter>/<slot>".
 class SlotOptimizer : public DenseOptimizer {
  public:
   absl::Status step(const Progress& progress) final;

@@ -34,7 +34,7 @@ struct Pair {
   at::Tensor b = torch::zeros({1}, torch::kDouble).requires_grad_();
   SumOptimizer optimizer{{{"a", a}, {"b", b}}};
 
-  // A step whose gradients are these numbers; 0: without gradient.
+  // Makes a step with these gradients; 0: without gradient.
   absl::Status step(int64_t number, double of_a, double of_b) {
     optimizer.zero_grad();
     if (of_a != 0) a.mutable_grad() = torch::full({2}, of_a);

@@ -13,7 +13,7 @@ namespace {
 
 using ByName = std::map<std::string, const at::Tensor*>;
 
-// Adds a line if the type or shape of `value` is not that of `expected`.
+// Adds a line if `value` and `expected` differ in type or shape.
 void compare(const std::string& name, const at::Tensor& value, const at::Tensor& expected,
              std::vector<std::string>* differences) {
   if (value.defined() && value.scalar_type() == expected.scalar_type() &&

@@ -1,4 +1,4 @@
-// Names, types and shapes of the state that an optimizer keeps about its parameters.
+// Names, types and shapes of the state of an optimizer.
 #ifndef MILLRACE_OPTIM_DENSE_STATE_LAYOUT_H_
 #define MILLRACE_OPTIM_DENSE_STATE_LAYOUT_H_
 
@@ -25,13 +25,13 @@ struct StateLayout {
 };
 
 // Compares `state`, tensors named "<parameter>/<field>", with the layout of these parameters.
-// Returns: DenseOptimizer::state_differences().
+// Returns the result of DenseOptimizer::state_differences().
 std::vector<std::string> state_differences(const StateLayout& layout,
                                            const std::vector<NamedParameter>& parameters,
                                            const std::vector<NamedParameter>& state);
 
-// Returns the fields of each parameter in the order of the layout, or nothing where `state` has
-// none of the parameter. REQUIRES: state_differences() returns no line.
+// Returns the fields of each parameter in the order of the layout; none for a parameter that
+// `state` omits. REQUIRES: state_differences() is empty.
 std::vector<std::vector<at::Tensor>> deal_out_state(const StateLayout& layout,
                                                     const std::vector<NamedParameter>& parameters,
                                                     const std::vector<NamedParameter>& state);

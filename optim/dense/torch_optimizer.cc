@@ -16,10 +16,10 @@
 namespace millrace {
 namespace {
 
-// Sets the rate of an optimizer of LibTorch before each of its steps and names its state.
+// Wraps an optimizer of LibTorch: sets the rate before each step and names the state.
 class TorchOptimizer : public DenseOptimizer {
  public:
-  // REQUIRES: `parameters` are those of `optimizer`, in its order.
+  // REQUIRES: `parameters` are the parameters of `optimizer`, in the same order.
   TorchOptimizer(std::unique_ptr<torch::optim::Optimizer> optimizer, const TorchState& kind,
                  std::vector<NamedParameter> parameters, std::unique_ptr<Schedule> schedule)
       : optimizer_(std::move(optimizer)),
@@ -79,7 +79,7 @@ std::unique_ptr<DenseOptimizer> wrap(const Options& options, const TorchState& s
                                           state, std::move(parameters), std::move(schedule));
 }
 
-// Options is AdamOptions or AdamWOptions, which have the same names.
+// `Options`: AdamOptions or AdamWOptions, which have the same members.
 template <typename Options>
 Options adam_options(const Adam& config, double rate) {
   return Options(rate)

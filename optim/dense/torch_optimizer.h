@@ -1,4 +1,4 @@
-// Dense optimizers that wrap those of LibTorch.
+// Dense optimizers of LibTorch.
 #ifndef MILLRACE_OPTIM_DENSE_TORCH_OPTIMIZER_H_
 #define MILLRACE_OPTIM_DENSE_TORCH_OPTIMIZER_H_
 
@@ -12,9 +12,9 @@
 
 namespace millrace {
 
-// Return optimizers with the formulas of torch::optim::SGD, Adagrad, Adam and AdamW.
-// REQUIRES: check_dense_optimizer() accepts `config`, whose kind is that of the function;
-// create_adam also takes one without a kind.
+// Return optimizers with the formulas of torch::optim::SGD, Adagrad, Adam and AdamW. REQUIRES:
+// check_dense_optimizer() accepts `config`, which has the kind of the function; create_adam() also
+// accepts a `config` without a kind.
 std::unique_ptr<DenseOptimizer> create_sgd(const DenseOptimizerConfig& config,
                                            std::vector<NamedParameter> parameters,
                                            std::unique_ptr<Schedule> schedule);

@@ -14,7 +14,7 @@
 namespace millrace {
 namespace {
 
-// Calls visit(name, value) with each part of a state; values are tensors or int64_t.
+// Calls visit(name, value) for each field of a state; values are tensors or int64_t.
 template <typename Visit>
 void visit_parts(torch::optim::SGDParamState& state, const Visit& visit) {
   visit("momentum_buffer", state.momentum_buffer());
@@ -31,7 +31,7 @@ void visit_parts(AdamState& state, const Visit& visit) {
   visit("exp_avg_sq", state.exp_avg_sq());
 }
 
-// State is torch::optim::SGDParamState, …
+// `State`: torch::optim::SGDParamState, …
 template <typename State>
 class StateOf : public TorchState {
  public:
@@ -47,7 +47,7 @@ class StateOf : public TorchState {
 
   std::vector<at::Tensor> read(const ParamState& state) const override {
     std::vector<at::Tensor> values;
-    // visit_parts wants to be able to write; here it does not.
+    // visit_parts() needs a mutable state, but this caller only reads.
     auto& own = const_cast<State&>(static_cast<const State&>(state));
     visit_parts(own, [&](const char*, auto& value) { values.push_back(as_tensor(value)); });
     return values;

@@ -17,8 +17,8 @@ class OptimizerParamState;
 
 namespace millrace {
 
-// The state that one kind of optimizer keeps about a parameter. Each kind has one object, which
-// lives as long as the process.
+// The per-parameter state of one kind of optimizer. Each kind has one object, which lives as long
+// as the process.
 class TorchState {
  public:
   using ParamState = torch::optim::OptimizerParamState;
@@ -28,7 +28,7 @@ class TorchState {
   // Returns the fields in the order of the layout. Tensors are shared with `state`, counts copied.
   virtual std::vector<at::Tensor> read(const ParamState& state) const = 0;
   // Returns a new state of copies of `values`, in the order of the layout. REQUIRES: types and
-  // shapes are those of the layout.
+  // shapes are as in the layout.
   virtual std::unique_ptr<ParamState> make(const std::vector<at::Tensor>& values) const = 0;
 };
 
@@ -37,12 +37,13 @@ const TorchState& adagrad_state();
 const TorchState& adam_state();
 const TorchState& adamw_state();
 
-// Returns DenseOptimizer::state(). `parameters` are those of the optimizer, in its order.
+// Returns the result of DenseOptimizer::state(). `parameters`: the parameters of the optimizer, in
+// the same order.
 std::vector<NamedParameter> read_torch_state(const torch::optim::Optimizer& optimizer,
                                              const TorchState& kind,
                                              const std::vector<NamedParameter>& parameters);
 
-// Replaces the state of all parameters by copies. REQUIRES: state_differences() returns no line.
+// Replaces the state of all parameters by copies. REQUIRES: state_differences() is empty.
 void write_torch_state(torch::optim::Optimizer& optimizer, const TorchState& kind,
                        const std::vector<NamedParameter>& parameters,
                        const std::vector<NamedParameter>& state);

@@ -1,4 +1,4 @@
-// Compiled once for each instruction set: see //bazel:isa_kernels.bzl for what may be included.
+// Compiled once for each instruction set; //bazel:isa_kernels.bzl lists the permitted includes.
 #include "optim/rows/adagrad_kernel.h"
 
 #include "base/isa/isa_namespace.h"
@@ -17,7 +17,7 @@ void adagrad_rows(const AdagradNumbers& numbers, int64_t dim, const RowUpdate* r
     for_each_column(dim, [=, weights = row.weights, gradient = row.gradient](int64_t c) {
       const float g = whole_gradient<kDecays>(scale, gradient[c], decay, weights[c]);
       sum[c] += g * g;
-      // Nothing has been learned where no gradient came: 0 / 0 is 0 here.
+      // A column without any gradient so far has 0 / 0, which must leave the weight unchanged.
       const float divisor = __builtin_sqrtf(sum[c]) + epsilon;
       weights[c] -= divisor > 0 ? rate * g / divisor : 0.0f;
     });

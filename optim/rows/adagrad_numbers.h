@@ -1,10 +1,10 @@
-// Numbers that both kinds of Adagrad need. Kernels include this, so it is plain.
+// Options of both kinds of Adagrad. Kernels include this header, so it includes only plain headers.
 #ifndef MILLRACE_OPTIM_ROWS_ADAGRAD_NUMBERS_H_
 #define MILLRACE_OPTIM_ROWS_ADAGRAD_NUMBERS_H_
 
 namespace millrace {
 
-// The formulas are those of optim/rows/sparse_adagrad.h and optim/rows/sparse_rowwise_adagrad.h.
+// Options of the formulas in optim/rows/sparse_adagrad.h and optim/rows/sparse_rowwise_adagrad.h.
 struct AdagradNumbers {
   float rate = 0;
   float scale = 1;

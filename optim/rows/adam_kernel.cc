@@ -1,4 +1,4 @@
-// Compiled once for each instruction set: see //bazel:isa_kernels.bzl for what may be included.
+// Compiled once for each instruction set; //bazel:isa_kernels.bzl lists the permitted includes.
 #include "optim/rows/adam_kernel.h"
 
 #include "base/isa/isa_namespace.h"
@@ -7,7 +7,7 @@
 namespace millrace::MILLRACE_ISA {
 namespace {
 
-// By multiplication alone: the library's has other last bits on machines with fused operations.
+// Uses only multiplication: std::pow has other last bits on machines with fused operations.
 double power(double base, int64_t exponent) {
   double result = 1;
   for (; exponent > 0; exponent /= 2, base *= base) {
@@ -27,7 +27,8 @@ AdamStep adam_step(const AdamNumbers& numbers, int64_t t) {
           static_cast<float>(numbers.corrects_first ? numbers.epsilon * root : numbers.epsilon)};
 }
 
-// Counts one more step, up to 2^24: corrections are 1 long before.
+// Counts one more step, up to 2^24, the limit of exact counting in float32. Corrections are 1 long
+// before.
 int64_t next_step(float& steps) {
   steps = steps < 0x1p24f ? steps + 1 : 0x1p24f;
   return steps >= 1 ? static_cast<int64_t>(steps) : 1;
@@ -50,7 +51,8 @@ void adam_rows(const AdamNumbers& numbers, int64_t dim, const RowUpdate* rows, i
       const float g = whole_gradient<kDecays>(scale, gradient[c], decay, w);
       m[c] += share1 * (g - m[c]);
       v[c] += share2 * (g * g - v[c]);
-      // With epsilon 0, a column no gradient has reached is 0 / 0: it stays.
+      // With epsilon 0, a column without any gradient so far has 0 / 0, which must leave the weight
+      // unchanged.
       const float divisor = __builtin_sqrtf(v[c]) + step.epsilon;
       const float change = divisor > 0 ? step.rate * m[c] / divisor : 0.0f;
       weights[c] = w - (shrinkage * w + change);

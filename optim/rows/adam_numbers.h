@@ -1,4 +1,4 @@
-// What Adam and AdamW on rows share.
+// Options, slots and update of Adam and AdamW on rows.
 #ifndef MILLRACE_OPTIM_ROWS_ADAM_NUMBERS_H_
 #define MILLRACE_OPTIM_ROWS_ADAM_NUMBERS_H_
 
@@ -15,13 +15,13 @@
 
 namespace millrace {
 
-// Betas, epsilon and the step count of `config`, whose name in the configuration is `name`. Weight
-// decay is left to the caller.
-// Errors: InvalidArgument naming the field for a beta outside [0, 1), and for other numbers that
-// are negative or not finite.
+// Returns betas, epsilon and the kind of step count of `config`, which the configuration names
+// `name`; the caller sets the weight decay. Errors: InvalidArgument naming the field for a beta
+// outside [0, 1) and for other numbers that are negative or not finite.
 absl::StatusOr<AdamNumbers> adam_numbers(absl::string_view name, const SparseAdam& config);
 
-// "exp_avg" and "exp_avg_sq" [dim], and "step" [1] where rows count their steps; all begin at 0.
+// Returns the slots "exp_avg" and "exp_avg_sq" [dim], and "step" [1] if rows count their steps. All
+// begin at 0.
 std::vector<SlotSpec> adam_slots(const AdamNumbers& numbers, int64_t dim);
 
 // Updates `rows` by the kernel of `set`. REQUIRES: has_instruction_set(set).

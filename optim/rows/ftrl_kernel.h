@@ -1,4 +1,4 @@
-// The loop of SparseFtrlOptimizer. Kernels include this, so it is plain.
+// The loop of SparseFtrlOptimizer. Kernels include this header, so it includes only plain headers.
 #ifndef MILLRACE_OPTIM_ROWS_FTRL_KERNEL_H_
 #define MILLRACE_OPTIM_ROWS_FTRL_KERNEL_H_
 
@@ -6,7 +6,7 @@
 
 namespace millrace {
 
-// The formula is that of optim/rows/sparse_ftrl.h.
+// Options of the formula in optim/rows/sparse_ftrl.h.
 struct FtrlNumbers {
   float rate = 0;
   float scale = 1;

@@ -1,4 +1,5 @@
-// The shape of the loops of row optimizers. Kernels include this, so it is plain.
+// The shape of the loops of row optimizers. Kernels include this header, so it includes only plain
+// headers.
 #ifndef MILLRACE_OPTIM_ROWS_ROW_KERNEL_H_
 #define MILLRACE_OPTIM_ROWS_ROW_KERNEL_H_
 
@@ -8,9 +9,9 @@
 
 namespace millrace {
 
-// The type of a function that updates `count` distinct rows of `dim` columns in place. `Numbers`
-// holds the rest of the formula, which the header of the optimizer documents. Where it has a
-// weight_decay, g = scale × gradient + weight_decay × w, but scale × gradient if that is 0.
+// The type of a function that updates `count` distinct rows of `dim` columns in place. `Numbers`:
+// the options of the formula, which the header of the optimizer documents. With a weight_decay, g =
+// scale × gradient + weight_decay × w; if weight_decay is 0, g = scale × gradient.
 //
 // A kernel NAME is compiled once for each instruction set and declared in each of the namespaces
 // baseline, avx2 and avx512 as `RowKernel<Numbers> NAME;`. choose() of

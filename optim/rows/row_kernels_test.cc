@@ -38,7 +38,7 @@ struct Rows {
     }
   }
 
-  // `together`: rows in a call.
+  // `together`: the number of rows per call.
   void update(const RowOptimizer& optimizer, UpdateContext context, size_t together = 1000) {
     std::vector<RowUpdate> updates;
     for (size_t r = 0; r * dim < weights.size(); ++r) {

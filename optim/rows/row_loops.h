@@ -1,6 +1,7 @@
-// Loops over rows and columns that the kernels of row optimizers share. Kernels include this, so it
-// is plain. Roots and quotients are correctly rounded on all instruction sets, and no product is
-// contracted into a sum, so that results are equal to the last bit.
+// Loops over rows and columns that the kernels of row optimizers share. Kernels include this
+// header, so it includes only plain headers. Roots and quotients are correctly rounded on all
+// instruction sets, and no product is contracted into a sum, so that results are equal to the last
+// bit.
 #ifndef MILLRACE_OPTIM_ROWS_ROW_LOOPS_H_
 #define MILLRACE_OPTIM_ROWS_ROW_LOOPS_H_
 
@@ -11,8 +12,9 @@
 
 namespace millrace::MILLRACE_ISA {
 
-// Calls column(c) for all columns, in any order. Long bodies of few branches: processors look only
-// so many instructions ahead for what is not in the caches.
+// Calls column(c) for all columns, in any order. The loop body is long and has few branches,
+// because a processor fetches data that is not in the caches only as far as its window of
+// instructions reaches.
 template <typename Column>
 void for_each_column(int64_t dim, const Column& column) {
   constexpr int64_t kColumns = 32;
@@ -25,7 +27,8 @@ void for_each_column(int64_t dim, const Column& column) {
   for (; c < dim; ++c) column(c);
 }
 
-// Reads something of each 16 columns of rows and gradients: of nearly each of their cache lines.
+// Reads one value of each 16 columns of rows and gradients, and so touches nearly each of their
+// cache lines.
 inline void fetch_rows(int64_t dim, int64_t slots, const RowUpdate* rows, int64_t count) {
   constexpr int64_t kLine = 16;  // columns
   const auto read = [](const float* values, int64_t columns) {
@@ -38,9 +41,9 @@ inline void fetch_rows(int64_t dim, int64_t slots, const RowUpdate* rows, int64_
   }
 }
 
-// Calls update(row) for all rows, each with slots of `slots` numbers. For updates that compute for
-// long, during which a processor would not come to what the next ones need: a few rows are fetched
-// before the first of them is computed with.
+// Calls update(row) for all rows, each with slots of `slots` numbers. For updates with long
+// computations, during which the processor would not reach the loads of the next rows: fetches a
+// group of rows before it updates the first row of the group.
 template <typename Update>
 void for_each_fetched_row(int64_t dim, int64_t slots, const RowUpdate* rows, int64_t count,
                           const Update& update) {
@@ -52,8 +55,8 @@ void for_each_fetched_row(int64_t dim, int64_t slots, const RowUpdate* rows, int
   }
 }
 
-// Returns g of RowKernel. kDecays is true if weight_decay is not 0: without weight decay, loops
-// that compute little have less to do, and a weight that is not finite is not multiplied by 0.
+// Returns g of RowKernel. kDecays is true if weight_decay is not 0: without weight decay, short
+// loops are faster, and a weight that is not finite is not multiplied by 0.
 template <bool kDecays>
 float whole_gradient(float scale, float gradient, float decay, float weight) {
   return kDecays ? scale * gradient + decay * weight : scale * gradient;

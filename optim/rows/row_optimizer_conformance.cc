@@ -30,7 +30,7 @@ struct Example {
     }
   }
 
-  // Two updates of rows [begin, end), all in one call.
+  // Makes two updates of rows [begin, end), each in one call.
   void update(const RowOptimizer& optimizer, size_t begin, size_t end,
               InstructionSet instruction_set = best_instruction_set()) {
     for (int64_t step = 1; step <= 2; ++step) {
@@ -58,7 +58,7 @@ void expect_equal(const std::vector<TestRow>& a, const std::vector<TestRow>& b) 
   }
 }
 
-// All rows in one call.
+// Updates all rows in one call.
 std::vector<TestRow> updated_together(const RowOptimizer& optimizer) {
   Example together(optimizer);
   together.update(optimizer, 0, kRows);

@@ -13,17 +13,17 @@
 
 namespace millrace {
 
-// Makes the row optimizer under test, a new one at each call.
+// Creates a new object of the row optimizer under test.
 using MakeRowOptimizer = std::function<std::unique_ptr<RowOptimizer>()>;
 
-// Returns the promises of RowOptimizer: slots whose names differ and which are the same at every
-// call; results that depend neither on how rows are cut into calls, nor on other rows, nor on the
-// instruction set, nor on other threads; a scale that acts like a scaled gradient; finite results;
-// and weights that a learning rate of 0 does not change.
+// Returns the promises of RowOptimizer: slots with different names, equal at every call; results
+// that do not depend on the division of rows into calls, on other rows, on the instruction set or
+// on other threads; a scale that acts like a scaled gradient; finite results; and weights that a
+// learning rate of 0 does not change.
 std::vector<Property> row_optimizer_properties(const MakeRowOptimizer& make);
 
-// Registers them as tests of `suite`, see register_properties(). The formula of an optimizer needs
-// tests of its own, see row_optimizer_testing.h.
+// Registers row_optimizer_properties() as tests of `suite`, see register_properties(). The formula
+// of an optimizer needs separate tests, see row_optimizer_testing.h.
 //
 //   [[maybe_unused]] const bool kLion =
 //       register_row_optimizer_conformance("Lion", [] { return make_lion(); });

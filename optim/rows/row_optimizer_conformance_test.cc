@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// SGD that counts the updates of a row, and breaks one promise if told to.
+// SGD that counts the updates of a row, with a fault that a test can choose.
 class FaultyOptimizer : public RowOptimizer {
  public:
   enum class Fault {
@@ -79,7 +79,8 @@ TEST(RowOptimizerConformanceTest, EachFaultFailsItsProperty) {
   }
 }
 
-// Gives the rows of one call to another: each thread finds the rows of the others in between.
+// Counts the updates of all threads in one variable, so that results depend on other calls and
+// threads.
 class SharingOptimizer : public RowOptimizer {
  public:
   absl::string_view name() const override { return "sharing"; }

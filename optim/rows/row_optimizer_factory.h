@@ -10,9 +10,8 @@
 
 namespace millrace {
 
-// The optimizer `config` chooses; Adam without a choice. The learning rate is not its business.
-// Errors: InvalidArgument naming the field that is out of range; those of
-// row_optimizer_registry().create().
+// Creates the optimizer that `config` chooses, by default Adam. Ignores the learning rate. Errors:
+// InvalidArgument naming the field that is out of range; as row_optimizer_registry().create().
 absl::StatusOr<std::unique_ptr<RowOptimizer>> create_row_optimizer(
     const SparseOptimizerConfig& config);
 

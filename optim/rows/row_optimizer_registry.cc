@@ -5,7 +5,7 @@
 namespace millrace {
 namespace {
 
-// Lists the built-in kinds also in a program that registers no other.
+// Lists the built-in kinds in every program, even if no other optimizer is registered.
 [[maybe_unused]] const PartFamily& kRowOptimizerFamily = row_optimizer_registry();
 
 }  // namespace

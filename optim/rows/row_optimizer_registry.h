@@ -1,4 +1,4 @@
-// Row optimizers from outside, by name.
+// The registry of row optimizers of jobs.
 #ifndef MILLRACE_OPTIM_ROWS_ROW_OPTIMIZER_REGISTRY_H_
 #define MILLRACE_OPTIM_ROWS_ROW_OPTIMIZER_REGISTRY_H_
 
@@ -12,8 +12,8 @@
 
 namespace millrace {
 
-// Makes a row optimizer. `config` has the extension that the part reads. The learning rate is not
-// part of it: tables pass it to update().
+// Creates a row optimizer. `config` has the extension that the optimizer reads. Tables pass the
+// learning rate to update().
 using RowOptimizerFactory =
     std::function<absl::StatusOr<std::unique_ptr<RowOptimizer>>(const CustomConfig& config)>;
 
@@ -22,7 +22,8 @@ CustomRegistry<RowOptimizerFactory>& row_optimizer_registry();
 
 }  // namespace millrace
 
-// At namespace scope in a .cc whose cc_library says `alwayslink = True`:
+// Registers a row optimizer. Used at namespace scope in a .cc whose cc_library has `alwayslink =
+// True`:
 //   MILLRACE_REGISTER_ROW_OPTIMIZER(lion, "sign of the momentum", &LionOptimizer::create);
 #define MILLRACE_REGISTER_ROW_OPTIMIZER(name, description, factory) \
   MILLRACE_REGISTER_PART(row_optimizer, name, #name, description, factory)

@@ -35,7 +35,7 @@ struct ReferenceRow {
   std::vector<double> slots;
 };
 
-// A table and a map of rows in double, trained alike.
+// A table and a map of rows in double, trained with the same gradients.
 class Comparison {
  public:
   Comparison(const RowOptimizer& optimizer, const ReferenceUpdate& reference, int64_t dim)

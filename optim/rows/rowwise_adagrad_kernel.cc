@@ -1,4 +1,4 @@
-// Compiled once for each instruction set: see //bazel:isa_kernels.bzl for what may be included.
+// Compiled once for each instruction set; //bazel:isa_kernels.bzl lists the permitted includes.
 #include "optim/rows/rowwise_adagrad_kernel.h"
 
 #include "base/isa/isa_namespace.h"
@@ -8,11 +8,11 @@
 namespace millrace::MILLRACE_ISA {
 namespace {
 
-// Rows whose sums and quotients are worked out side by side: one after the other each would wait
-// for its own.
+// Number of rows whose sums and quotients are computed together, since a single row would wait for
+// each of its results.
 constexpr int64_t kTogether = 16;
 
-// The sums of sum_of_squared_terms, bit for bit.
+// Computes the same sums as sum_of_squared_terms(), bit for bit.
 template <bool kDecays>
 void sums_of_squares(const AdagradNumbers& numbers, int64_t dim, const RowUpdate* rows,
                      int64_t count, float sums[kTogether]) {
@@ -50,7 +50,7 @@ void rowwise_adagrad_together(const AdagradNumbers& numbers, int64_t dim, const 
   for (int64_t r = 0; r < count; ++r) {
     rows[r].slots[0] = accumulated[r];
     const float multiplier = multipliers[r];
-    if (!(multiplier > 0)) continue;  // no gradient has come yet
+    if (!(multiplier > 0)) continue;  // no gradient so far
     for_each_column(dim, [=, weights = rows[r].weights, gradient = rows[r].gradient](int64_t c) {
       weights[c] -= multiplier * whole_gradient<kDecays>(scale, gradient[c], decay, weights[c]);
     });

@@ -1,4 +1,5 @@
-// The loop of SparseRowwiseAdagradOptimizer. Kernels include this, so it is plain.
+// The loop of SparseRowwiseAdagradOptimizer. Kernels include this header, so it includes only plain
+// headers.
 #ifndef MILLRACE_OPTIM_ROWS_ROWWISE_ADAGRAD_KERNEL_H_
 #define MILLRACE_OPTIM_ROWS_ROWWISE_ADAGRAD_KERNEL_H_
 

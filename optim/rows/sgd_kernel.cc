@@ -1,4 +1,4 @@
-// Compiled once for each instruction set: see //bazel:isa_kernels.bzl for what may be included.
+// Compiled once for each instruction set; //bazel:isa_kernels.bzl lists the permitted includes.
 #include "optim/rows/sgd_kernel.h"
 
 #include "base/isa/isa_namespace.h"

@@ -1,4 +1,4 @@
-// The loop of SparseSgdOptimizer. Kernels include this, so it is plain.
+// The loop of SparseSgdOptimizer. Kernels include this header, so it includes only plain headers.
 #ifndef MILLRACE_OPTIM_ROWS_SGD_KERNEL_H_
 #define MILLRACE_OPTIM_ROWS_SGD_KERNEL_H_
 
@@ -6,7 +6,7 @@
 
 namespace millrace {
 
-// The formula is that of optim/rows/sparse_sgd.h.
+// Options of the formula in optim/rows/sparse_sgd.h.
 struct SgdNumbers {
   float rate = 0;
   float scale = 1;

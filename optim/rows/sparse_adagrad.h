@@ -13,13 +13,13 @@ namespace millrace {
 // With g = gradient_scale × gradient + weight_decay × w, for each column:
 //   sum ← sum + g²
 //   w   ← w − learning_rate × g / (√sum + epsilon)
-// Slot "sum" [dim] begins at initial_accumulator. Epsilon stands outside the root. Weight decay is
-// L2: part of g, and so of the sum too, in the rows a step touches alone. J. Duchi, E. Hazan, Y.
+// Slot "sum" [dim] begins at initial_accumulator. Epsilon is added after the root. Weight decay is
+// L2: a part of g, and so of the sum, only in the rows that a step touches. J. Duchi, E. Hazan, Y.
 // Singer, "Adaptive subgradient methods for online learning and stochastic optimization", JMLR 12
-// (2011); equal to torch::optim::Adagrad without lr_decay on the rows a step touches.
+// (2011); equal to torch::optim::Adagrad without lr_decay on the rows that a step touches.
 class SparseAdagradOptimizer : public RowOptimizer {
  public:
-  // Errors: InvalidArgument for numbers that are negative or not finite.
+  // Creates the optimizer. Errors: InvalidArgument for numbers that are negative or not finite.
   static absl::StatusOr<std::unique_ptr<RowOptimizer>> create(const SparseAdagrad& config);
 
   absl::string_view name() const override { return "adagrad"; }

@@ -83,8 +83,8 @@ TEST(SparseAdagradTest, EqualToTorch) {
                                        0.0310086836, 0.220884508, -0.0300663692, 0.123243118});
 }
 
-// By torch.optim.Adagrad(lr=0.05, weight_decay=0.1), likewise, on each row for itself, since it has
-// no weight decay for sparse gradients.
+// By torch.optim.Adagrad(lr=0.05, weight_decay=0.1) on each row separately, since torch has no
+// weight decay for sparse gradients.
 TEST(SparseAdagradTest, EqualToTorchWithWeightDecay) {
   expect_trains_to(*make(0, 1e-10, 0.1),
                    {-0.364490213, 0.0637483079, 0.264179513, -0.0713076066,  //

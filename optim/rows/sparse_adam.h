@@ -18,10 +18,10 @@ namespace millrace {
 //   w ← w − learning_rate × √(1 − beta2ᵗ) / (1 − beta1ᵗ) × m / (√v + epsilon)
 // Slots "exp_avg" (m) and "exp_avg_sq" (v), [dim] each, begin at 0. Rows that a step does not touch
 // keep their averages ("lazy"). Epsilon is added to the root of the uncorrected average, so that
-// its weight against the corrected one is epsilon / √(1 − beta2ᵗ): torch.optim.SparseAdam, and the
-// "epsilon hat" form of D. Kingma, J. Ba, "Adam: A method for stochastic optimization", ICLR 2015,
-// end of section 2. (torch::optim::Adam corrects first.) Weight decay is L2, as in
-// torch::optim::Adam (SparseAdam has none), but in the rows a step touches alone.
+// relative to the corrected average it is epsilon / √(1 − beta2ᵗ), as in torch.optim.SparseAdam and
+// the "epsilon hat" form of D. Kingma, J. Ba, "Adam: A method for stochastic optimization", ICLR
+// 2015, end of section 2. (torch::optim::Adam corrects first.) Weight decay is L2, as in
+// torch::optim::Adam (SparseAdam has none), but only in the rows that a step touches.
 //
 // The correction's t counts, by step_count,
 //   TABLE: the steps applied to the table (UpdateContext::step), as SparseAdam does. A row that
@@ -29,8 +29,8 @@ namespace millrace {
 //   ROW: the updates of the row, in a slot "step" [1] that begins at 0 and ends at 2^24.
 class SparseAdamOptimizer : public RowOptimizer {
  public:
-  // Errors: InvalidArgument for a beta outside [0, 1) and for other numbers that are negative or
-  // not finite.
+  // Creates the optimizer. Errors: InvalidArgument for a beta outside [0, 1) and for other numbers
+  // that are negative or not finite.
   static absl::StatusOr<std::unique_ptr<RowOptimizer>> create(const SparseAdam& config);
 
   absl::string_view name() const override { return "adam"; }
@@ -41,7 +41,7 @@ class SparseAdamOptimizer : public RowOptimizer {
  private:
   explicit SparseAdamOptimizer(const AdamNumbers& numbers) : numbers_(numbers) {}
 
-  AdamNumbers numbers_;  // but for those of the context
+  AdamNumbers numbers_;  // except the numbers of the context
 };
 
 }  // namespace millrace

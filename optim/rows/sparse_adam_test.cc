@@ -83,7 +83,7 @@ TEST(SparseAdamTest, ARowCountsItsOwnSteps) {
 }
 
 TEST(SparseAdamTest, StrangeStepCountsDoNoHarm) {
-  // As a checkpoint of others may bring them.
+  // Slots that a foreign checkpoint may contain.
   const std::unique_ptr<RowOptimizer> optimizer = make(0.9, 0.99, 1e-8, 0, SparseAdam::ROW);
   for (const float step : {-5.0f, 0x1p24f, 1e30f, NAN, -INFINITY}) {
     TestRow row(*optimizer, {1});
@@ -104,7 +104,7 @@ TEST(SparseAdamTest, EqualToTorch) {
                     0.0264618015, 0.228094911, -0.0343043733, 0.128935217});
 }
 
-// The same on each row for itself.
+// The same on each row separately.
 TEST(SparseAdamTest, EqualToTorchWithRowSteps) {
   expect_trains_to(*make(0.8, 0.95, 0.01, 0, SparseAdam::ROW),
                    {-0.418117266, 0.114480654, 0.265278682, -0.0329507431,  //
@@ -112,8 +112,8 @@ TEST(SparseAdamTest, EqualToTorchWithRowSteps) {
                     0.0329035837, 0.203865651, -0.0124030817, 0.104968093});
 }
 
-// By torch.optim.Adam(lr=0.05, betas=(0.8, 0.95), eps=1e-30, weight_decay=0.1), likewise: without
-// an epsilon to speak of, its place does not matter.
+// By torch.optim.Adam(lr=0.05, betas=(0.8, 0.95), eps=1e-30, weight_decay=0.1) on each row
+// separately. With so small an epsilon, its place in the formula does not matter.
 TEST(SparseAdamTest, EqualToTorchWithWeightDecay) {
   expect_trains_to(*make(0.8, 0.95, 1e-30, 0.1, SparseAdam::ROW),
                    {-0.413246376, 0.117033876, 0.249414565, -0.0292574356,   //

@@ -16,21 +16,22 @@ namespace millrace {
 //   z   ← z + g − (1/η − 1/η before) × w
 //   n   ← n + g²
 //   w   ← 0 if |z| ≤ l1, else (sgn(z) × l1 − z) / (1/η + l2)
-// so a learning rate power of −½. Slots "z" [dim] begins at 0 and "n" [dim] at initial_accumulator.
+// which is a learning rate power of −½. Slots "z" [dim] begins at 0 and "n" [dim] at
+// initial_accumulator.
 //
-// A row starts where z gives back its initial weights, and a learning rate that changes does not
-// move weights by itself: wherever w is not 0, z follows from it, and is made from it anew as
+// z begins such that w has the initial weights of the row, and a change of the learning rate alone
+// does not change weights: wherever w is not 0, z follows from w and is computed from w as
 //   z = −w × (1/η before + l2) − sgn(w) × l1,
-// by which the update is w ← w − g / (1/η + l2) as long as w keeps its sign. So z matters where w
-// is 0 alone, and needs no start of its own. (Taking z from the slot is the same in exact
-// arithmetic, for a constant α.)
+// so that the update is w ← w − g / (1/η + l2) as long as w keeps its sign. The slot z therefore
+// matters only where w is 0, and needs no initial value from the weights. (For a constant α, z of
+// the slot is the same in exact arithmetic.)
 //
-// l1 keeps a weight at 0 until its gradients add up to more; l2 makes steps shorter. Neither pulls
-// at a weight that no gradient moves. Others' l2 (TensorFlow's) counts twice. At a learning rate of
-// 0 nothing changes, slots neither; where 1/η + l2 is 0, the weight stays.
+// l1 keeps a weight at 0 until the sum of its gradients exceeds l1; l2 shortens steps. Neither
+// changes a weight without a gradient. An l2 of x in TensorFlow equals an l2 of 2x here. At a
+// learning rate of 0, weights and slots do not change; a weight with 1/η + l2 = 0 does not change.
 class SparseFtrlOptimizer : public RowOptimizer {
  public:
-  // Errors: InvalidArgument for numbers that are negative or not finite.
+  // Creates the optimizer. Errors: InvalidArgument for numbers that are negative or not finite.
   static absl::StatusOr<std::unique_ptr<RowOptimizer>> create(const SparseFtrl& config);
 
   absl::string_view name() const override { return "ftrl"; }

@@ -51,7 +51,7 @@ TEST(SparseFtrlTest, BeginsAtTheInitialWeights) {
   const std::vector<float> initial = row.weights;
   row.update(*optimizer, 0.1, {0, 0, 0});
   EXPECT_EQ(row.weights, initial);
-  // z as the closed form wants it: -0.7 × ((1 + 0.5) / 0.1 + 2) - 0.5, 0.3 × 17 + 0.5
+  // z by the closed form: -0.7 × ((1 + 0.5) / 0.1 + 2) - 0.5, 0.3 × 17 + 0.5
   EXPECT_THAT(row.slots, ElementsAre(FloatEq(-12.4f), FloatEq(5.6f), 0, 0.25, 0.25, 0.25));
 }
 
@@ -98,8 +98,8 @@ TEST(SparseFtrlTest, NothingHappensWithoutADivisorOrARate) {
   EXPECT_THAT(row.slots, ElementsAre(3, 4));
 }
 
-// Algorithm 1 of the paper as it stands there, z kept from step to step, and begun where it gives
-// back the initial weights.
+// Algorithm 1 of the paper, with z kept from step to step. z begins such that w has the initial
+// weights.
 ReferenceUpdate algorithm1(const SparseFtrl& config) {
   return [config](std::vector<double>& weights, std::vector<double>& slots,
                   const std::vector<double>& gradient, double alpha, int64_t t) {

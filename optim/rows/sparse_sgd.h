@@ -12,12 +12,12 @@ namespace millrace {
 
 // With g = gradient_scale × gradient + weight_decay × w:
 //   w ← w − learning_rate × g
-// No slots. Weight decay is L2: added to the gradient, not scaled, in the rows a step touches
-// alone. Equal to torch::optim::SGD without momentum on those rows.
+// Has no slots. Weight decay is L2: added to the gradient, unscaled, only in the rows that a step
+// touches. Equal to torch::optim::SGD without momentum on these rows.
 class SparseSgdOptimizer : public RowOptimizer {
  public:
   SparseSgdOptimizer() = default;  // without weight decay
-  // Errors: InvalidArgument for numbers that are negative or not finite.
+  // Creates the optimizer. Errors: InvalidArgument for numbers that are negative or not finite.
   static absl::StatusOr<std::unique_ptr<RowOptimizer>> create(const SparseSgd& config);
 
   absl::string_view name() const override { return "sgd"; }
