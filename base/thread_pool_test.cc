@@ -22,7 +22,7 @@ namespace {
 
 using Placement = ThreadPool::Placement;
 
-// By the number of threads and who places them.
+// Parameters: the number of threads and their placement.
 class ThreadPoolTest : public testing::TestWithParam<std::tuple<int, Placement>> {
  protected:
   int threads() const { return std::get<0>(GetParam()); }

@@ -57,7 +57,7 @@ class WorkerPlacementTest : public testing::Test {
   }
   void TearDown() override { EXPECT_TRUE(restrict_to(all_)); }
 
-  // Keeps workers off, and knows of which CPU: that of this thread, before and after.
+  // Keeps workers off the CPU of this thread, which is the same before and after.
   int keep_off(WorkerPlacement& placement) {
     for (int i = 0; i < kTries; ++i) {
       const int before = ::sched_getcpu();

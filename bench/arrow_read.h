@@ -1,4 +1,4 @@
-// Reading files as Arrow does, to compare with.
+// Arrow's own reading of files, for comparisons.
 #ifndef MILLRACE_BENCH_ARROW_READ_H_
 #define MILLRACE_BENCH_ARROW_READ_H_
 
@@ -10,11 +10,12 @@
 
 namespace millrace {
 
-// Whether the extension is that of Parquet or ORC, which Arrow reads too.
+// Returns true if the extension is of Parquet or ORC, which Arrow reads too.
 bool arrow_reads(const std::string& path);
 
-// Reads those columns of a Parquet or ORC file to Arrow's arrays, row group after row group, on one
-// thread, and throws them away. Returns: the rows. Errors: InvalidArgument with what Arrow said.
+// Reads columns of a Parquet or ORC file to Arrow's arrays, row group after row group, on one
+// thread, and discards the arrays. Returns the number of rows. Errors: InvalidArgument with the
+// message of Arrow.
 absl::StatusOr<int64_t> read_with_arrow(const std::string& path,
                                         const std::vector<std::string>& columns);
 

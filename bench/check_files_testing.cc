@@ -11,7 +11,7 @@
 namespace millrace {
 namespace {
 
-// A file of numbers as the benchmark writes them.
+// Reads a file of numbers of the benchmark.
 template <typename T>
 std::vector<T> numbers(const std::string& path) {
   const absl::StatusOr<std::string> bytes = read_file(FileSystem::local(), path);

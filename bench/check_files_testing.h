@@ -7,9 +7,9 @@
 
 namespace millrace {
 
-// Expects the files of a run with 2 tables of 3,000 rows and 5 columns, 8 batches of 40 examples
-// with 3 ids a bag, and as many `steps` of stochastic gradient descent: the weights after them are
-// those that a plain loop computes. Returns: the weights before them, [rows, tables, columns].
+// Checks the files of a run with 2 tables of 3,000 rows and 5 columns, 8 batches of 40 examples
+// with 3 ids per bag, and `steps` steps of stochastic gradient descent: expects the final weights
+// of a plain loop. Returns the initial weights, [rows, tables, columns].
 std::vector<float> expect_plain_loop(const std::string& directory, int steps);
 
 }  // namespace millrace

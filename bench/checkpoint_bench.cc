@@ -28,11 +28,11 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr int64_t kPieceBytes = 16 << 20;  // that a thread writes or reads at once
-constexpr int64_t kCallBytes = 1 << 20;    // of one system call
-constexpr int64_t kSteps = 200;            // whose time is compared
-constexpr int64_t kTouchedShare = 100;     // of a delta: one row in so many
-constexpr int64_t kLateStep = 1 << 30;     // no row was seen later
+constexpr int64_t kPieceBytes = 16 << 20;  // per piece that a thread writes or reads
+constexpr int64_t kCallBytes = 1 << 20;    // per system call
+constexpr int64_t kSteps = 200;            // number of measured steps
+constexpr int64_t kTouchedShare = 100;     // a delta holds one row in kTouchedShare
+constexpr int64_t kLateStep = 1 << 30;     // a step after all others
 
 double seconds_since(SteadyClock::time_point start) {
   return std::chrono::duration<double>(SteadyClock::now() - start).count();
@@ -44,10 +44,10 @@ double percentile(std::vector<double> values, double share) {
   return values[at];
 }
 
-// Files of a directory, as plain bytes.
+// The files of a directory as plain bytes.
 class RawFiles {
  public:
-  // The files are in `folder`.
+  // Reads the sizes of the files in `folder`.
   static absl::StatusOr<RawFiles> like(const std::string& folder) {
     RawFiles raw;
     raw.folder_ = folder;
@@ -63,7 +63,7 @@ class RawFiles {
 
   int64_t bytes() const { return bytes_; }
 
-  // Writes and syncs files of the same sizes in another folder, with what is hardest to squeeze.
+  // Writes and syncs files of the same sizes in another folder, with incompressible content.
   absl::Status write(const std::string& folder, ThreadPool& threads) const {
     FileSystem& files = FileSystem::local();
     RETURN_IF_ERROR(files.create_directories(folder));
@@ -94,7 +94,7 @@ class RawFiles {
     return files.sync_directory(folder);
   }
 
-  // Has them forgotten by the page cache.
+  // Removes the files from the page cache.
   absl::Status forget() const {
     for (const File& file : files_) {
       const std::string path = join_path(folder_, file.name);
@@ -181,7 +181,7 @@ class CheckpointBench {
 
  private:
   std::string folder(absl::string_view name) const {
-    // A directory of that name is removed: not one of a run.
+    // No run uses this name: the benchmark removes the directory.
     return join_path(flags_.checkpoint.directory, absl::StrCat("bench-", name));
   }
   absl::Status remove_all() const {
@@ -196,7 +196,7 @@ class CheckpointBench {
     TrainState state;
     for (const auto& table : steps_.collection().tables()) state.tables.push_back(table.get());
     Progress progress = steps_.progress();
-    progress.step = ++step_;  // each save is one of its own
+    progress.step = ++step_;  // each save is of another step
     *state.shared.mutable_progress() = to_state(progress);
     return state;
   }
@@ -216,7 +216,7 @@ class CheckpointBench {
             {}};
   }
 
-  // Two rates and the ratio of the first to the second, value by value.
+  // Prints two rates and the ratio of the first to the second, value by value.
   void print_ratio(Measurement ours, Measurement raw, const std::string& name) const {
     Measurement ratio = measurement(name, "ratio", true);
     for (size_t i = 0; i < ours.values.size(); ++i) {
@@ -275,7 +275,8 @@ class CheckpointBench {
     return absl::OkStatus();
   }
 
-  // Into tables without rows, as a job that starts has them; the memory of those before is free.
+  // Loads into tables without rows, as a starting job does, after the memory of the previous tables
+  // was freed.
   absl::StatusOr<double> load() {
     const auto& tables = steps_.collection().tables();
     const absl::uint128 digest = tables[0]->content().digest();
@@ -292,7 +293,7 @@ class CheckpointBench {
     return absl::InternalError("what was loaded is not what was saved");
   }
 
-  // Of the rows of one step that touches one row in kTouchedShare, after all others.
+  // Measures a delta of one step that touches one row in kTouchedShare, after all other steps.
   absl::Status measure_delta() {
     const int64_t base = kLateStep;
     for (const auto& table : steps_.collection().tables()) {

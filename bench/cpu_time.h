@@ -1,10 +1,11 @@
-// Time that processors spent.
+// CPU time.
 #ifndef MILLRACE_BENCH_CPU_TIME_H_
 #define MILLRACE_BENCH_CPU_TIME_H_
 
 namespace millrace {
 
-// In seconds: of the calling thread, and of all threads of this process, since each began.
+// Return the CPU time in seconds of the calling thread, and of all threads of this process, since
+// their start.
 double thread_cpu_seconds();
 double process_cpu_seconds();
 

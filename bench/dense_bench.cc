@@ -27,24 +27,24 @@
 namespace millrace {
 namespace {
 
-constexpr int64_t kBatches = 8;  // that take turns
+constexpr int64_t kBatches = 8;  // used in turn
 constexpr int64_t kDenseWarmUpSteps = 2 * kBatches;
 
-// Figures of one window of steps, and of one of matrix products after it.
+// Figures of one window of steps and of the following window of matrix products.
 struct StepWindow {
   MeasuredWindow::Figures steps;
   MeasuredWindow::Figures products;
-  int64_t count = 0;     // of steps, and of times that the products were computed
+  int64_t count = 0;     // number of steps, and of computations of the products
   int64_t examples = 0;  // of all steps
   StepTimings phases;    // of all steps
 };
 
-// Measures the steps of a run. Warms up, records the matrix products of one step, finds how many
-// steps take kWindowSeconds, and then measures windows of steps and windows of products in turn.
-// Products are computed between two steps. Stops the run after the last window.
+// Measures the steps of a run. Warms up, records the matrix products of one step, finds the number
+// of steps in kWindowSeconds, and then measures windows of steps and windows of products,
+// alternating. Products are computed between two steps. Stops the run after the last window.
 class StepMeasurement : public Hook {
  public:
-  // `steps`: of a window; 0: what takes kWindowSeconds.
+  // `steps`: the number of steps of a window; 0: as many as take kWindowSeconds.
   StepMeasurement(int64_t windows, int64_t steps) : windows_due_(windows), steps_(steps) {}
 
   absl::string_view name() const override { return "step_measurement"; }

@@ -92,9 +92,9 @@ TEST_F(DenseBenchTest, MeasuresStepsPhasesAndProducts) {
   }
 }
 
-// What the products of one step are: with batch B the layers [1, 8], [8, 4], [7, 6] and [6, 1],
-// three products each but for the first, whose input needs no gradient, and the dot products of
-// three vectors of 4, three products of each example.
+// Computes the operations of the products of one step: with batch B the layers [1, 8], [8, 4], [7,
+// 6] and [6, 1], three products each, except the first, whose input needs no gradient, and the dot
+// products of three vectors of 4, three products of each example.
 TEST_F(DenseBenchTest, CountsTheOperationsOfAllProducts) {
   std::map<std::string, Measurement> measured = measure();
   const double per_example = 2 * (2 * 1 * 8 + 3 * (8 * 4 + 7 * 6 + 6 * 1) + 3 * 3 * 3 * 4);

@@ -40,11 +40,12 @@ constexpr int64_t kMostRanks = 64;
 constexpr int64_t kRanksWarmUpSteps = 2 * kEmbeddingBatches;
 constexpr int64_t kMeasuredExchanges = 50;
 
-// Requests to the processes. Each has a number: of steps, of bytes of a message, or 0 before and 1
-// after the checked steps.
+// Requests to the processes. Each request has a number: of steps; of bytes of a message; or 0
+// before and 1 after the checked steps.
 enum Request : int64_t { kStepsRequest, kExchange, kWriteWeights };
 
-// The answer of a process to kStepsRequest: seconds, processor seconds, and what follows.
+// Places in the answer of a process to kStepsRequest: seconds, processor seconds, figures of the
+// stages.
 constexpr size_t kSeconds = 0, kProcessorSeconds = 1, kFirstStage = 2;
 constexpr size_t kFirstExchange = kFirstStage + RankSteps::kStages;
 
@@ -52,7 +53,7 @@ constexpr const char* kExchangeNames[] = {"step", "ids", "rows", "sums", "vector
 constexpr const char* kStageNames[] = {"step_exchange", "fetch",  "forward", "backward",
                                        "summarize",     "commit", "apply"};
 
-// The exchanges within a stage.
+// Returns the seconds of the exchanges within a stage.
 double exchange_seconds(const Numbers& answer, int stage) {
   const auto seconds = [&](int exchange) { return answer[kFirstExchange + 2 * exchange]; };
   switch (stage) {
@@ -100,7 +101,7 @@ struct Setting {
   EmbeddingFiles* files = nullptr;  // where rank 0 writes weights
 };
 
-// Makes the answers of a rank.
+// Creates the function that answers the requests to a rank.
 absl::StatusOr<ServingProcess::Serve> make_rank(const Setting& setting, int rank, int port) {
   at::set_num_threads(static_cast<int>(setting.threads));
   const auto ranks = static_cast<int>(setting.flags.ranks);
@@ -113,7 +114,7 @@ absl::StatusOr<ServingProcess::Serve> make_rank(const Setting& setting, int rank
                          .master_port = port};
   options.identity = {.name = "bench distributed", .version = kVersion, .config = ""};
   ASSIGN_OR_RETURN(std::unique_ptr<Collectives> collectives, connect_c10d(options));
-  // Shared since a std::function is copied.
+  // Shared, because std::function copies its state.
   const auto steps = std::make_shared<RankSteps>(setting.workload, std::move(collectives));
   RETURN_IF_ERROR(
       steps->prepare(setting.optimizer, setting.threads, setting.flags.instruction_set));
@@ -139,13 +140,14 @@ absl::StatusOr<ServingProcess::Serve> make_one_process(const Setting& setting) {
   return [=](absl::Span<const int64_t> request) { return run_steps(*steps, request[1]); };
 }
 
-// Processes that get the same requests and answer together.
+// Processes that get the same requests and answer at the same time.
 class Side {
  public:
-  // `name`: of a process, for messages.
+  // `name`: the name of a process in messages.
   explicit Side(const char* name) : name_(name) {}
   ~Side() {
-    // Ranks wait for one another when they leave.
+    // All ranks must begin to leave before one is awaited, since ranks that leave wait for one
+    // another.
     for (const auto& process : processes_) process->finish();
   }
   absl::Status add(const ServingProcess::Make& make) {
@@ -193,7 +195,7 @@ absl::Status add_ranks(const Setting& setting, int port, Side& side) {
 struct Window {
   std::vector<Numbers> answers;  // of each process
   double seconds = 0;            // of the slowest
-  double foreign_cores = 0;      // kept busy by anything but the processes
+  double foreign_cores = 0;      // kept busy by other programs
   double stolen_cores = 0;
 };
 
@@ -212,7 +214,7 @@ absl::StatusOr<Window> measure_window(Side& side, int64_t steps) {
   return window;
 }
 
-// The number of steps of a window.
+// Returns the number of steps of a window.
 absl::StatusOr<int64_t> calibrate(Side& side, int64_t wanted) {
   RETURN_IF_ERROR(side.ask(kStepsRequest, kRanksWarmUpSteps).status());
   if (wanted > 0) return wanted;
@@ -223,7 +225,7 @@ absl::StatusOr<int64_t> calibrate(Side& side, int64_t wanted) {
 // Counts of ids that decide the size of the exchanges.
 struct Traffic {
   double unique_share = 0;  // distinct ids of a rank and table, over all
-  double imbalance = 0;     // rows that an owner serves: largest over mean, a mean over batches
+  double imbalance = 0;     // rows that an owner serves: maximum over mean, averaged over batches
 };
 
 Traffic traffic_of(const EmbeddingWorkload& workload, int ranks) {
@@ -278,7 +280,7 @@ class Lines {
     lines_.push_back({full, parameters_, unit, higher_is_better, {value}});
   }
 
-  // `exchange`: seconds of an exchange of `message` bytes with each other rank.
+  // Adds the figures. `exchange`: seconds of an exchange of `message` bytes with each other rank.
   void add(const Window& over_ranks, int64_t steps, const Window& one, int64_t one_steps,
            double exchange, int64_t message) {
     const auto ids = static_cast<double>(setting_.workload.ids_in_batch());
@@ -316,7 +318,7 @@ class Lines {
     add("stolen", "cores", false, std::max(over_ranks.stolen_cores, one.stolen_cores));
   }
 
-  // The mean over ranks of the bytes that a rank sends in a step.
+  // Returns the mean over ranks of the bytes that a rank sends per step.
   static double bytes_of(const Window& window, int exchange, int64_t steps) {
     return mean(window, [&](const Numbers& answer) {
       return answer[kFirstExchange + 2 * exchange + 1] / static_cast<double>(steps);
@@ -349,7 +351,7 @@ absl::Status measure_ranks(const BenchmarkFlags& flags, const Setting& setting, 
   for (int64_t i = 0; i < flags.repeats; ++i) {
     ASSIGN_OR_RETURN(const Window over_ranks, measure_window(ranks, steps));
     ASSIGN_OR_RETURN(const Window alone, measure_window(one, one_steps));
-    // Messages as long as those of rows.
+    // Messages with the length of messages of rows.
     const auto message =
         static_cast<int64_t>(Lines::bytes_of(over_ranks, MeasuredCollectives::kRows, steps) /
                              static_cast<double>(setting.flags.ranks - 1));

@@ -30,7 +30,7 @@ TEST(DistributedBench, MeasuresEachSetting) {
   BenchmarkFlags flags = small();
   flags.distributed.batches = {40, 80};
   flags.distributed.optimizers = {"sgd", "rowwise_adagrad"};
-  // By optimizer/batch, then by name.
+  // Values by optimizer/batch, then by name.
   std::map<std::string, std::map<std::string, Measurement>> settings;
   ASSERT_OK(bench_distributed(flags, [&](const Measurement& each) {
     EXPECT_EQ(each.values.size(), 2) << each.name;

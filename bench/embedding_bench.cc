@@ -23,7 +23,7 @@ constexpr int64_t kEmbeddingWarmUpSteps = 2 * EmbeddingSteps::kBatches;
 
 constexpr const char* kPhaseNames[] = {"forward", "backward", "summarize", "apply"};
 
-// Rows before and after some steps, into files.
+// Writes the rows before and after some steps to files.
 absl::Status write_check(EmbeddingSteps& steps, int64_t count, EmbeddingFiles& files) {
   for (const char* name : {kBeforeFile, kAfterFile}) {
     if (name == kAfterFile) {

@@ -35,7 +35,7 @@ double milliseconds_since(SteadyClock::time_point start) {
   return std::chrono::duration<double, std::milli>(SteadyClock::now() - start).count();
 }
 
-// A fixed amount of arithmetic, so that whatever takes the core away from it shows.
+// A fixed amount of arithmetic, which takes longer if other work uses the core.
 class Work {
  public:
   void run() {
@@ -43,7 +43,7 @@ class Work {
       for (float& value : values_) value = value * 0.999f + 0.001f;
     }
   }
-  // Finds the amount that takes `milliseconds` here.
+  // Finds the amount that takes `milliseconds` on this machine.
   void calibrate(double milliseconds) {
     double fastest = 0;
     rounds_ = 1000;
@@ -63,8 +63,9 @@ class Work {
   std::vector<float> values_ = std::vector<float>(64, 1.0f);
 };
 
-// The step exchange (sums of integers) left as it is, waited for at once, or replaced by what this
-// rank can tell alone: in this benchmark all ranks say the same. The rest is that of the others.
+// Leaves the step exchange (sums of integers) unchanged, waits for it at once, or replaces it by a
+// local computation, since all ranks of this benchmark contribute equal values. Forwards all other
+// collectives.
 class StepExchangeMode : public ForwardedCollectives {
  public:
   StepExchangeMode(Collectives& others, Mode mode) : ForwardedCollectives(others), mode_(mode) {}
@@ -83,7 +84,7 @@ class StepExchangeMode : public ForwardedCollectives {
   const Mode mode_;
 };
 
-// A small dense layer, and work that stands for the rest of a model.
+// A small dense layer, and work in place of the rest of a model.
 class WorkingModel : public Model {
  public:
   explicit WorkingModel(Work& work)
@@ -102,7 +103,7 @@ class WorkingModel : public Model {
   torch::nn::Linear linear_;
 };
 
-// The same batch again and again.
+// Repeats one batch.
 class Repeating : public Dataset {
  public:
   explicit Repeating(int64_t steps) : left_(steps) {
@@ -125,7 +126,7 @@ class Repeating : public Dataset {
   int64_t left_;
 };
 
-// Notes when steps end.
+// Records the ends of steps.
 class StepTimes : public Hook {
  public:
   explicit StepTimes(std::vector<double>& times) : times_(times) {}
@@ -141,7 +142,7 @@ class StepTimes : public Hook {
   SteadyClock::time_point start_ = SteadyClock::now();
 };
 
-// The median time of a step of the trainer, in ms.
+// Returns the median time of a step of the trainer, in ms.
 absl::StatusOr<double> measure_exchange(Collectives& collectives, Work& work, Mode mode,
                                         int64_t steps) {
   torch::manual_seed(1);
@@ -179,7 +180,7 @@ absl::Status bench_exchange(const BenchmarkFlags& flags, const PrintMeasurement&
   const int64_t steps = flags.steps > 0 ? flags.steps : kExchangeSteps;
   Work work;
   if (collectives->rank() == 0) work.calibrate(kStepMs);
-  // All ranks do the work that rank 0 found.
+  // All ranks do the amount of work that rank 0 found.
   ASSIGN_OR_RETURN(const std::string rounds,
                    collectives->broadcast(absl::StrCat(work.rounds()), 0));
   work.set_rounds(std::stoll(rounds));

@@ -1,4 +1,4 @@
-// Checks of numbers given as flags.
+// Checks of numeric flags.
 #ifndef MILLRACE_BENCH_FLAG_CHECKS_H_
 #define MILLRACE_BENCH_FLAG_CHECKS_H_
 
@@ -8,9 +8,9 @@
 
 namespace millrace {
 
-// Errors: InvalidArgument naming the flag --`name`, its value and what is due.
+// Checks a lower bound. Errors: InvalidArgument naming the flag --`name`, its value and the bound.
 absl::Status check_at_least(const char* name, int64_t value, int64_t least);
-// Of the flag --zipf: finite, not negative.
+// Checks that the flag --zipf is finite and not negative.
 absl::Status check_zipf(double zipf);
 
 }  // namespace millrace

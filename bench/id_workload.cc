@@ -13,7 +13,8 @@ namespace millrace {
 namespace {
 
 constexpr int64_t kMostIds = int64_t{1} << 31;
-// Of the bits that choose a bucket: with this seed, a 128th of a segment would get all ids.
+// Bits that choose a bucket, which are equal for all hostile ids: with this seed, a 128th of a
+// segment would get all ids.
 constexpr uint64_t kKnownSeed = 1, kSameBits = 0x1fc0;
 constexpr uint64_t kDrawSeed = 20261121;
 
@@ -82,7 +83,7 @@ std::vector<int64_t> draw_ids(const std::vector<int64_t>& ids, double zipf, int6
     const double weight = static_cast<double>(random() >> 11) * 0x1p-53 * total;
     const auto rank =
         std::upper_bound(cumulative.begin(), cumulative.end() - 1, weight) - cumulative.begin();
-    // Frequent ids are anywhere among the others.
+    // Frequent ids are spread over all ids.
     id = ids[static_cast<uint64_t>(rank) * 2654435761 % ids.size()];  // a prime
   }
   return drawn;

@@ -1,4 +1,4 @@
-// What the id map's benchmark looks up.
+// The lookups of the benchmark of the id map.
 #ifndef MILLRACE_BENCH_ID_WORKLOAD_H_
 #define MILLRACE_BENCH_ID_WORKLOAD_H_
 
@@ -10,19 +10,20 @@
 
 namespace millrace {
 
-// Ids by what they look like, all distinct:
+// Kinds of distinct ids:
 //   random           64 bits
 //   strided          multiples of 4096
 //   low_bits_equal   multiples of 2^32
 //   high_bits_equal  consecutive, from the smallest int64
 //   adversarial      such that all have the same low bits of the map's hash, had it one known seed
-// Returns: ids number `begin` to begin + count of that kind.
-// Errors: InvalidArgument for another kind, naming it, and more than 2^31 ids.
+// Returns ids number `begin` to begin + count of a kind. Errors: InvalidArgument naming an unknown
+// kind, and for more than 2^31 ids.
 absl::StatusOr<std::vector<int64_t>> benchmark_ids(const std::string& kind, int64_t begin,
                                                    int64_t count);
 
-// `count` of these ids, drawn at random. zipf: the k-th most frequent has weight k^-zipf; 0: all
-// alike. A function of its arguments alone. REQUIRES: `ids` is not empty.
+// Returns `count` of these ids, drawn at random. `zipf`: the k-th most frequent id has weight
+// k^-zipf; 0: equal weights. The result depends only on the arguments. REQUIRES: `ids` is not
+// empty.
 std::vector<int64_t> draw_ids(const std::vector<int64_t>& ids, double zipf, int64_t count);
 
 }  // namespace millrace

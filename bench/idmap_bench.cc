@@ -31,7 +31,8 @@ using Rows = absl::Span<RowIndex>;
 
 constexpr int64_t kLookups = 1 << 22;  // of a measurement
 
-// Large pieces in huge pages, as our map has them: peers get their best.
+// Allocates large pieces in huge pages, as the id map does, so that the other maps have the same
+// advantage.
 template <typename T>
 struct HugePages {
   using value_type = T;
@@ -64,7 +65,7 @@ class BenchedMap {
   virtual void find(Ids ids, Rows rows) const = 0;
 };
 
-// With memory from a pool with a background thread, as the tables of a collection have it.
+// The id map with memory from a pool with a background thread, as in a collection.
 class OurMap : public BenchedMap {
  public:
   void reserve(int64_t ids) override { map_.reserve(ids); }
@@ -79,7 +80,7 @@ class OurMap : public BenchedMap {
   RowIndex next_ = 0;
 };
 
-// One at a time, which is how these are used.
+// A map that is used with one id at a time.
 template <typename Map>
 class PeerMap : public BenchedMap {
  public:
@@ -108,7 +109,7 @@ using Ska = ska::flat_hash_map<int64_t, RowIndex, std::hash<int64_t>, std::equal
 using Absl = absl::flat_hash_map<int64_t, RowIndex, absl::Hash<int64_t>, std::equal_to<int64_t>,
                                  HugePages<std::pair<const int64_t, RowIndex>>>;
 
-// What is inserted and looked up.
+// Ids to insert and to look up.
 struct Workload {
   std::vector<int64_t> ids;
   std::vector<int64_t> uniform, zipf, misses;  // lookups
@@ -125,7 +126,7 @@ absl::StatusOr<Workload> make_workload(const std::string& kind, int64_t rows, do
   return workload;
 }
 
-// A kind of map, and what it is measured with.
+// A kind of map and its workload.
 struct Contender {
   std::string name;
   std::function<std::unique_ptr<BenchedMap>()> make;
@@ -140,16 +141,16 @@ void in_batches(Ids ids, int64_t batch, Use use) {
   for (size_t begin = 0; begin < ids.size(); begin += size) use(begin, ids.subspan(begin, size));
 }
 
-// Ids/s by the time of the thread, and by that of all threads of the process.
+// Ids/s by the CPU time of the thread, and of all threads of the process.
 struct Insertion {
   double ids_per_second;
   double ids_per_process_second;
   double longest_call_ms;
 };
 
-// Touches memory and gives it back. Under a hypervisor that lends memory as it is touched, and
-// takes it back from a guest that does not use it, the first touch costs many times what it costs
-// the system to clear a page, and which map pays would be a matter of their order.
+// Touches memory and frees it. A hypervisor may lend memory at the first touch and reclaim unused
+// memory of a guest. The first touch then costs many times the clearing of a page, and the order of
+// the maps would decide which map pays.
 absl::Status warm_memory(int64_t bytes) {
   void* const memory =
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -185,14 +186,14 @@ void find_all(const BenchedMap& map, Ids ids, int64_t size) {
              [&](size_t, Ids batch) { map.find(batch, absl::MakeSpan(rows).first(batch.size())); });
 }
 
-// Ids/s by the time of the thread.
+// Returns ids/s by the CPU time of the thread.
 double find_rate(const BenchedMap& map, Ids ids, int64_t size) {
   const double start = thread_cpu_seconds();
   find_all(map, ids, size);
   return static_cast<double>(ids.size()) / (thread_cpu_seconds() - start);
 }
 
-// Ids/s of all threads by the clock; each finds its share.
+// Returns ids/s of all threads by the clock; each thread finds its share.
 double find_rate(const BenchedMap& map, Ids ids, int64_t size, int64_t threads) {
   const auto start = std::chrono::steady_clock::now();
   std::vector<std::thread> running;
@@ -205,7 +206,7 @@ double find_rate(const BenchedMap& map, Ids ids, int64_t size, int64_t threads) 
   return static_cast<double>(share * running.size()) / elapsed.count();
 }
 
-// Ids of a step, numbered.
+// Returns ids/s of numbering the ids of a step.
 double number_rate(IdMap& map, Ids ids, int64_t size) {
   std::vector<uint32_t> places(size);
   std::vector<RowIndex> distinct;
@@ -219,7 +220,7 @@ double number_rate(IdMap& map, Ids ids, int64_t size) {
   return static_cast<double>(ids.size()) / (thread_cpu_seconds() - start);
 }
 
-// Maps that number rows alike must give the same rows.
+// Checks that maps with the same numbering of rows return the same rows.
 absl::Status check_equal(const BenchedMap& a, const BenchedMap& b, Ids ids, int64_t size) {
   absl::Status status;
   std::vector<RowIndex> rows_a(size), rows_b(size);
@@ -231,7 +232,7 @@ absl::Status check_equal(const BenchedMap& a, const BenchedMap& b, Ids ids, int6
   return status;
 }
 
-// Ids/s of reserving room and inserting all, without growth.
+// Returns ids/s of reserving capacity and inserting all ids, without growth.
 double reserved_rate(const Contender& contender, int64_t size) {
   const Ids ids = contender.workload->ids;
   const std::unique_ptr<BenchedMap> map = contender.make();
@@ -241,7 +242,7 @@ double reserved_rate(const Contender& contender, int64_t size) {
   return static_cast<double>(ids.size()) / (thread_cpu_seconds() - start);
 }
 
-// The same rows from all of them, before anything is measured.
+// Checks that all maps return the same rows, before the measurement.
 absl::Status check_contenders(const std::vector<Contender>& contenders, int64_t size) {
   const std::unique_ptr<BenchedMap> ours = contenders[0].make();
   const Workload& workload = *contenders[0].workload;
@@ -257,7 +258,7 @@ absl::Status check_contenders(const std::vector<Contender>& contenders, int64_t 
   return absl::OkStatus();
 }
 
-// Measurements by name, in the order in which they were begun.
+// Measurements by name, in the order of their first value.
 class Figures {
  public:
   Figures(const BenchmarkFlags& flags)
@@ -277,7 +278,7 @@ class Figures {
     const bool higher = unit == "ids/s" || unit == "ratio";
     all_.push_back({name, std::move(parameters), unit, higher, {value}});
   }
-  // Our rates of this repeat over those of the others.
+  // Adds the ratios of the id map's rates of this repeat to the rates of the other maps.
   void add_ratios() {
     const std::vector<Measurement> measured = all_;
     for (const Measurement& ours : measured) {
@@ -301,7 +302,8 @@ class Figures {
   std::vector<Measurement> all_;
 };
 
-// `first`: who begins; each in turn, as what one leaves behind may cost the next.
+// Measures all maps once. `first`: the map that begins. Callers vary it, because one map may leave
+// costs to the next.
 absl::Status measure_contenders(std::vector<Contender>& contenders, const BenchmarkFlags& flags,
                                 int64_t first, Figures& figures) {
   const int64_t size = flags.idmap.batch, threads = flags.threads;
@@ -310,10 +312,10 @@ absl::Status measure_contenders(std::vector<Contender>& contenders, const Benchm
     turns.push_back(&contenders[(static_cast<size_t>(first) + i) % contenders.size()]);
   }
   for (Contender* const each : turns) {
-    // What the largest takes while it grows.
+    // Bytes per row of the largest map while it grows.
     constexpr int64_t kBytesPerRow = 160;
     RETURN_IF_ERROR(warm_memory(static_cast<int64_t>(each->workload->ids.size()) * kBytesPerRow));
-    // First, as it gives its memory back.
+    // Comes first, because it frees its memory.
     const double reserved = reserved_rate(*each, size);
     each->map = each->make();
     const Insertion insertion = insert_all(*each->map, each->workload->ids, size);
@@ -356,7 +358,7 @@ absl::Status bench_idmap(const BenchmarkFlags& flags, const PrintMeasurement& pr
       {"ska", [] { return std::make_unique<PeerMap<Ska>>(); }, &workload, nullptr});
   contenders.push_back(
       {"absl", [] { return std::make_unique<PeerMap<Absl>>(); }, &workload, nullptr});
-  // What hostile ids cost: the same map with random ones.
+  // The cost of hostile ids is the difference to the same map with random ids.
   Workload random;
   if (flags.idmap.ids != "random") {
     ASSIGN_OR_RETURN(random, make_workload("random", flags.idmap.rows, flags.idmap.zipf));

@@ -47,7 +47,7 @@ struct Pass {
   int64_t rows = 0;
 };
 
-// Measures `read`, which returns how many rows it read.
+// Measures `read`, which returns the number of rows.
 template <typename Read>
 absl::StatusOr<Pass> measure_read(Read read) {
   const auto start = std::chrono::steady_clock::now();
@@ -60,7 +60,7 @@ absl::StatusOr<Pass> measure_read(Read read) {
   return pass;
 }
 
-// Reads one epoch. Returns: its rows.
+// Reads one epoch and returns the number of rows.
 absl::StatusOr<int64_t> read_epoch(Dataset& data, int64_t epoch) {
   RETURN_IF_ERROR(data.start_epoch(epoch));
   int64_t rows = 0;
@@ -72,7 +72,7 @@ absl::StatusOr<int64_t> read_epoch(Dataset& data, int64_t epoch) {
   return rows;
 }
 
-// The same files and columns with Arrow alone.
+// Reads the same files and columns with Arrow only.
 absl::StatusOr<int64_t> read_all_with_arrow(const BatchDataset& data, const FeatureSchema& schema) {
   std::vector<std::string> columns;
   for (const FeatureConfig& feature : schema.features()) columns.push_back(column_of(feature));

@@ -32,7 +32,7 @@ constexpr int64_t kDense = 16;
 constexpr int64_t kLoopSteps = 3000;
 constexpr int kHooks = 5;
 
-// Logistic regression: small, so that what the loop adds stands out.
+// Logistic regression, so small that the overhead of the loop is visible.
 class Logistic : public Model {
  public:
   Logistic() : linear_(register_module("linear", torch::nn::Linear(kDense, 1))) {}
@@ -70,7 +70,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Forward, loss divided, backward, update: what any loop must do.
+// Runs a bare loop: forward pass, division of the loss, backward pass, update.
 absl::StatusOr<double> bare_loop(const Batch& batch, int64_t steps) {
   Logistic model;
   torch::optim::SGD optimizer(model.parameters(), torch::optim::SGDOptions(0.001));
@@ -84,7 +84,7 @@ absl::StatusOr<double> bare_loop(const Batch& batch, int64_t steps) {
   return seconds_since(start);
 }
 
-// What a trainer does beside the steps.
+// The work of a trainer in addition to the steps.
 enum class Extras {
   kNone,
   kReports,   // every 100 steps
@@ -99,7 +99,8 @@ absl::StatusOr<Message> parsed(const char* text) {
   return absl::InternalError(absl::StrCat("cannot parse ", text));
 }
 
-// Adds what kEquipped names but the schedule. Nothing of it ends the run or changes the gradient.
+// Adds the extras of kEquipped except the schedule. None of them ends the run or changes the
+// gradient.
 absl::Status equip(TrainerParts& parts) {
   ASSIGN_OR_RETURN(const auto clipping, parsed<ClippingConfig>("max_norm: 1e9"));
   ASSIGN_OR_RETURN(parts.clipping, GradientClipping::create(clipping));

@@ -13,7 +13,7 @@ namespace millrace {
 namespace {
 
 // Products of two matrices, of batches of them, or of a matrix and a vector. The factors are the
-// last two tensors among the arguments; those of aten::linear are the first two.
+// last two tensors among the arguments, in aten::linear the first two.
 constexpr const char* kProducts[] = {
     "aten::mm",     "aten::addmm", "aten::bmm",   "aten::baddbmm", "aten::_addmm_activation",
     "aten::linear", "aten::mv",    "aten::addmv", "aten::matmul"};
@@ -35,7 +35,7 @@ class StandIns {
   }
 
  private:
-  // As many elements as the storage of `tensor` holds.
+  // Returns random numbers, as many as the storage of `tensor` holds.
   static at::Tensor random_numbers(const at::Tensor& tensor) {
     const int64_t size = static_cast<int64_t>(tensor.storage().nbytes() / tensor.element_size());
     const at::TensorOptions options = tensor.options().requires_grad(false);
@@ -91,7 +91,7 @@ struct MatrixProductRecorder::Recording {
   struct Call {
     c10::OperatorName name;
     std::vector<c10::IValue> arguments;
-    bool computes_itself = true;  // false: another product does
+    bool computes_itself = true;  // false: it calls another product
   };
   std::vector<Call> calls;
   std::vector<size_t> open;  // calls that have not ended
@@ -99,7 +99,7 @@ struct MatrixProductRecorder::Recording {
 
 namespace {
 
-// Where the callbacks of this thread record: LibTorch calls plain functions.
+// The recording of this thread's callbacks, which are plain functions for LibTorch.
 thread_local MatrixProductRecorder::Recording* recording = nullptr;
 
 struct IsProduct : at::ObserverContext {};
@@ -142,7 +142,8 @@ std::vector<MatrixProduct> MatrixProductRecorder::stop() {
   std::vector<MatrixProduct> products;
   for (const Recording::Call& call : recording_->calls) {
     if (!call.computes_itself) continue;
-    std::vector<c10::IValue> arguments = call.arguments;  // recorded tensors stay: storages differ
+    std::vector<c10::IValue> arguments =
+        call.arguments;  // recorded tensors stay unchanged: their storages differ
     for (c10::IValue& argument : arguments) {
       if (is_tensor(argument)) argument = stand_ins.of(argument.toTensor());
     }

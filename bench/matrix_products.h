@@ -1,4 +1,4 @@
-// The matrix products of a section of code, alone.
+// Recording and repetition of the matrix products of a section of code.
 #ifndef MILLRACE_BENCH_MATRIX_PRODUCTS_H_
 #define MILLRACE_BENCH_MATRIX_PRODUCTS_H_
 
@@ -23,22 +23,22 @@ class MatrixProduct {
   const std::string& name() const { return name_; }  // "aten::addmm"
   const std::vector<at::Tensor>& operands() const { return operands_; }
   const at::Tensor& result() const { return result_; }
-  // Multiplications and additions.
+  // Returns the number of multiplications and additions.
   double operations() const;
   // Computes the product into the memory of result() if the operator has an out variant. Throws
-  // what LibTorch throws.
+  // exceptions of LibTorch.
   void run() const;
 
  private:
   std::string name_;
-  c10::OperatorHandle operator_;        // writes into its last argument, where there is such a one
+  c10::OperatorHandle operator_;        // the out variant, if there is one
   std::vector<c10::IValue> arguments_;  // of operator_
   std::vector<at::Tensor> operands_;
   at::Tensor result_;
 };
 
 // Records the matrix products that LibTorch computes on this thread (aten::mm, addmm, bmm, …),
-// those of backward passes on the CPU included. If one product calls another (aten::linear calls
+// including backward passes on the CPU. If one product calls another (aten::linear calls
 // aten::addmm; under autocast a product calls itself with converted operands), records the
 // innermost call only. At most one recorder exists on a thread at a time.
 //
@@ -52,9 +52,9 @@ class MatrixProductRecorder {
   MatrixProductRecorder(const MatrixProductRecorder&) = delete;
   MatrixProductRecorder& operator=(const MatrixProductRecorder&) = delete;
 
-  // Ends recording. Returns: the products in the order in which they began, on random numbers in
-  // tensors of the sizes, strides and types that were recorded. Operands that shared memory share
-  // it again. REQUIRES: called at most once.
+  // Ends recording. Returns the products in the order of their begin, on random numbers in tensors
+  // of the recorded sizes, strides and types. Operands that shared memory share memory again.
+  // REQUIRES: called at most once.
   std::vector<MatrixProduct> stop();
 
   struct Recording;  // of the callbacks

@@ -16,7 +16,7 @@ namespace millrace {
 namespace {
 
 absl::StatusOr<ProcessorTicks> read_processor_ticks() {
-  // Files of /proc have no size, which FileSystem goes by.
+  // FileSystem cannot read files of /proc, because they have no size.
   std::ifstream stat("/proc/stat");
   std::string line;
   std::getline(stat, line);

@@ -1,4 +1,4 @@
-// Time, and who else had the machine meanwhile.
+// A measured time, and the load of other programs during this time.
 #ifndef MILLRACE_BENCH_MEASURED_WINDOW_H_
 #define MILLRACE_BENCH_MEASURED_WINDOW_H_
 
@@ -10,7 +10,7 @@
 
 namespace millrace {
 
-// About as long as a measurement should take.
+// The approximate length of a measurement.
 inline constexpr double kWindowSeconds = 1.5;
 
 // Time of all processors since the machine started, in clock ticks.
@@ -19,20 +19,21 @@ struct ProcessorTicks {
   int64_t stolen = 0;  // given to other machines on the same hardware
 };
 
-// From the text of /proc/stat (man 5 proc). Errors: DataLoss.
+// Parses the text of /proc/stat (man 5 proc). Errors: DataLoss.
 absl::StatusOr<ProcessorTicks> parse_processor_ticks(absl::string_view stat);
 
-// Begins when it is made. Its figures are as coarse as a clock tick, 10 ms on each processor.
+// A window that begins with its creation. Figures have the resolution of a clock tick, 10 ms on
+// each processor.
 class MeasuredWindow {
  public:
   struct Figures {
     double seconds = 0;
-    // Cores kept busy on average by anything but this process, those stolen among them.
+    // Average number of cores that other programs kept busy, including stolen time.
     double foreign_cores = 0;
     double stolen_cores = 0;
   };
 
-  // Errors: of reading /proc/stat.
+  // Begins a window. Errors: of reading /proc/stat.
   static absl::StatusOr<MeasuredWindow> begin();
   absl::StatusOr<Figures> end() const;
 

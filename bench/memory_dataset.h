@@ -14,7 +14,7 @@
 
 namespace millrace {
 
-// Gives the same batches in turn, without reading anything. Has no positions: seek() returns
+// Returns the same batches in turn, without reading. Has no positions: seek() returns
 // Unimplemented.
 class MemoryDataset : public Dataset {
  public:
@@ -34,9 +34,9 @@ class MemoryDataset : public Dataset {
   int64_t given_ = 0;  // in this epoch
 };
 
-// Reads up to `count` batches of `batch_size` examples from the begin of epoch 0. Omits batches of
-// fewer examples, as the last one of an epoch may be.
-// Errors: InvalidArgument naming the number of examples if there is no such batch; those of `data`.
+// Reads up to `count` batches of `batch_size` examples from the begin of epoch 0. Omits smaller
+// batches, such as the last batch of an epoch. Errors: InvalidArgument naming the number of
+// examples if there is no full batch; as `data`.
 absl::StatusOr<std::vector<Batch>> read_full_batches(Dataset& data, int64_t count,
                                                      int64_t batch_size);
 

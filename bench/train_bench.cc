@@ -26,7 +26,7 @@ extern char** environ;
 namespace millrace {
 namespace {
 
-// A directory of its own that goes with its owner.
+// A temporary directory that the destructor removes.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() { path_ = ::mkdtemp(pattern_) != nullptr ? pattern_ : ""; }
@@ -41,7 +41,7 @@ class TemporaryDirectory {
   std::string path_;
 };
 
-// Runs this program with these arguments, its output into a file. Returns: seconds it took.
+// Runs this program with these arguments and its output in a file. Returns the seconds of the run.
 absl::StatusOr<double> run_program_anew(std::vector<std::string> arguments,
                                         const std::string& output) {
   std::vector<char*> argv = {const_cast<char*>("millrace")};
@@ -53,7 +53,7 @@ absl::StatusOr<double> run_program_anew(std::vector<std::string> arguments,
                                      0644);
   ::posix_spawn_file_actions_adddup2(&actions, 1, 2);
   pid_t pid = 0;
-  // Without the settings that this process found or made, so that the other sets its own.
+  // Removes the settings of this process, so that the child makes its own settings.
   ::unsetenv("GOMP_SPINCOUNT");
   const auto start = std::chrono::steady_clock::now();
   const int error = ::posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
@@ -71,7 +71,8 @@ absl::StatusOr<double> run_program_anew(std::vector<std::string> arguments,
   return seconds;
 }
 
-// Of a job on `ranks` processes, which share the threads; 0: without a launcher.
+// Returns the arguments of a job on `ranks` processes, which share the threads; 0: without a
+// launcher.
 std::vector<std::string> train_arguments(const BenchmarkFlags& flags,
                                          const TemporaryDirectory& directory, int64_t ranks = 0) {
   const int64_t threads = ranks == 0 ? flags.threads : flags.threads / ranks;
@@ -91,7 +92,7 @@ std::vector<std::string> train_arguments(const BenchmarkFlags& flags,
   return arguments;
 }
 
-// A process that keeps one core busy as long as it lives.
+// A process that keeps one core busy during its lifetime.
 class BusyNeighbour {
  public:
   BusyNeighbour() {
@@ -126,7 +127,7 @@ absl::Status check_config(const BenchmarkFlags& flags) {
   return absl::InvalidArgumentError("this benchmark runs a job: give --config FILE");
 }
 
-// The job in one process and on ranks, alternating.
+// Runs the job in one process and on ranks, alternating.
 absl::Status bench_train_ranks(const BenchmarkFlags& flags, const PrintMeasurement& print) {
   const int64_t ranks = flags.train.ranks;
   if (flags.threads % ranks != 0) {

@@ -14,7 +14,7 @@
 namespace millrace {
 
 // Returns the area for examples that are sorted as by sort_examples(), by the formula of AucMetric.
-// An example has a `prediction`; `signed_weight` returns what ScoredExample::signed_weight is.
+// An example has a `prediction`; `signed_weight` returns a value as ScoredExample::signed_weight.
 // Returns not-a-number without a positive or without a negative. Sets `sums` to the weights of both
 // classes.
 template <typename Example, typename SignedWeight>

@@ -53,8 +53,8 @@ std::optional<std::vector<BucketSums::Entry>> BucketSums::read(ByteReader* reade
 
 size_t BucketSums::bucket_of(double prediction) const {
   // The product is exact for predictions of float32 (24 bits) and at most 2^29 buckets, so every
-  // prediction is compared with the exact bounds. The clamp comes before the conversion to an
-  // integer, which infinity does not have.
+  // prediction is compared with the exact bounds. The clamp precedes the conversion to an integer,
+  // which is undefined for infinity.
   const double count = static_cast<double>(sums_.size());
   return static_cast<size_t>(std::clamp(std::ceil(prediction * count) - 1, 0.0, count - 1));
 }

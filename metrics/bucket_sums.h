@@ -15,16 +15,16 @@ namespace millrace {
 // The largest number of buckets, with sums of 8 MB.
 inline constexpr int64_t kMostBuckets = 1000000;
 
-// Returns OK if a configuration may ask for this number of buckets. Errors: InvalidArgument.
+// Checks a number of buckets of the configuration. Errors: InvalidArgument.
 absl::Status check_buckets(int64_t buckets);
 
 // One sum for each of n buckets of equal width. Bucket b has the predictions in (b/n, (b+1)/n]; the
-// first bucket also has those of at most 0, and the last bucket those above 1. With a and b in this
-// order, a <= b implies that the bucket of a is not above that of b. The sums take 8 n bytes,
-// however many values are added.
+// first bucket also has predictions of at most 0, and the last bucket predictions above 1. For a <=
+// b, the bucket of a is not above the bucket of b. The sums take 8 n bytes for any number of
+// values.
 class BucketSums {
  public:
-  // The sum of one bucket, as save() writes it.
+  // The sum of one bucket in the format of save().
   struct Entry {
     uint32_t bucket = 0;
     double sum = 0;
@@ -47,8 +47,8 @@ class BucketSums {
   // Appends the sums other than 0: their number, then bucket and sum (12 bytes) of each, in the
   // order of buckets.
   void save(ByteWriter* writer) const;
-  // Reads what save() of sums with this number of buckets wrote, without adding it. Allocates no
-  // more than a multiple of the bytes that `reader` has. Returns: nothing if the bytes are others.
+  // Reads the bytes of save() of sums with this number of buckets, without adding them. Allocates
+  // memory at most in proportion to the bytes of `reader`. Returns none for other bytes.
   std::optional<std::vector<Entry>> read(ByteReader* reader) const;
 
  private:

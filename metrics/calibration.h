@@ -1,4 +1,4 @@
-// Calibration.
+// The calibration of predictions.
 #ifndef MILLRACE_METRICS_CALIBRATION_H_
 #define MILLRACE_METRICS_CALIBRATION_H_
 
@@ -8,8 +8,8 @@
 
 namespace millrace {
 
-// The sum of predictions over the sum of labels, both by weight: above 1 where the model promises
-// more than happens. Undefined where the labels sum to 0.
+// The sum of predictions over the sum of labels, both by weight: above 1 if the model predicts too
+// much. Undefined where the labels sum to 0.
 class CalibrationMetric : public Metric {
  public:
   absl::string_view name() const override { return "calibration"; }

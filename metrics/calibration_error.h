@@ -18,9 +18,9 @@ namespace millrace {
 //   ECE = sum over buckets b of W_b / W * |mean prediction in b - mean label in b|
 //       = sum over buckets b of |sum of w (x - y) in b| / W
 //
-// W_b is the weight of the bucket, W that of all examples. See BucketSums for the buckets; their
-// bounds are those of scikit-learn's calibration_curve. 0 is best. A value of few examples in a
-// bucket is mostly chance, so values are comparable with equal buckets and similar numbers of
+// W_b is the weight of the bucket, W the weight of all examples. See BucketSums for the buckets,
+// which have the bounds of scikit-learn's calibration_curve. 0 is best. A value of few examples in
+// a bucket is mostly chance, so values are comparable with equal buckets and similar numbers of
 // examples. Undefined without examples, and after a prediction, label or weight that is infinite.
 //
 // Takes 8 bytes a bucket. Sums run example after example.

@@ -13,7 +13,8 @@
 
 namespace millrace {
 
-// Keeps what a derived class needs of each example of weight above 0. `Example` is a struct with
+// Keeps the data that a derived class needs of each example of weight above 0. `Example` is a
+// struct with
 //   static constexpr size_t kSavedBytes;  // that write_example() appends
 //   void write_example(const Example& example, ByteWriter* writer);
 //   bool read_example(ByteReader* reader, Example* example);  // false for what no metric keeps
@@ -68,8 +69,8 @@ class KeptExamplesMetric : public Metric {
   std::vector<Example>& examples() const { return examples_; }
 
  private:
-  // Appends to `kept` what is kept of each example of weight above 0. Leaves out an example with a
-  // number that is not-a-number and returns false if there is one.
+  // Appends the kept data of each example of weight above 0 to `kept`. Omits examples with
+  // not-a-number, and then returns false. Called by update().
   virtual bool keep(const MetricInput& input, std::vector<Example>* kept) const = 0;
   // Returns false for an example that keep() never returns. The default accepts all.
   virtual bool may_keep(const Example& example) const { return true; }

@@ -18,7 +18,7 @@ MILLRACE_REGISTER_METRIC(logloss, "mean binary cross entropy", &create_plain_met
 
 double log_loss(double prediction, double label) {
   const double p = std::clamp(prediction, kLogLossEpsilon, 1 - kLogLossEpsilon);
-  // Labels are mostly 0 or 1: one logarithm instead of two, and no branch on which of them it is.
+  // Labels are mostly 0 or 1, which need one logarithm instead of two, and no branch on the label.
   if (label * label == label) return -std::log(std::abs(1 - label - p));
   return -label * std::log(p) - (1 - label) * std::log(1 - p);
 }

@@ -8,12 +8,12 @@
 
 namespace millrace {
 
-// Predictions are taken into [kLogLossEpsilon, 1 - kLogLossEpsilon] before the logarithm, so that
-// one confident mistake costs at most 16.1 and never infinity. A float32 sigmoid reaches 0 and 1
-// at about this distance.
+// Predictions are clamped to [kLogLossEpsilon, 1 - kLogLossEpsilon] before the logarithm, so that
+// one confident mistake costs at most 16.1 and never infinity. A float32 sigmoid reaches 0 and 1 at
+// about this distance.
 inline constexpr double kLogLossEpsilon = 1e-7;
 
-// -y ln p - (1 - y) ln(1 - p) of one example in nats, with p clamped as above.
+// Returns -y ln p - (1 - y) ln(1 - p) of one example in nats, with p clamped by kLogLossEpsilon.
 double log_loss(double prediction, double label);
 
 // The mean of log_loss over examples, by weight. Undefined without examples.

@@ -8,18 +8,19 @@
 
 namespace millrace {
 
-// The mean by weight: sum of w x / sum of w. As a metric x are the predictions; by add() anything:
+// The mean by weight: sum of w x / sum of w. As a metric, x are the predictions; add() takes any
+// values:
 //
 //   MeanMetric loss;
 //   loss.add(summed_loss / targets, targets);   // once per step
 //   report(loss.compute());
 //
-// Undefined where nothing of weight above 0 was seen.
+// Undefined without a value of weight above 0.
 class MeanMetric : public Metric {
  public:
   absl::string_view name() const override { return "mean"; }
   void update(const MetricInput& input) override;
-  // REQUIRES: weight >= 0. A value of weight 0 does not count.
+  // Adds a value. A value of weight 0 does not count. REQUIRES: weight >= 0.
   void add(double value, double weight = 1);
   double compute() const override;
   void reset() override { *this = MeanMetric(); }

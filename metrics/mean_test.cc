@@ -26,7 +26,7 @@ TEST(MeanTest, OfPredictions) {
 }
 
 TEST(MeanTest, SmallValuesAreNotLostInLargeSums) {
-  // In float32 the sum would stop at 2^24.
+  // A sum in float32 would stop at 2^24.
   MeanMetric mean;
   for (int i = 0; i < (1 << 25); ++i) mean.add(1);
   EXPECT_EQ(mean.compute(), 1);

@@ -51,7 +51,7 @@ absl::StatusOr<std::unique_ptr<Metric>> create_metric(absl::string_view name,
   CustomConfig config = found == configs.end() ? CustomConfig() : *found;
   config.set_name(std::string(name));
   ASSIGN_OR_RETURN(std::unique_ptr<Metric> metric, metric_registry().create(base, config));
-  // Values are kept and found by this name.
+  // Reports and checkpoints find values by this name.
   if (metric->name() == name) return metric;
   return absl::InternalError(
       absl::StrCat("metric \"", name, "\": its name() is \"", metric->name(), "\""));

@@ -1,4 +1,4 @@
-// Figures over many examples.
+// The interface of metrics, which are figures over many examples.
 #ifndef MILLRACE_METRICS_METRIC_H_
 #define MILLRACE_METRICS_METRIC_H_
 
@@ -18,8 +18,8 @@
 
 namespace millrace {
 
-// What metrics see of one batch and one task. All spans have one length, except that empty
-// `weights` mean all 1, and empty `groups` mean that the examples have no groups.
+// The input of metrics: the examples of one batch for one task. All spans have one length, except
+// that empty `weights` mean all 1, and empty `groups` mean that the examples have no groups.
 struct MetricInput {
   absl::Span<const float> predictions;  // probabilities in [0, 1] for binary tasks
   absl::Span<const float> labels;       // in [0, 1] for binary tasks
@@ -32,14 +32,15 @@ struct MetricInput {
 };
 
 // Accumulates over batches. Sums run in double, example after example, so the result is equal to
-// the last bit however the examples were cut into batches. Not thread-safe.
+// the last bit for every division of the examples into batches. Not thread-safe.
 //
 //   ASSIGN_OR_RETURN(std::unique_ptr<Metric> auc, create_metric("auc"));
 //   auc->update({predictions, labels, weights});   // once per batch
 //   double value = auc->compute();
 //
-// A new metric: a file pair, or a class in that of its theme, with MILLRACE_REGISTER_METRIC
-// (metric_registry.h), and a test that calls register_metric_conformance (metric_conformance.h).
+// To add a metric, write a class in the file of its theme or in a new file, with
+// MILLRACE_REGISTER_METRIC (metric_registry.h), and a test that calls register_metric_conformance
+// (metric_conformance.h).
 class Metric {
  public:
   virtual ~Metric() = default;
@@ -52,8 +53,8 @@ class Metric {
   // label or weight that is not a number. A metric that needs groups (MetricTraits) also returns
   // not-a-number after an example without a group.
   virtual double compute() const = 0;
-  // Returns the weights of right and wrong decisions at thresholds. Returns none where compute() is
-  // not-a-number, and from a metric without thresholds, as the default does.
+  // Returns the weights of right and wrong decisions at thresholds; none if compute() is
+  // not-a-number or the metric has no thresholds. The default returns none.
   virtual std::optional<ThresholdWeights> threshold_weights() const { return std::nullopt; }
   // Removes all examples.
   virtual void reset() = 0;
@@ -62,23 +63,24 @@ class Metric {
   virtual void merge(const Metric& other) = 0;
   // Returns the state as bytes for merge_saved(), also of another process.
   virtual std::string save() const = 0;
-  // Does what merge() does with the metric of this class whose save() returned `bytes`. A new
-  // metric is then equal to that one to the last bit. Allocates at most memory in proportion to the
-  // size of `bytes`. Errors: DataLoss for other bytes; the metric is unchanged.
+  // Merges the metric of this class whose save() returned `bytes`, as merge() does. If this metric
+  // is new, it is then equal to the saved metric to the last bit. Allocates memory at most in
+  // proportion to the size of `bytes`. Errors: DataLoss for other bytes, and then the metric is
+  // unchanged.
   virtual absl::Status merge_saved(absl::string_view bytes) = 0;
 };
 
-// Names that create_metric knows, without cutoffs, sorted.
+// Returns the names that create_metric() knows, without cutoffs, sorted.
 std::vector<std::string> metric_names();
 
-// Returns a new metric. `name` is a name of metric_names(); that of a metric NAME_at has a cutoff,
-// "ndcg@10" for ndcg_at. `configs` may have its message, under the name of metric_names(). Errors:
-// NotFound naming the nearest; those of check_cutoff() and of the metric's factory; Internal if
-// Metric::name() is another name.
+// Returns a new metric. `name`: a name of metric_names(); for a metric NAME_at with a cutoff, such
+// as "ndcg@10" for ndcg_at. `configs`: may have the message of the metric, under the name of
+// metric_names(). Errors: NotFound naming the nearest; as check_cutoff() and the factory of the
+// metric; Internal if Metric::name() is another name.
 absl::StatusOr<std::unique_ptr<Metric>> create_metric(absl::string_view name,
                                                       absl::Span<const CustomConfig> configs = {});
 
-// The metrics of binary tasks, in reporting order: auc, logloss, ne, calibration.
+// Returns the metrics of binary tasks, in reporting order: auc, logloss, ne, calibration.
 std::vector<std::unique_ptr<Metric>> binary_metrics();
 
 }  // namespace millrace

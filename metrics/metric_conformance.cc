@@ -106,7 +106,7 @@ void check_reset(const MakeMetric& make, const MetricExamples& examples) {
   EXPECT_EQ(metric->compute(), compute_all(make, examples));
 }
 
-// Weights above 0 that do not matter.
+// Expects that weights above 0 do not matter.
 void check_ignored_weights(const MakeMetric& make) {
   MetricExamples light = random_examples(5, 60, true), heavy = light;
   for (float& weight : heavy.weights) weight *= 3;
@@ -182,7 +182,7 @@ void check_save(const MakeMetric& make, const MetricExamples& examples) {
     expect_near(copy->compute(), compute_all(make, examples));
     first->merge(*second);
     expect_same_bits(copy->compute(), first->compute());
-    // A copy goes on as the original would have.
+    // A copy continues as the original would have.
     std::unique_ptr<Metric> further = make();
     further->update(examples.slice(0, cut));
     further = restored(make, *further);
@@ -191,12 +191,12 @@ void check_save(const MakeMetric& make, const MetricExamples& examples) {
   }
 }
 
-// Takes it, or refuses it and is as it was; never worse.
+// Expects that the metric merges the bytes, or refuses them and is unchanged.
 void expect_taken_or_refused(const MakeMetric& make, const MetricExamples& examples,
                              const std::string& bytes) {
   std::unique_ptr<Metric> metric = make();
   metric->update(examples.all());
-  metric->compute();  // which may put what it keeps in another order
+  metric->compute();  // which may sort the kept examples
   const std::string before = metric->save();
   const absl::Status status = metric->merge_saved(bytes);
   metric->compute();

@@ -26,12 +26,12 @@ struct MetricExamples {
   MetricInput all() const { return slice(0, predictions.size()); }
 };
 
-// `count` examples that follow from `seed`: predictions from a coarse grid, so that many are
-// equal; labels of 0 and 1, both of which occur from four examples on; weights with some zeros;
+// Returns `count` examples that depend only on `seed`: predictions from a coarse grid, so that many
+// are equal; labels of 0 and 1, both of which occur from four examples on; weights with some zeros;
 // groups, of which the first has both labels from four examples on.
 MetricExamples random_examples(uint64_t seed, size_t count, bool weighted);
 
-// Makes the metric under test, a new one at each call.
+// Creates a new object of the metric under test.
 using MakeMetric = std::function<std::unique_ptr<Metric>()>;
 
 // Returns the promises of Metric: not-a-number without examples; the same bits for any cut into
@@ -43,7 +43,7 @@ using MakeMetric = std::function<std::unique_ptr<Metric>()>;
 // changed or random are DataLoss or a metric, and DataLoss changes nothing.
 std::vector<Property> metric_properties(const MakeMetric& make);
 
-// Registers them as tests of `suite`, see register_properties().
+// Registers metric_properties() as tests of `suite`, see register_properties().
 //
 //   [[maybe_unused]] const bool kAuc =
 //       register_metric_conformance("Auc", [] { return std::make_unique<AucMetric>(); });

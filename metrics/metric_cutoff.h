@@ -10,7 +10,7 @@
 
 namespace millrace {
 
-// Whether the name of a metric has a cutoff.
+// The use of a cutoff in the name of a metric.
 enum class MetricCutoff { kNone, kOptional, kRequired };
 
 // The parts of a name. A metric that needs a cutoff is registered as "BASE_at", so that "recall@10"

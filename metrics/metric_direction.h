@@ -1,4 +1,4 @@
-// Whether higher or lower values of a metric are better.
+// The direction of metrics: higher or lower values are better.
 #ifndef MILLRACE_METRICS_METRIC_DIRECTION_H_
 #define MILLRACE_METRICS_METRIC_DIRECTION_H_
 

@@ -19,11 +19,11 @@ namespace millrace {
 // The values of a metric that are better.
 enum class MetricDirection { kNone, kHigherIsBetter, kLowerIsBetter };
 
-// Properties of a metric that are known without one.
+// Properties of a kind of metric.
 struct MetricTraits {
   // kNone: neither is better (calibration is best at 1).
   MetricDirection direction = MetricDirection::kNone;
-  // If true, the metric has a meaning for predictions in [0, 1] alone.
+  // If true, the metric has a meaning only for predictions in [0, 1].
   bool needs_probabilities = false;
   // If true, the metric has a value only if MetricInput::groups has the groups of all examples.
   bool needs_groups = false;
@@ -31,7 +31,7 @@ struct MetricTraits {
   bool keeps_examples = false;
   // If true, examples of weight 0 are left out and other weights do not matter.
   bool ignores_weights = false;
-  // Whether lists name the metric with a cutoff, as "ndcg@10".
+  // The use of a cutoff in the name, as in "ndcg@10".
   MetricCutoff cutoff = MetricCutoff::kNone;
   // The unit that the console shows after the value, such as "ms". Empty: none.
   std::string unit = "";
@@ -39,8 +39,8 @@ struct MetricTraits {
   int decimals = 5;
 };
 
-// Makes a metric. `config` has the name that the metric must have, with the cutoff if there is one,
-// and the extension that it reads, if that is given.
+// Creates a metric. `config` has the name that the metric must have, with the cutoff if there is
+// one, and the extension that the metric reads, if the configuration has it.
 using MetricFactory =
     std::function<absl::StatusOr<std::unique_ptr<Metric>>(const CustomConfig& config)>;
 
@@ -67,7 +67,7 @@ absl::StatusOr<std::unique_ptr<Metric>> create_plain_metric(const CustomConfig&)
 
 }  // namespace millrace
 
-// At namespace scope in a .cc whose cc_library says `alwayslink = True`:
+// Registers a metric. Used at namespace scope in a .cc whose cc_library has `alwayslink = True`:
 //   MILLRACE_REGISTER_METRIC(hit_share, "share of positives found", &HitShareMetric::create,
 //                            {.direction = MetricDirection::kLowerIsBetter});
 // A metric without options has &create_plain_metric<HitShareMetric> in place of create().

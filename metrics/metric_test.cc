@@ -66,7 +66,7 @@ TEST(MetricTest, MetricsOfProbabilities) {
   }
 }
 
-// What a metric keeps decides over which spans it can be computed.
+// The memory of a metric decides over which spans it can be computed.
 TEST(MetricTest, MetricsThatKeepExamplesSaySo) {
   for (const std::string& name : metric_names()) {
     const auto saved_bytes = [&](size_t examples) {

@@ -29,7 +29,7 @@ void NormalizedEntropyMetric::update(const MetricInput& input) {
 
 double NormalizedEntropyMetric::compute() const {
   const double mean = label_ / weight_;
-  // Written so that not-a-number, as with no weight at all, fails the test too.
+  // Also true for not-a-number, which is the mean of no weight.
   if (!(mean > 0 && mean < 1)) return std::numeric_limits<double>::quiet_NaN();
   const double entropy = -mean * std::log(mean) - (1 - mean) * std::log(1 - mean);
   return loss_ / weight_ / entropy;

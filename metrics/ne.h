@@ -1,4 +1,4 @@
-// Normalised entropy.
+// Normalised entropy of predictions.
 #ifndef MILLRACE_METRICS_NE_H_
 #define MILLRACE_METRICS_NE_H_
 
@@ -8,13 +8,13 @@
 
 namespace millrace {
 
-// The log loss over what predicting the mean label for everyone costs (He et al., "Practical
-// lessons from predicting clicks on ads at Facebook", ADKDD 2014):
+// The log loss divided by the log loss of predicting the mean label for every example (He et al.,
+// "Practical lessons from predicting clicks on ads at Facebook", ADKDD 2014):
 //
 //   NE = mean log loss / (-m ln m - (1 - m) ln(1 - m)),   m = the mean label, all by weight
 //
-// Below 1: better than the mean. It does not move with the share of positives as log loss does.
-// Undefined without examples and where all labels are 0 or all are 1.
+// Below 1: better than the mean. Unlike log loss, the value does not depend on the share of
+// positives. Undefined without examples, and if all labels are 0 or all labels are 1.
 class NormalizedEntropyMetric : public Metric {
  public:
   absl::string_view name() const override { return "ne"; }

@@ -1,4 +1,4 @@
-// The bytes that metrics save themselves as.
+// The bytes of saved metrics.
 #ifndef MILLRACE_METRICS_SAVED_METRIC_H_
 #define MILLRACE_METRICS_SAVED_METRIC_H_
 
@@ -34,7 +34,8 @@ absl::Status check_saved_option(absl::string_view name, absl::string_view option
 // Returns the bytes of a metric whose state is `sums`.
 std::string save_sums(absl::string_view name, std::initializer_list<double> sums);
 
-// Adds to `sums` those of save_sums(), in the same order. Errors: DataLoss; the sums are unchanged.
+// Adds the sums of save_sums() to `sums`, in the same order. Errors: DataLoss, and then the sums
+// are unchanged.
 absl::Status merge_saved_sums(absl::string_view name, absl::string_view bytes,
                               std::initializer_list<double*> sums);
 

@@ -1,4 +1,4 @@
-// Examples as metrics over the order of predictions keep them.
+// Examples of metrics over the order of predictions.
 #ifndef MILLRACE_METRICS_SCORED_EXAMPLE_H_
 #define MILLRACE_METRICS_SCORED_EXAMPLE_H_
 
@@ -31,7 +31,7 @@ struct ClassWeights {
 inline ScoredExample scored_example(const MetricInput& input, size_t example) {
   const float label = input.labels[example];
   const float weight = static_cast<float>(input.weight(example));
-  // Without branches: which class an example has is not predictable.
+  // Avoids a branch, because the class of an example is unpredictable.
   const float sign = label > 0.5f ? 1.0f : -1.0f;
   return {input.predictions[example], std::isnan(label) ? label : sign * weight};
 }
@@ -42,9 +42,9 @@ inline bool is_number(const ScoredExample& example) {
   return !std::isnan(example.prediction) && !std::isnan(example.signed_weight);
 }
 
-// Sorts by prediction. Equal predictions are sorted by signed weight, so that sums over them have
-// the same bits whatever the order of the examples was. Needs memory for as many examples again.
-// REQUIRES: is_number() of each.
+// Sorts by prediction. Equal predictions are sorted by signed weight, so that sums over the
+// examples have the same bits for every initial order. Needs memory for another copy of the
+// examples. REQUIRES: is_number() of each.
 void sort_examples(std::vector<ScoredExample>* examples);
 
 // Returns all examples that have the prediction of the first, or of the last one. The examples are
@@ -59,8 +59,8 @@ ClassWeights sum_classes(absl::Span<const ScoredExample> examples);
 // Appends the example to `writer`.
 void write_example(const ScoredExample& example, ByteWriter* writer);
 
-// Reads the next example into `example`. Returns false if the bytes end or are an example that no
-// metric keeps: one of weight 0, or for which is_number() is false.
+// Reads the next example into `example`. Returns false if the bytes end or hold an example that no
+// metric keeps: with weight 0, or with is_number() false.
 bool read_example(ByteReader* reader, ScoredExample* example);
 
 }  // namespace millrace

@@ -13,8 +13,8 @@ namespace millrace {
 
 // Keeps every example exactly (8 bytes an example) and sorts the examples when the value is
 // computed, O(n), unless no example was added since the last sort. The value is equal to the last
-// bit whatever the order of the examples. An example is positive if its label is above 0.5. A
-// derived class has a name and a formula.
+// bit for every order of the examples. An example is positive if its label is above 0.5. A derived
+// class has a name and a formula.
 class SortedExamplesMetric : public KeptExamplesMetric<ScoredExample> {
  public:
   double compute() const override;

@@ -1,4 +1,4 @@
-// What decisions at each of many thresholds get right and wrong.
+// Weights of right and wrong decisions at many thresholds.
 #ifndef MILLRACE_METRICS_THRESHOLD_WEIGHTS_H_
 #define MILLRACE_METRICS_THRESHOLD_WEIGHTS_H_
 
@@ -11,7 +11,7 @@ namespace millrace {
 // thresholds[i]; for threshold 0, of deciding "positive" always, so that a curve begins with recall
 // 1. Thresholds are ascending, in [0, 1].
 struct ThresholdWeights {
-  // A metric gives at most 201 thresholds: 0, 1/200, …, 1.
+  // A metric has at most 201 thresholds: 0, 1/200, …, 1.
   static constexpr int64_t kIntervals = 200;
 
   std::vector<double> thresholds;

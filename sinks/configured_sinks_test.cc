@@ -134,8 +134,8 @@ TEST_F(ConfiguredSinksTest, APortThatARankDoesNotHaveIsNamed) {
   }
 }
 
-// Whatever call of the file system fails, as on a full disk, the hook reports it at most once and
-// goes on, and what the other sink writes is whole.
+// Whichever call of the file system fails, as on a full disk, the hook reports the failure at most
+// once and continues, and the other sink writes all of its data.
 TEST_F(ConfiguredSinksTest, AFullDiskSwitchesOffOneSink) {
   JobConfig config;
   ASSERT_OK(parse_text("run { output_dir: 'o' sink { csv {} } }", "the test", &config));

@@ -11,7 +11,7 @@ namespace millrace {
 namespace {
 
 constexpr char kList[] = ".bench_embedding";
-// The first line; the files follow, each on a line with its size in bytes.
+// The first line. A line for each file follows, with its size in bytes.
 constexpr char kListText[] = "Files of `millrace bench embedding`.\n";
 constexpr int64_t kMaxListBytes = 4096;
 

@@ -1,4 +1,4 @@
-// The files that the benchmark of embedding tables leaves for other programs.
+// Files of the benchmark of embedding tables for other programs.
 #ifndef MILLRACE_BENCH_EMBEDDING_EMBEDDING_FILES_H_
 #define MILLRACE_BENCH_EMBEDDING_EMBEDDING_FILES_H_
 
@@ -14,19 +14,19 @@
 
 namespace millrace {
 
-// Writes files into a directory and replaces none but its own there, which the file
+// Writes files into a directory. Replaces only files of earlier runs, which the file
 // `.bench_embedding` lists with their sizes in bytes. Used by one thread.
 class EmbeddingFiles {
  public:
-  // Checks the directory before the work begins. `names`: of the files that write() will get.
-  // `overwrite`: replace other files of these names too. `files` is borrowed.
-  // Errors: PermissionDenied naming a file that is there, is not empty and was not written here, or
-  // a directory that is missing or in the place of checkpoints (check_outside_checkpoints);
-  // InvalidArgument of check_shell_path.
+  // Checks the directory before the work begins. Borrows `files`. `names`: the names of the files
+  // that write() will get. `overwrite`: if true, other files of these names are replaced too.
+  // Errors: PermissionDenied naming an existing file that is not empty and not listed, or a
+  // directory that is missing or in the place of checkpoints (check_outside_checkpoints());
+  // InvalidArgument of check_shell_path().
   static absl::StatusOr<EmbeddingFiles> open(FileSystem& files, const std::string& directory,
                                              const std::vector<std::string>& names, bool overwrite);
 
-  // Writes a file and lists it. Errors: those of write_file_atomically.
+  // Writes a file and lists it. Errors: as write_file_atomically().
   absl::Status write(const std::string& name, absl::string_view bytes);
 
  private:

@@ -20,9 +20,9 @@
 
 namespace millrace {
 
-// Number of batches that take turns in a benchmark.
+// Number of batches that a benchmark uses in turn.
 inline constexpr int64_t kEmbeddingBatches = 8;
-// Steps of a check of numbers. Default of --steps there.
+// Number of steps of a --check, by default.
 inline constexpr int64_t kCheckedSteps = 20;
 
 // Files of --data; see bench_embedding().
@@ -47,11 +47,11 @@ KeyedJagged lists_of_equal_length(const std::vector<int64_t>& ids, int64_t lists
 KeyedJagged examples_of(const EmbeddingWorkload& workload, const std::vector<int64_t>& rows,
                         int64_t begin, int64_t end);
 
-// Opens the files of --data, and with `check` those of --check too. Errors: those of
+// Opens the files of --data, and with `check` also the files of --check. Errors: as
 // EmbeddingFiles::open().
 absl::StatusOr<EmbeddingFiles> open_embedding_files(const std::string& directory, bool check,
                                                     bool overwrite);
-// Writes the row numbers of all batches and the gradient. Errors: those of writing.
+// Writes the row numbers of all batches and the gradient. Errors: as EmbeddingFiles::write().
 absl::Status write_batches(const EmbeddingWorkload& workload, EmbeddingFiles& files);
 
 }  // namespace millrace

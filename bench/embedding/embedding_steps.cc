@@ -37,7 +37,8 @@ absl::Status EmbeddingSteps::prepare(const std::string& optimizer, int64_t threa
   for (int64_t number = 0; number < kBatches; ++number) {
     batches_.push_back(examples_of(workload_, workload_.batch_rows(number), 0, shape.batch));
   }
-  // A tensor of its own, as backward passes make them: views are copied before they are kept.
+  // A tensor without a base, as backward passes produce; autograd copies views before it keeps
+  // them.
   gradient_ = torch::tensor(workload_.gradient()).view({shape.batch, -1}).clone();
   return absl::OkStatus();
 }
@@ -87,7 +88,7 @@ absl::Status EmbeddingSteps::end_step() {
   return absl::OkStatus();
 }
 
-// Steps without gradients, which leave the initial values.
+// Makes steps without gradients, which leave the initial values.
 absl::Status EmbeddingSteps::fill() {
   RETURN_IF_ERROR(look_up_chunks([&](int64_t table) { return workload_.rows_by_arrival(table); },
                                  [&](const at::Tensor&) { return end_step(); }));
@@ -100,7 +101,7 @@ absl::Status EmbeddingSteps::fill() {
   return absl::OkStatus();
 }
 
-// Looks up all rows in the order of rows_of(table), and shows the output of each chunk.
+// Looks up all rows in the order of rows_of(table), and passes on the output of each chunk.
 absl::Status EmbeddingSteps::look_up_chunks(
     const std::function<std::vector<int64_t>(int64_t)>& rows_of,
     const std::function<absl::Status(const at::Tensor&)>& show) {

@@ -25,7 +25,7 @@ class EmbeddingCollection;
 class SparseOptimizer;
 
 // A collection of full tables, and the steps of a trainer on it: lookups with ids of 64 bits, the
-// backward pass through autograd with a fixed gradient, the look at finiteness, the update.
+// backward pass through autograd with a fixed gradient, the check for finite gradients, the update.
 //
 //   EmbeddingSteps steps(workload);
 //   RETURN_IF_ERROR(steps.prepare("adam", threads));
@@ -39,16 +39,16 @@ class EmbeddingSteps {
   explicit EmbeddingSteps(EmbeddingWorkload workload);
   ~EmbeddingSteps();
 
-  // Makes the tables and fills them with initial rows, which no step has seen.
-  // Errors: InvalidArgument for an unknown optimizer, with the nearest name.
+  // Creates the tables and fills them with initial rows. Errors: InvalidArgument for an unknown
+  // optimizer, with the nearest name.
   absl::Status prepare(const std::string& optimizer, int64_t threads,
                        InstructionSet set = best_instruction_set());
 
-  // One step; adds what its phases took.
+  // Makes one step and adds the seconds of its phases.
   absl::Status run(Seconds& seconds);
   absl::Status run(int64_t steps, Seconds& seconds);
 
-  // Weights of all rows, float32 [rows, tables, dim] as bytes.
+  // Returns the weights of all rows, float32 [rows, tables, dim] as bytes.
   absl::StatusOr<std::string> weights();
 
   EmbeddingCollection& collection() { return *collection_; }
@@ -61,7 +61,7 @@ class EmbeddingSteps {
                               const std::function<absl::Status(const at::Tensor&)>& show);
 
   const EmbeddingWorkload workload_;
-  std::shared_ptr<EmbeddingCollection> collection_;  // as LibTorch's modules are held
+  std::shared_ptr<EmbeddingCollection> collection_;  // shared, as all modules of LibTorch
   std::unique_ptr<SparseOptimizer> optimizer_;
   std::vector<KeyedJagged> batches_;
   at::Tensor gradient_;

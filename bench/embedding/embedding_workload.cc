@@ -15,8 +15,8 @@ namespace millrace {
 namespace {
 
 constexpr uint64_t kSeed = 20261121;
-// Streams of random numbers: of permutations, of the gradient, of arrivals, and from kBatches on
-// of batches. The upper half of a stream is the table.
+// Streams of random numbers for permutations, the gradient, arrivals and, from kBatches on,
+// batches. The upper half of a stream is the table.
 constexpr int64_t kPermutation = 0, kGradient = 1, kArrival = 2, kBatches = 3;
 
 uint64_t random_bits(int64_t table, int64_t stream, int64_t index) {
@@ -24,7 +24,7 @@ uint64_t random_bits(int64_t table, int64_t stream, int64_t index) {
                   static_cast<uint64_t>(index));
 }
 
-// In doubles, as nobody knows how large the factors are.
+// Computes in double, because products of large factors overflow integers.
 absl::Status check_memory(const EmbeddingShape& shape) {
   const auto tables = static_cast<double>(shape.tables), dim = static_cast<double>(shape.dim);
   const double rows = tables * static_cast<double>(shape.rows) * dim * sizeof(float);

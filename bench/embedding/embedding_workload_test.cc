@@ -64,7 +64,7 @@ TEST(EmbeddingWorkload, EveryRowArrivesOnceFrequentOnesEarly) {
   const std::vector<int64_t> arrival = workload.rows_by_arrival(1);
   EXPECT_EQ(arrival.size(), 20000);
   EXPECT_EQ(std::set<int64_t>(arrival.begin(), arrival.end()).size(), 20000);
-  // Of what a batch asks for, most is among the first tenth.
+  // Most ids of a batch are among the first tenth.
   const std::set<int64_t> early(arrival.begin(), arrival.begin() + 2000);
   const std::vector<int64_t> rows = workload.batch_rows(0);
   const auto found = std::count_if(rows.begin() + 20000, rows.end(),

@@ -11,7 +11,7 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-// Bytes in front of the integers of a sum on the control channel (docs/distributed.md).
+// Bytes before the integers of a sum on the control channel (docs/distributed.md).
 constexpr int64_t kControlHeaderBytes = 16;
 
 double seconds_since(SteadyClock::time_point start) {
@@ -20,10 +20,10 @@ double seconds_since(SteadyClock::time_point start) {
 
 }  // namespace
 
-// Adds the time of waiting to that of starting.
+// Adds the time of waiting to the time of starting.
 class MeasuredCollectives::Pending : public PendingCollective {
  public:
-  // `bytes` is asked when the collective is over.
+  // `bytes` is called when the collective has ended.
   Pending(std::unique_ptr<PendingCollective> pending, Total& total, std::function<int64_t()> bytes)
       : pending_(std::move(pending)), total_(total), bytes_(std::move(bytes)) {}
   absl::Status wait() override {

@@ -1,4 +1,4 @@
-// How long the collectives of a step take, and what they send.
+// Times and bytes of the collectives of a step.
 #ifndef MILLRACE_BENCH_RANKS_MEASURED_COLLECTIVES_H_
 #define MILLRACE_BENCH_RANKS_MEASURED_COLLECTIVES_H_
 
@@ -13,26 +13,26 @@
 
 namespace millrace {
 
-// Passes everything on to other collectives, and adds up time and bytes of the exchanges of
-// training steps with tables over ranks. Used by one thread.
+// Forwards all calls to other collectives, and sums times and bytes of the exchanges of training
+// steps with tables over ranks. Used by one thread.
 class MeasuredCollectives : public ForwardedCollectives {
  public:
-  // In the order of a step: the sum of integers of the step exchange, the three exchanges of the
-  // table channel, and the sum of floating-point numbers with which ranks decide.
+  // The exchanges in the order of a step: the sum of integers of the step exchange, the three
+  // exchanges of the table channel, and the sum of floating-point numbers for the decision.
   enum Exchange { kStep, kIds, kRows, kSums, kVector, kExchanges };
   struct Total {
     double seconds = 0;  // inside start and wait
-    // All bytes to other ranks.
+    // All bytes sent to other ranks.
     int64_t bytes = 0;
   };
   using Totals = std::array<Total, kExchanges>;
 
-  // `others` is borrowed.
+  // Borrows `others`.
   explicit MeasuredCollectives(Collectives& others) : ForwardedCollectives(others) {}
 
-  // Begins a step: the next exchange of the table channel is that of ids.
+  // Begins a step: the next exchange of the table channel is the exchange of ids.
   void begin_step() { next_ = kIds; }
-  // Returns what was added up since the last call.
+  // Returns the totals since the last call.
   Totals take_totals();
 
   using ForwardedCollectives::start_sum;

@@ -66,7 +66,7 @@ class CountingCollectives : public ForwardedCollectives {
  public:
   using ForwardedCollectives::ForwardedCollectives;
 
-  // Finds the connections of the table channel: those that grow by a length of their own.
+  // Finds the connections of the table channel, which grow by characteristic lengths.
   absl::Status find_connections() {
     std::vector<ByteBuffer> sent(world_size()), received(world_size());
     for (int rank = 0; rank < world_size(); ++rank)
@@ -82,7 +82,7 @@ class CountingCollectives : public ForwardedCollectives {
                : absl::InternalError(absl::StrCat("found ", connections_.size(), " connections"));
   }
 
-  // Of each exchange so far, bytes written to each rank; 0 for this one.
+  // Bytes written to each rank, for each exchange so far; 0 for this rank.
   const std::vector<std::vector<int64_t>>& exchanges() const { return exchanges_; }
 
   std::unique_ptr<PendingCollective> start_exchange(absl::Span<const ByteBuffer> sent,
@@ -139,10 +139,10 @@ struct Expected {
   int64_t ids = 0, rows = 0, sums = 0;
 };
 
-// What rank `from` sends to rank `to` in a step.
+// The bytes that rank `from` sends to rank `to` in a step.
 Expected expected_bytes(const EmbeddingWorkload& workload, int64_t step, int from, int to) {
   const std::vector<int64_t> rows = workload.batch_rows(step % kBatches);
-  // The channel's header, that of the frame, and that of the collection's part.
+  // The headers of the channel, of the frame and of the collection's part.
   constexpr int64_t kHeaders = 24 + 8 + 16;
   Expected bytes = {kHeaders, kHeaders, kHeaders};
   for (int64_t table = 0; table < kTables; ++table) {
@@ -214,7 +214,7 @@ absl::StatusOr<int64_t> bytes_of_sums(Collectives& collectives, int64_t count, i
   const at::Tensor values = at::ones({size});
   const std::map<int, int64_t> before = bytes_written();
   for (int64_t i = 0; i < count; ++i) RETURN_IF_ERROR(collectives.start_sum(values)->wait());
-  // A rank may have its sums while bytes of its own are still on their way to the socket.
+  // A rank may have its sums before all of its bytes are written to the socket.
   std::vector<int64_t> all_are_done = {1};
   RETURN_IF_ERROR(collectives.start_sum(absl::MakeSpan(all_are_done))->wait());
   int64_t most = 0;

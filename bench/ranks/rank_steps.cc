@@ -43,7 +43,7 @@ class StageClock {
 
 }  // namespace
 
-// The tables as a model: its predictions are the pooled output.
+// A model of the tables, whose predictions are the pooled output.
 class RankSteps::Tables : public Model {
  public:
   explicit Tables(std::shared_ptr<EmbeddingCollection> collection)
@@ -94,7 +94,8 @@ absl::Status RankSteps::prepare(const std::string& optimizer, int64_t threads, I
                                (rank + 1) * examples);
     batches_.push_back(std::move(batch));
   }
-  // A tensor of its own, as backward passes make them: views are copied before they are kept.
+  // A tensor without a base, as backward passes produce; autograd copies views before it keeps
+  // them.
   gradient_ = torch::tensor(workload_.gradient())
                   .view({shape.batch, -1})
                   .narrow(0, rank * examples, examples)
@@ -114,7 +115,7 @@ absl::Status RankSteps::run(int64_t steps, Figures& figures) {
   return absl::OkStatus();
 }
 
-// The order of calls is that of Trainer::run_step(), StepRunner and TrainStep.
+// Calls the parts in the order of Trainer::run_step(), StepRunner and TrainStep.
 absl::Status RankSteps::step(const Batch& batch, const at::Tensor& gradient, Figures& figures) {
   StageClock clock(figures);
   measured_.begin_step();
@@ -169,7 +170,7 @@ absl::StatusOr<double> RankSteps::exchange(int64_t bytes, int64_t count) {
     std::fill_n(buffer.data(), buffer.size(), '\x5a');
   }
   SteadyClock::time_point start;
-  // The first exchange makes room for what is received, and has ranks begin together.
+  // The first exchange allocates the buffers and synchronizes the ranks.
   for (int64_t i = 0; i <= count; ++i) {
     RETURN_IF_ERROR(collectives_->start_exchange(sent, absl::MakeSpan(received))->wait());
     if (i == 0) start = SteadyClock::now();
@@ -186,7 +187,7 @@ absl::StatusOr<std::string> RankSteps::weights() {
   const std::vector<std::vector<int64_t>> rows(static_cast<size_t>(shape.tables), all);
   std::string bytes;
   for (int64_t begin = 0; begin < shape.rows; begin += kChunk) {
-    Batch batch;  // without examples, but on rank 0
+    Batch batch;  // without examples, except on rank 0
     if (measured_.rank() == 0) {
       batch =
           batch_of(rows, begin, std::min(begin + kChunk, shape.rows), [](int64_t) { return true; });
@@ -202,7 +203,7 @@ absl::StatusOr<std::string> RankSteps::weights() {
   return bytes;
 }
 
-// Steps without gradients, which leave the initial values. Each rank looks up its own rows.
+// Makes steps without gradients, which leave the initial values. Each rank looks up its own rows.
 absl::Status RankSteps::fill() {
   const EmbeddingShape& shape = workload_.shape();
   const Placement placement = model_->collection().placement();

@@ -29,11 +29,11 @@ class RequestQueue;
 class SparseOptimizer;
 class TableExchange;
 
-// One rank's tables, and the steps of a trainer on them, by the trainer's own parts: the step
-// exchange, the fetching of rows (TableExchange), lookups, the backward pass through autograd with
-// a fixed gradient, the exchanges of sums and of the decision (CommitExchange), the update. Rank r
-// of W looks up the r-th of W equal parts of the examples of each batch. All ranks call the same
-// functions in the same order. Used by one thread.
+// The tables of one rank, and the steps of a trainer on them with the parts of the trainer: step
+// exchange, fetching of rows (TableExchange), lookups, backward pass through autograd with a fixed
+// gradient, exchange of sums and decision (CommitExchange), update. Rank r of W looks up the r-th
+// of W equal parts of the examples of each batch. All ranks call the same functions in the same
+// order. Used by one thread.
 class RankSteps {
  public:
   // Local work and exchanges of a step.
@@ -43,40 +43,40 @@ class RankSteps {
     MeasuredCollectives::Totals exchanges = {};
   };
 
-  // REQUIRES: the examples of a batch are a multiple of the ranks.
+  // REQUIRES: the number of examples of a batch is a multiple of the number of ranks.
   RankSteps(EmbeddingWorkload workload, std::unique_ptr<Collectives> collectives);
   ~RankSteps();
 
-  // Makes the tables and fills them with initial rows, which no step has seen.
-  // Errors: InvalidArgument for an unknown optimizer; those of exchanges.
+  // Creates the tables and fills them with initial rows. Errors: InvalidArgument for an unknown
+  // optimizer; as the exchanges.
   absl::Status prepare(const std::string& optimizer, int64_t threads, InstructionSet set);
 
-  // Makes steps and adds to `figures` what they took. Errors: those of the parts of a step.
+  // Makes steps and adds their times to `figures`. Errors: as the parts of a step.
   absl::Status run(int64_t steps, Figures& figures);
 
   // Exchanges `bytes` with each other rank on the table channel, `count` times, and returns the
-  // seconds of one exchange. Errors: those of exchanges.
+  // seconds of one exchange. Errors: as the exchanges.
   absl::StatusOr<double> exchange(int64_t bytes, int64_t count);
 
   // Returns, on rank 0, the weights of all rows, float32 [rows, tables, dim] as bytes; on other
-  // ranks "". Errors: those of exchanges.
+  // ranks "". Errors: as the exchanges.
   absl::StatusOr<std::string> weights();
 
  private:
   class Tables;
 
-  // One step. `gradient`: undefined: nothing goes back.
+  // Makes one step. `gradient`: if undefined, there is no backward pass.
   absl::Status step(const Batch& batch, const at::Tensor& gradient, Figures& figures);
   absl::Status fill();
-  // Ids of rows numbered `begin` to `end` in rows[table], those for which `wanted` says so. Lists
-  // have an id or none.
+  // Returns a batch with the ids of rows `begin` to `end` of rows[table] for which `wanted` returns
+  // true. Lists have one id or none.
   Batch batch_of(const std::vector<std::vector<int64_t>>& rows, int64_t begin, int64_t end,
                  const std::function<bool(int64_t id)>& wanted) const;
 
   const EmbeddingWorkload workload_;
   const std::unique_ptr<Collectives> collectives_;
   MeasuredCollectives measured_;
-  std::shared_ptr<Tables> model_;  // as LibTorch's modules are held
+  std::shared_ptr<Tables> model_;  // shared, as all modules of LibTorch
   std::unique_ptr<SparseOptimizer> optimizer_;
   std::unique_ptr<RequestQueue> requests_;
   std::unique_ptr<Agreement> agreement_;

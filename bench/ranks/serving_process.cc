@@ -19,7 +19,7 @@
 namespace millrace {
 namespace {
 
-// A message is a status code and then numbers, or the text of the error.
+// A message is a status code, followed by numbers or by the text of the error.
 constexpr size_t kMostBytes = 8 + ServingProcess::kMostNumbers * sizeof(double);
 
 std::string encode(const absl::Status& status, const std::vector<double>& numbers) {
@@ -47,7 +47,7 @@ absl::StatusOr<std::vector<double>> decode(const std::string& bytes) {
   return numbers;
 }
 
-// Returns: the message; "" if the other side is closed.
+// Returns the message; "" if the other side is closed.
 std::string receive(int socket) {
   std::string bytes(kMostBytes, '\0');
   ssize_t count = 0;
@@ -66,7 +66,7 @@ bool send_all(int socket, const std::string& bytes) {
   return count == static_cast<ssize_t>(bytes.size());
 }
 
-// The life of a child.
+// Serves requests in the child until the parent closes the connection.
 void serve_all(int socket, const ServingProcess::Make& make) {
   ServingProcess::Serve serve;
   absl::Status status = catch_exceptions("a measuring process", [&]() -> absl::Status {
@@ -109,7 +109,7 @@ absl::StatusOr<std::unique_ptr<ServingProcess>> ServingProcess::start(const Make
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     close(sockets[0]);
     if (getppid() == parent) serve_all(sockets[1], make);
-    // Not exit(): nothing of the parent's may run here a second time.
+    // Calls _exit() and not exit(), because handlers of the parent must not run in the child.
     _exit(0);
   }
   close(sockets[1]);

@@ -15,7 +15,7 @@
 
 namespace millrace {
 
-// A copy of this process, made by fork, that answers requests one after the other:
+// A copy of this process by fork, which answers requests one after the other:
 //
 //   ASSIGN_OR_RETURN(std::unique_ptr<ServingProcess> child, ServingProcess::start([&]() {
 //     ... make what is measured ...
@@ -24,32 +24,33 @@ namespace millrace {
 //   RETURN_IF_ERROR(child->ask({kSteps, 100}));
 //   ASSIGN_OR_RETURN(std::vector<double> figures, child->answer());
 //
-// Several children work at the same time if all are asked before one is waited for. They are killed
-// if the parent ends. REQUIRES: the parent has no other threads, and so has not computed with
-// tensors.
+// Several children work at the same time if all are asked before one answer is awaited. Children
+// are killed when the parent ends. REQUIRES: the parent has no other threads, and so has not
+// computed with tensors.
 class ServingProcess {
  public:
   // Answers one request, in the child.
   using Serve = std::function<absl::StatusOr<std::vector<double>>(absl::Span<const int64_t>)>;
-  // Makes what answers, in the child.
+  // Creates the function that answers requests, in the child.
   using Make = std::function<absl::StatusOr<Serve>()>;
 
-  // Numbers in a request or an answer, at most.
+  // Maximum of numbers in a request or an answer.
   static constexpr size_t kMostNumbers = 1000;
 
-  // Errors: Unavailable if the system makes no process.
+  // Starts a child. Errors: Unavailable if the system cannot create a process.
   static absl::StatusOr<std::unique_ptr<ServingProcess>> start(const Make& make);
   // Calls finish() and waits for the child's end.
   ~ServingProcess();
   ServingProcess(const ServingProcess&) = delete;
   ServingProcess& operator=(const ServingProcess&) = delete;
 
-  // Sends a request. Errors: Unavailable, saying how the child ended.
+  // Sends a request. Errors: Unavailable with a description of the child's end.
   absl::Status ask(absl::Span<const int64_t> request);
-  // Blocks until the answer to the oldest request is there. Errors: those of Make and Serve, by
-  // every answer after them too; Unavailable, saying how the child ended.
+  // Blocks until the answer to the oldest request arrives. Errors: as Make and Serve, also for
+  // every later answer; Unavailable with a description of the child's end.
   absl::StatusOr<std::vector<double>> answer();
-  // Lets the child end. Of children that wait for one another's end, before the first is destroyed.
+  // Lets the child end. For children whose ends wait for one another, called for all of them before
+  // the first is destroyed.
   void finish();
 
  private:
@@ -57,8 +58,8 @@ class ServingProcess {
   // Waits for the child's end and describes it.
   absl::Status ended();
 
-  pid_t pid_;    // -1: waited for
-  int how_ = 0;  // it ended, as waitpid() says
+  pid_t pid_;    // -1: has been awaited
+  int how_ = 0;  // status of waitpid()
   int socket_;
 };
 

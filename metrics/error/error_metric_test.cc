@@ -30,7 +30,7 @@ TEST(ErrorMetricTest, TheErrorIsThePredictionMinusTheLabel) {
 }
 
 TEST(ErrorMetricTest, TheDifferenceIsOneOfFloat64) {
-  // In float32 16777216 + 1 is 16777216.
+  // 16777216 + 1 is 16777216 in float32.
   EXPECT_DOUBLE_EQ(compute({{16777216}, {-1}, {}}), 16777217);
 }
 

@@ -22,16 +22,16 @@ enum class GroupWeight {
 //
 //   GAUC = sum over groups g of weight_g AUC_g / sum over groups g of weight_g
 //
-// AUC_g is the AUC of AucMetric (auc.h) over the examples of the group. A group with one class only
-// has no AUC; it is left out of both sums, and so is a group of one example. See GroupedMetric for
-// what the metric keeps.
+// AUC_g is the AUC of AucMetric (auc.h) over the examples of the group. A group with only one
+// class, such as a group of one example, has no AUC and is omitted from both sums. See
+// GroupedMetric for what the metric keeps.
 class GaucMetric : public GroupedMetric {
  public:
   // Reads [millrace.gauc].
   static absl::StatusOr<std::unique_ptr<Metric>> create(const CustomConfig& config);
   explicit GaucMetric(GroupWeight weight = GroupWeight::kExamples) : weight_(weight) {}
 
-  // Saved bytes have no group weight, so those of another group weight are merged as well.
+  // Saved bytes do not contain the group weight, so bytes of another group weight are merged too.
   absl::string_view name() const override { return "gauc"; }
 
  protected:

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
-// The bits of groups, and those of predictions, that are sorted by digits, in two passes each.
+// Number of bits of groups and of predictions that are sorted by digits, in two passes each.
 constexpr int kSortedBits = 22;
 
 // Returns a hash of kSortedBits: the upper bits of the product with 2^64 / the golden ratio (Knuth,
@@ -27,8 +27,8 @@ uint32_t bits_of_prediction(const GroupedExample& example) {
   return ordered_bits(example.prediction);
 }
 
-// Sorts the examples of one hash by group, then by prediction, then by value. They are sorted by
-// the bits of the prediction that a shift by `shift` leaves.
+// Sorts the examples of one hash by group, then by prediction, then by value. The examples are
+// sorted by the bits of the prediction that a shift by `shift` leaves.
 void sort_examples_of_hash(absl::Span<GroupedExample> examples, int shift) {
   const auto in_group = [&](const GroupedExample& example) {
     return example.group == examples[0].group;

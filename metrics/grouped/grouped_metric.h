@@ -13,16 +13,16 @@
 
 namespace millrace {
 
-// An example as metrics in groups keep it.
+// An example of a metric within groups.
 struct GroupedExample {
   static constexpr size_t kSavedBytes = 16;  // int64 and two float32
 
   int64_t group = 0;
   float prediction = 0;
-  float value = 0;  // what the metric keeps besides, such as the label
+  float value = 0;  // another value that the metric keeps, such as the label
 };
 
-// For KeptExamplesMetric.
+// Serialization for KeptExamplesMetric.
 void write_example(const GroupedExample& example, ByteWriter* writer);
 bool read_example(ByteReader* reader, GroupedExample* example);
 
@@ -35,8 +35,8 @@ bool read_example(ByteReader* reader, GroupedExample* example);
 // equal to the last bit. Undefined if no group has a value, and after an example of weight above 0
 // that came without a group or with a number that is not-a-number.
 //
-// Keeps every example exactly: 16 bytes an example. compute() sorts them, O(n), and needs
-// as much memory again meanwhile.
+// Keeps every example exactly: 16 bytes an example. compute() sorts the examples, O(n), and needs
+// the same amount of memory again.
 class GroupedMetric : public KeptExamplesMetric<GroupedExample> {
  public:
   double compute() const override;
@@ -47,7 +47,8 @@ class GroupedMetric : public KeptExamplesMetric<GroupedExample> {
     double weight = 1;  // above 0
   };
 
-  // Writes what is kept of each example of a batch besides its prediction.
+  // Writes the value that is kept of each example of a batch in addition to the prediction. Called
+  // by update().
   virtual void set_values(const MetricInput& input, absl::Span<float> values) const = 0;
   // Returns false for a value that set_values() never writes. The default accepts all numbers.
   virtual bool is_kept(float value) const { return true; }

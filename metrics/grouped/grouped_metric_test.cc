@@ -67,7 +67,7 @@ TEST(GroupedMetricTest, GroupsAndTheirExamplesAreSorted) {
   EXPECT_EQ(other[2].prediction, 0.75f);
 }
 
-// So many groups that more than a thousand share a hash with another one.
+// Enough groups that more than a thousand share a hash with another group.
 TEST(GroupedMetricTest, GroupsOfOneHashAreNotMixed) {
   constexpr size_t kGroups = 100000, kExamples = 3 * kGroups;
   MetricExamples examples;

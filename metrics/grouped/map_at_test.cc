@@ -9,7 +9,7 @@
 namespace millrace {
 namespace {
 
-// By prediction, group 1 has the labels 0, 1, 1, 0, group 2 has 1, 0, and group 3 has 0.
+// Sorted by prediction, group 1 has the labels 0, 1, 1, 0, group 2 has 1, 0, and group 3 has 0.
 const MetricExamples kExamples = {
     {0.1f, 0.9f, 0.8f, 0.3f, 0.2f, 0.7f, 0.6f},
     {0, 0, 1, 0, 0, 1, 1},

@@ -9,7 +9,7 @@
 namespace millrace {
 namespace {
 
-// By prediction, group 1 has the labels 0, 1, 1, 0, group 2 has 1, 0, and group 3 has 0.
+// Sorted by prediction, group 1 has the labels 0, 1, 1, 0, group 2 has 1, 0, and group 3 has 0.
 const MetricExamples kExamples = {
     {0.1f, 0.9f, 0.8f, 0.3f, 0.2f, 0.7f, 0.6f},
     {0, 0, 1, 0, 0, 1, 1},
@@ -24,8 +24,7 @@ double compute(const std::string& name, const MetricExamples& examples) {
 }
 
 TEST(MrrTest, ByHand) {
-  // The first relevant example of group 1 is at rank 2, that of group 2 at rank 1; group 3 has
-  // none.
+  // The first relevant example is at rank 2 in group 1 and at rank 1 in group 2; group 3 has none.
   EXPECT_DOUBLE_EQ(compute("mrr", kExamples), (1.0 / 2 + 1) / 2);
   EXPECT_DOUBLE_EQ(compute("mrr@2", kExamples), (1.0 / 2 + 1) / 2);
   EXPECT_DOUBLE_EQ(compute("mrr@1", kExamples), (0.0 + 1) / 2);

@@ -26,7 +26,7 @@ MILLRACE_REGISTER_METRIC(mrr, "mean of 1 / rank of the first relevant example of
                          &create_ranking_metric<MrrMetric>,
                          ranking_traits(MetricCutoff::kOptional));
 
-// Ranks whose discounts are computed once.
+// Number of ranks whose discounts are computed once.
 constexpr size_t kDiscounts = 1000;
 
 double compute_discount(size_t rank) { return 1 / std::log2(static_cast<double>(rank) + 1); }
@@ -102,8 +102,9 @@ double HitRateAtMetric::compute_ranking(absl::Span<const Tie> ties, const Group&
   return 1 - none;
 }
 
-// In a tie of n examples, r of them relevant, the example at each place is relevant with the
-// probability r / n; those before it in the tie then are with the probability (r - 1) / (n - 1).
+// The example at each place of a tie of n examples, r of them relevant, is relevant with the
+// probability r / n; then each earlier example of the tie is relevant with the probability (r - 1)
+// / (n - 1).
 double MapAtMetric::compute_ranking(absl::Span<const Tie> ties, const Group& group) const {
   double sum = 0;
   size_t found = 0;  // relevant examples of the ties before
@@ -128,7 +129,7 @@ double MrrMetric::compute_ranking(absl::Span<const Tie> ties, const Group&) cons
     double probability = r / n, value = 0;
     for (size_t j = 1; j <= tie.within(cutoff()) && probability > 0; ++j) {
       value += probability / static_cast<double>(tie.first_rank + j - 1);
-      const double left = n - static_cast<double>(j);  // places behind j
+      const double left = n - static_cast<double>(j);  // places after j
       probability = left > 0 ? probability * (left - r + 1) / left : 0;
     }
     return value;

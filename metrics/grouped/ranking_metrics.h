@@ -34,8 +34,8 @@ struct Tie {
 // mean over the other groups, each with weight 1. Examples of weight 0 are left out; other weights
 // do not matter.
 //
-// Ties: the value is the expectation over all orders of examples with equal predictions, so that it
-// does not depend on the order in which they came.
+// Ties: the value is the expectation over all orders of examples with equal predictions, so that
+// the value does not depend on the order of arrival.
 class RankingMetric : public GroupedMetric {
  public:
   static constexpr size_t kNoCutoff = static_cast<size_t>(-1);
@@ -51,7 +51,8 @@ class RankingMetric : public GroupedMetric {
     size_t positives = 0;                       // relevant examples, at least 1
   };
 
-  // Returns the value of a group. `ties`: by rank, all whose first rank is at most the cutoff.
+  // Returns the value of a group. `ties`: all ties whose first rank is at most the cutoff, by rank.
+  // Called for each group with a relevant example.
   virtual double compute_ranking(absl::Span<const Tie> ties, const Group& group) const = 0;
   size_t cutoff() const { return cutoff_; }
 
@@ -68,7 +69,7 @@ class RankingMetric : public GroupedMetric {
 // Returns the traits of a metric of rankings.
 MetricTraits ranking_traits(MetricCutoff cutoff);
 
-// The factory of a metric of rankings without options: `config` has its name alone.
+// The factory of a metric of rankings without options. `config` has only the name.
 template <typename RankingMetricType>
 absl::StatusOr<std::unique_ptr<Metric>> create_ranking_metric(const CustomConfig& config) {
   return std::make_unique<RankingMetricType>(config.name());
@@ -118,9 +119,9 @@ enum class Gain {
 //   DCG@k = sum over ranks i = 1, …, k of gain(label_i) / log2(i + 1)
 //   NDCG@k = DCG@k / DCG@k of the group ordered by its labels
 //
-// gain is the label, or 2^label - 1 with EXPONENTIAL. Ties have their mean gain at each of their
-// ranks, as scikit-learn's ndcg_score has it. Labels are at least 0; a negative one makes the
-// result not-a-number. See RankingMetric for groups, weights and ties.
+// gain is the label, or 2^label - 1 with EXPONENTIAL. Each rank of a tie has the mean gain of the
+// tie, as in scikit-learn's ndcg_score. Labels are at least 0; a negative one makes the result
+// not-a-number. See RankingMetric for groups, weights and ties.
 class NdcgAtMetric : public RankingMetric {
  public:
   // `config`: the name with the cutoff, and [millrace.ndcg_at].

@@ -14,7 +14,7 @@
 
 namespace millrace {
 
-// Returns OK if a configuration may ask for this threshold. Errors: InvalidArgument.
+// Checks a threshold of the configuration. Errors: InvalidArgument.
 absl::Status check_threshold(float threshold);
 
 // Sums of the weights of examples, by the class of the label and the predicted class.
@@ -26,9 +26,9 @@ struct ConfusionMatrix {
 };
 
 // Counts examples by decision. The decision is positive if the prediction is at least the
-// threshold; the label is positive above 0.5. The comparison is one of float32: a prediction of
-// 0.7f reaches the threshold 0.7, as `predictions >= 0.7` says in NumPy. A prediction, label or
-// weight that is not a number makes all counts not-a-number.
+// threshold; the label is positive above 0.5. The comparison is in float32: a prediction of 0.7f
+// reaches the threshold 0.7, as `predictions >= 0.7` in NumPy. A prediction, label or weight that
+// is not a number makes all counts not-a-number.
 //
 // Takes constant memory: four sums and the threshold, all of which are saved. A derived class has a
 // name and a formula.
@@ -61,7 +61,7 @@ class ThresholdMetric : public Metric {
 // Returns the traits of a metric of decisions.
 MetricTraits threshold_traits();
 
-// Returns a new metric with the threshold of `options`, by default 0.5. Errors: those of
+// Returns a new metric with the threshold of `options`, by default 0.5. Errors: as
 // check_threshold().
 template <typename ThresholdMetricType>
 absl::StatusOr<std::unique_ptr<Metric>> create_threshold_metric(

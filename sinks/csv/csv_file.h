@@ -24,21 +24,21 @@ std::string csv_number(double value);
 bool next_csv_record(absl::string_view& text, std::vector<std::string>& fields);
 
 // A file with a line of column names and a row for each call of add(). A column keeps its place; a
-// row with a new name adds a column behind the others, for which the file is written anew, row by
-// row. The first column is "step". Not thread-safe.
+// row with a new name adds a column after the others, for which the file is rewritten row by row.
+// The first column is "step". Not thread-safe.
 class CsvFile {
  public:
   // Borrows `files`.
   CsvFile(FileSystem& files, std::string path) : files_(files), path_(std::move(path)) {}
 
-  // Begins a run. Rows that come again, and a row that was not finished, are removed before the
+  // Begins a run. Rows that the run will write again, and an incomplete row, are removed before the
   // first row is added; all rows if `start.first_step` is 0. `set_column`: name of the column with
   // the evaluation set of a row; "": the rows are reports of training.
   void start(SinkStart start, std::string set_column = "");
 
   // Appends a row: step and name → field, which is text as csv_field() or csv_number() gives.
-  // `names`: those of `fields`, in the order in which new columns are added. Errors: those of
-  // FileSystem; the file then has all rows before this one, and perhaps a part of it. REQUIRES: no
+  // `names`: the names of `fields`, in the order in which new columns are added. Errors: as
+  // FileSystem; the file then has all earlier rows, and perhaps a part of this row. REQUIRES: no
   // call since start() failed.
   absl::Status add(int64_t step, const std::vector<std::string>& names,
                    const std::map<std::string, std::string>& fields);

@@ -31,7 +31,7 @@ std::vector<SinkValue> read_columns(const SinkInput& input, const std::string& f
   return values;
 }
 
-// The numbers behind those of progress.
+// The numbers after the numbers of progress.
 std::vector<SinkValue> read_values(const SinkInput& input) {
   return read_columns(input, "train.csv", 5, 0);
 }

@@ -35,13 +35,13 @@ struct MlflowSinkOptions {
 
 // Logs a metric for each number of values_of() (report_values.h): mlflow_name() of "train/NAME" for
 // numbers of training and of "SET/NAME" for numbers of an evaluation set. Reports are written to a
-// queue on disk, which a thread sends to the server; the trainer's thread waits for the server in
-// flush() alone.
+// queue on disk, which a thread sends to the server; the trainer's thread waits for the server only
+// in flush().
 //
 // The directory, and a run of the server, are created with the first report or evaluation. All runs
 // of one directory are one run of the server. When a run resumes, values that come again and were
 // not sent are removed from the queue. Values that were sent stay on the server, which has no
-// request to remove them; those that the resumed run brings have the same times, so that the server
+// request for their removal. The values of the resumed run have the same times, so that the server
 // stores equal values once.
 //
 // A sink does not know how a run ends. The destructor sets the status FINISHED; a run whose process
@@ -67,7 +67,7 @@ class MlflowSink : public Sink {
   MlflowSink(FileSystem& files, Clock& clock, MlflowSinkOptions options, HttpUrl server);
   std::string state_path() const { return join_path(options_.directory, "run.json"); }
   absl::Status open_queue();
-  // Opens the queue, and removes what comes again.
+  // Opens the queue, and removes values that the resumed run will write again.
   absl::Status continue_queue();
   void start_sender();
   absl::Status write(int64_t step, const std::string& set, const NamedNumbers& numbers);

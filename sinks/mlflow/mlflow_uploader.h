@@ -25,19 +25,19 @@ struct MlflowUploaderOptions {
 };
 
 // Creates a run, or resumes the one that the file names, and logs the records (metric_record.h) of
-// a queue. What the server refuses is dropped with a warning, so that it does not hold up the rest.
-// A run that was deleted on the server is replaced by a new one, once. Used by one thread.
+// a queue. Records that the server refuses are dropped with a warning, so that they do not block
+// later records. A run that was deleted on the server is replaced by a new one, once. Used by one
+// thread.
 class MlflowUploader {
  public:
   // Borrows `files`, `clock` and `queue`.
   MlflowUploader(FileSystem& files, Clock& clock, RecordQueue& queue, MlflowApi api,
                  MlflowUploaderOptions options);
 
-  // Opens the run, unless it is open, and sends records from the front of the queue. Returns: false
-  // if the queue is empty. Errors: those of MlflowApi and FileSystem; the same call may be repeated
-  // later.
+  // Opens the run, unless it is open, and sends records from the front of the queue. Returns false
+  // if the queue is empty. Errors: as MlflowApi and FileSystem; the call may be repeated later.
   absl::StatusOr<bool> upload();
-  // Sets the status FINISHED. Does nothing if the run is not open. Errors: those of MlflowApi.
+  // Sets the status FINISHED. Does nothing if the run is not open. Errors: as MlflowApi.
   absl::Status finish();
 
  private:
@@ -49,7 +49,7 @@ class MlflowUploader {
   absl::Status send(const RecordQueue::Batch& batch);
   // Decides after the server refused a batch. Returns: true to continue.
   absl::StatusOr<bool> handle_refusal(const RecordQueue::Batch& batch, const absl::Status& refusal);
-  // Forgets a run that the server has no more. Errors: `cause`, at the second time.
+  // Forgets a run that no longer exists on the server. Errors: `cause`, at the second call.
   absl::Status forget_run(const absl::Status& cause);
   int64_t now_ms() const;
 

@@ -17,7 +17,7 @@ namespace millrace {
 // The latest numbers of a job, as the text exposition format 0.0.4 of Prometheus has them. Names
 // and units follow https://prometheus.io/docs/practices/naming: base units, `_total` for counters.
 // docs/sinks.md lists the names: the families of the figures of report_figures.h, with the label
-// `table` or `set` for those of tables and sets, and
+// `table` or `set` for figures of tables and sets, and
 //
 //   millrace_steps_total, millrace_examples_total, millrace_skipped_steps_total,
 //   millrace_training_seconds_total
@@ -28,9 +28,9 @@ namespace millrace {
 //   millrace_evaluated_step{set="eval"}
 //
 // Gauges have the numbers of the last report of the run, and of the last evaluation of each set: a
-// name that it lacks has no sample. Progress is over all resumes. Counters count since this object
-// was made, so that Prometheus sees a reset to 0 when a process resumes an earlier checkpoint. Not
-// thread-safe.
+// name without a number has no sample. Progress is over all resumes. Counters count since this
+// object was made, so that Prometheus sees a reset to 0 when a process resumes an earlier
+// checkpoint. Not thread-safe.
 class PrometheusMetrics {
  public:
   // Begins a run after `first_step` steps; removes the gauges of the last report. A run that
@@ -49,7 +49,7 @@ class PrometheusMetrics {
   template <typename Part>
   void add_figures(absl::Span<const Figure<Part>> figures, const Part& part,
                    const std::string& labels, bool counts, MetricsPage& gauges);
-  // Returns whether all of the report belongs to steps of this run.
+  // Returns true if all steps of the report belong to this run.
   bool add_counters(const Report& report);
   void add_table(const std::string& name, const TableReport& table, bool counts);
 
@@ -58,7 +58,7 @@ class PrometheusMetrics {
   MetricsPage report_;                              // gauges of the last report
   std::map<std::string, MetricsPage> evaluations_;  // set → gauges of its last evaluation
   Progress last_;           // at the last report; before the first one of a run, at its start
-  bool only_step_ = false;  // last_ has the step alone
+  bool only_step_ = false;  // last_ has only the step
 };
 
 }  // namespace millrace

@@ -40,7 +40,7 @@ class EarlierEventsTest : public testing::Test {
   }
   std::string path() const { return absl::StrCat("tb/events.out.tfevents.", files_written_); }
 
-  // Returns the first tags of the events that are kept, of those of step 20.
+  // Returns the first tags of the kept events of step 20.
   std::vector<std::string> kept(std::optional<std::set<std::string>> written) {
     const auto earlier = read_earlier_events(files_, "tb", {.first_step = 20, .written = written});
     EXPECT_OK(earlier.status());

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 
 constexpr char kFolder[] = "out/tensorboard";
 
-// Returns the events of all files, in the order in which TensorBoard reads them, without those that
+// Returns the events of all files, in the order in which TensorBoard reads them, except events that
 // the beginning of a later run drops.
 std::vector<tensorboard::Event> shown(FileSystem& files) {
   std::vector<tensorboard::Event> all;
@@ -39,7 +39,7 @@ std::vector<tensorboard::Event> shown(FileSystem& files) {
   return all;
 }
 
-// Returns the scalars of training, or those of evaluations with their sets.
+// Returns the scalars of training, or of evaluations with their sets.
 std::vector<SinkValue> read_scalars(const SinkInput& input, bool of_training) {
   std::vector<SinkValue> values;
   for (const tensorboard::Event& event : shown(*input.files)) {
