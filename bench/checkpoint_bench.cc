@@ -72,6 +72,7 @@ class RawFiles {
       ASSIGN_OR_RETURN(auto made, files.create_new(join_path(folder, file.name), file.bytes));
       open.push_back(std::move(made));
     }
+    // Random bytes, so that no layer below can compress them.
     std::string noise(kCallBytes, '\0');
     for (size_t i = 0; i < noise.size(); i += 8) {
       const uint64_t bits = philox64(1, 2, i);
@@ -82,6 +83,7 @@ class RawFiles {
         RETURN_IF_ERROR(open[file]->write_at(
             at, absl::string_view(noise).substr(0, std::min(kCallBytes, begin + count - at))));
       }
+      // As the saver does, so that the disk works while other pieces are written.
       open[file]->start_writeback(begin, count);
       return absl::OkStatus();
     }));
@@ -304,6 +306,7 @@ class CheckpointBench {
       table->commit(base + 1);
     }
     StateWriterOptions options;
+    // The writer includes only rows of steps after `base`, which are the rows touched above.
     options.base.emplace().set_step(base);
     ASSIGN_OR_RETURN(StateWriter writer,
                      StateWriter::create(view_state(state()), options, threads_));
@@ -350,6 +353,7 @@ class CheckpointBench {
       stop.values.push_back(1e3 * seconds_since(start));
       for (std::vector<CheckpointInfo> saved; saved.empty();) {
         ASSIGN_OR_RETURN(double milliseconds, timed_step());
+        // Polling belongs to the step: the trainer polls after each step.
         const auto polled = SteadyClock::now();
         ASSIGN_OR_RETURN(saved, saver_->poll(saver_->ready(), ranks_));
         milliseconds += 1e3 * seconds_since(polled);

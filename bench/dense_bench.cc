@@ -201,8 +201,10 @@ void print_windows(const std::vector<StepWindow>& windows, double operations,
     forward.values.push_back(milliseconds_of(window.phases.forward, window.count));
     backward.values.push_back(milliseconds_of(window.phases.backward, window.count));
     update.values.push_back(milliseconds_of(window.phases.update, window.count));
+    // The rest is the time that no phase has, such as the loop of the trainer.
     rest.values.push_back(step.values.back() - forward.values.back() - backward.values.back() -
                           update.values.back());
+    // Other programs may have disturbed either window, so the larger figure counts.
     foreign.values.push_back(std::max(window.steps.foreign_cores, window.products.foreign_cores));
     stolen.values.push_back(std::max(window.steps.stolen_cores, window.products.stolen_cores));
   }

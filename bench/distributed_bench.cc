@@ -237,9 +237,11 @@ Traffic traffic_of(const EmbeddingWorkload& workload, int ranks) {
     const std::vector<int64_t> rows = workload.batch_rows(number);
     Numbers served(static_cast<size_t>(ranks));
     for (int64_t begin = 0; begin < static_cast<int64_t>(rows.size()); begin += of_rank) {
+      // `rows` is [table][rank][id]: each piece of `of_rank` ids belongs to one table and one rank.
       const int64_t table = begin / (of_rank * ranks);
       const std::unordered_set<int64_t> of_table(rows.begin() + begin,
                                                  rows.begin() + begin + of_rank);
+      // A rank requests each distinct id of a table once.
       for (const int64_t row : of_table) {
         ++served[Placement::owner(workload.id(table, row), ranks)];
       }
@@ -293,6 +295,8 @@ class Lines {
          {MeasuredCollectives::kIds, MeasuredCollectives::kRows, MeasuredCollectives::kSums}) {
       bytes += bytes_of(over_ranks, kind, steps);
     }
+    // The best possible ratio: a step over ranks has at least the work of a step of one process
+    // with as many threads, and the transfer of its messages.
     const double bound = own / (own + bytes / bytes_per_second);
     add("", "ids/s", true, ids / step);
     add("one_process", "ids/s", true, ids / own);
@@ -308,6 +312,7 @@ class Lines {
       add(name + "/bytes", "B", false, bytes_of(over_ranks, kind, steps));
     }
     for (int stage = 0; stage < RankSteps::kStages; ++stage) {
+      // A stage without the exchanges within it, which have their own lines.
       add(absl::StrCat("work/", kStageNames[stage]), "ms", false,
           mean(over_ranks, [&](const Numbers& answer) {
             return 1e3 * (answer[kFirstStage + stage] - exchange_seconds(answer, stage)) /

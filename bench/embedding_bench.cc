@@ -54,6 +54,7 @@ absl::Status measure_steps(const BenchmarkFlags& flags, EmbeddingSteps& steps, i
                            const PrintMeasurement& print) {
   EmbeddingSteps::Seconds warm_up = {};
   RETURN_IF_ERROR(steps.run(kEmbeddingWarmUpSteps, warm_up));
+  // The second round has warm caches; its time gives the number of steps of a window.
   warm_up = {};
   RETURN_IF_ERROR(steps.run(EmbeddingSteps::kBatches, warm_up));
   double round = 0;

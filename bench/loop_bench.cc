@@ -130,6 +130,7 @@ absl::StatusOr<double> trainer_loop(const Batch& batch, int64_t steps,
   ASSIGN_OR_RETURN(std::unique_ptr<DenseOptimizer> optimizer,
                    create_dense_optimizer(config, parameters_of(*parts.model)));
   parts.dense_optimizers.push_back(std::move(optimizer));
+  // One epoch of `steps` batches, so that the end of an epoch is not measured repeatedly.
   parts.train_data = std::make_unique<MemoryDataset>(std::vector<Batch>{batch}, steps);
   TrainerOptions options;
   options.report = {};

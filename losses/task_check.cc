@@ -63,6 +63,7 @@ absl::StatusOr<std::vector<TaskConfig>> tasks_of_labels(absl::string_view where,
     if (feature.kind() == FeatureConfig::LABEL) labels.push_back(feature.name());
     has_groups |= feature.kind() == FeatureConfig::GROUP_ID;
   }
+  // Labels without an entry keep the default task.
   std::vector<TaskConfig> of_labels(labels.size());
   for (size_t i = 0; i < labels.size(); ++i) of_labels[i].set_label(labels[i]);
   std::set<std::string> seen;
@@ -81,6 +82,8 @@ absl::StatusOr<std::vector<TaskConfig>> tasks_of_labels(absl::string_view where,
     task.set_label(*label);
   }
   RETURN_IF_ERROR(errors.status());
+  // The needs of a loss are checked only if its options are valid, so that one mistake gives one
+  // line.
   for (size_t i = 0; i < tasks.size(); ++i) {
     errors.add(check_needs(place_of(where, static_cast<int>(i), tasks[i]), tasks[i], has_groups,
                            binary_labels));

@@ -42,6 +42,7 @@ absl::StatusOr<ClickInputs> check_click_inputs(const ModelResources& resources) 
                                                      "\" names table \"", feature.table,
                                                      "\", which is not there"));
     }
+    // The models multiply and add rows of different features, so all tables need one dimension.
     if (first == nullptr) first = table;
     if (table->dim() != first->dim()) {
       return absl::InvalidArgumentError(absl::StrCat("all tables must have one dim, but table ",

@@ -123,6 +123,8 @@ absl::Status RankSteps::step(const Batch& batch, const at::Tensor& gradient, Fig
   share.has_data = true;
   share.examples = batch.size;
   share.rows = tables_->rows();
+  // The step exchange ends before the exchange of ids, as in a trainer with tables over ranks: a
+  // rank that failed is known before rows are fetched.
   RETURN_IF_ERROR(agreement_->meet({kStepPlace, ++meetings_}, share));
   tables_->set_rows(agreement_->result().rows);
   clock.end(kStepExchange);
@@ -141,6 +143,7 @@ absl::Status RankSteps::step(const Batch& batch, const at::Tensor& gradient, Fig
   clock.end(kBackward);
 
   RETURN_IF_ERROR(optimizer_->check(progress_));
+  // A refused step would not be comparable with others.
   if (!optimizer_->summarize(false).finite) {
     return absl::InternalError("the gradients of the benchmark are not finite");
   }

@@ -147,6 +147,7 @@ double NdcgAtMetric::compute_ranking(absl::Span<const Tie> ties, const Group& gr
     const double label = example.value;
     return gain_ == Gain::kLinear ? label : std::exp2(label) - 1;
   };
+  // Each rank of a tie has the mean gain of the tie, which is the expectation over its orders.
   double dcg = 0;
   for (const Tie& tie : ties) {
     double sum = 0;
@@ -162,6 +163,7 @@ double NdcgAtMetric::compute_ranking(absl::Span<const Tie> ties, const Group& gr
     if (example.value < 0) return std::numeric_limits<double>::quiet_NaN();
     if (example.value != 0) gains_.push_back(gain_of(example));
   }
+  // The ideal order has the largest gains first. Gains of 0 add nothing and were omitted.
   const size_t shown = std::min(cutoff(), gains_.size());
   std::partial_sort(gains_.begin(), gains_.begin() + shown, gains_.end(), std::greater<>());
   double ideal = 0;

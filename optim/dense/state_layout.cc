@@ -49,11 +49,13 @@ std::vector<std::string> state_differences(const StateLayout& layout,
       compare(known.back(), *found->second, field.is_count ? count : parameter.value, &differences);
       left.erase(found);
     }
+    // A parameter without any gradient so far has no state at all.
     if (missing.size() == layout.fields.size() && !layout.always_there) continue;
     for (const std::string& name : missing) {
       differences.push_back(absl::StrCat("optimizer state \"", name, "\" is missing"));
     }
   }
+  // The names that no parameter has claimed.
   for (const auto& [name, value] : left) {
     differences.push_back(absl::StrCat(
         "optimizer state \"", name, "\" is not one of this optimizer", did_you_mean(name, known)));

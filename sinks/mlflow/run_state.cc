@@ -21,6 +21,8 @@ absl::StatusOr<MlflowRunState> load_run_state(FileSystem& files, const std::stri
   const absl::StatusOr<std::string> text = read_file(files, path);
   if (!text.ok() && !absl::IsNotFound(text.status())) return text.status();
   const Json json = Json::parse(text.value_or(""), nullptr, /*allow_exceptions=*/false);
+  // A damaged file, or the file of another server or experiment, begins a new run: an id of another
+  // server names nothing here.
   const bool same = json.is_object() && text_of(json, "tracking_uri") == tracking_uri &&
                     text_of(json, "experiment") == experiment && !text_of(json, "tag").empty();
   MlflowRunState state;

@@ -62,10 +62,13 @@ absl::StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::start(
   }
   Socket listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (listener.get() < 0) return unavailable(options, "making a socket for");
+  // A restarted job listens again at once, although connections of the old process linger.
   const int on = 1;
   ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   socklen_t size = sizeof(address);
   auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  // getsockname() finds the port that the system chose for port 0. The destructor wakes the thread
+  // by the pipe.
   int waker[2];
   if (::bind(listener.get(), generic, size) != 0 || ::listen(listener.get(), kBacklog) != 0 ||
       ::getsockname(listener.get(), generic, &size) != 0 || ::pipe2(waker, O_CLOEXEC) != 0) {
