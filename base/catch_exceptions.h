@@ -30,8 +30,7 @@ struct ExceptionWords {
 // thrown object that is no std::exception.
 absl::Status status_of_exception(const std::exception* exception, const ExceptionWords& words);
 
-// Returns the Status or StatusOr that `call` returns, or the status of the exception that it
-// throws.
+// Returns the Status or StatusOr of `call`, or the status of an exception of `call`.
 //
 //   absl::StatusOr<Block> block = catch_exceptions([&] { return reader.read(task); });
 template <typename Call>
@@ -60,9 +59,9 @@ auto catch_part_exceptions(absl::string_view doing, Call&& call) -> decltype(cal
                           {doing, "", "something was thrown that is no std::exception", true});
 }
 
-// Calls code of a part by functions that return no Status, within catch_part_exceptions() of a
-// caller. Rethrows an exception that would be Internal with the prefix "WHAT NAME: ", so that the
-// message of the caller's status names the part.
+// Calls code of a part by functions without a Status, within catch_part_exceptions() of a caller.
+// Rethrows an exception that would be Internal with the prefix "WHAT NAME: ", so that the caller's
+// status names the part.
 template <typename Call>
 auto name_exceptions(absl::string_view what, absl::string_view name, Call&& call)
     -> decltype(call()) {

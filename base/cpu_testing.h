@@ -19,12 +19,12 @@ inline cpu_set_t cpus_of(pthread_t thread) {
   return cpus;
 }
 
-// Lets this thread run on these alone. Returns: whether the system does.
+// Restricts this thread to these CPUs. Returns false if the system refuses.
 inline bool restrict_to(const cpu_set_t& cpus) {
   return ::pthread_setaffinity_np(::pthread_self(), sizeof(cpus), &cpus) == 0;
 }
 
-// A thread that computes until its end.
+// A thread that computes until the destructor.
 class Runner {
  public:
   Runner()

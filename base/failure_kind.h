@@ -1,4 +1,4 @@
-// The kind of a failure that its status code does not tell.
+// The kind of a failure, in addition to the status code.
 #ifndef MILLRACE_BASE_FAILURE_KIND_H_
 #define MILLRACE_BASE_FAILURE_KIND_H_
 
@@ -22,8 +22,7 @@ enum class FailureKind {
 // Marks a failure with a kind; annotate() retains the mark. Does not replace an existing mark.
 // Returns OK for OK.
 absl::Status with_kind(absl::Status status, FailureKind kind);
-// Does the same, but replaces an existing mark: for a caller that knows the kind better than the
-// place that failed.
+// Does the same, but replaces an existing mark: for a caller with better knowledge of the kind.
 absl::Status replace_kind(absl::Status status, FailureKind kind);
 FailureKind kind_of(const absl::Status& status);
 
@@ -42,11 +41,11 @@ absl::Status with_more(const absl::Status& status, absl::string_view text);
 // with the first line of the exception's text.
 absl::Status status_of_exception(const std::exception& exception);
 
-// Returns the failure of memory that ran out, for an allocation that does not throw.
+// Returns the failure of exhausted memory, for an allocation without exceptions.
 absl::Status out_of_memory(absl::string_view detail = "");
 
-// Returns ResourceExhausted of kind kMachine for a limit of open files that is too low. `what`:
-// what needs more.
+// Returns ResourceExhausted of kind kMachine for a low limit of open files. `what`: the cause of
+// the need for more.
 absl::Status too_few_files(absl::string_view what);
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// A file system that fails when told to, for tests of what happens then.
+// A file system with injected failures, for tests.
 #ifndef MILLRACE_BASE_FAULT_FILE_SYSTEM_TESTING_H_
 #define MILLRACE_BASE_FAULT_FILE_SYSTEM_TESTING_H_
 
@@ -25,7 +25,7 @@ namespace millrace {
 //     EXPECT_FALSE(status.ok());
 //   }
 //
-// Files and locks that it gave borrow it. Calls may come from many threads; fail may not.
+// Its files and locks borrow the file system. Many threads may call it, except fail().
 class FaultFileSystem : public FileSystem, public HardLinks {
  public:
   // `under` must outlive it.
@@ -59,7 +59,7 @@ class FaultFileSystem : public FileSystem, public HardLinks {
   absl::StatusOr<int64_t> free_bytes(const std::string& path) override;
   absl::StatusOr<std::unique_ptr<FileLock>> lock(const std::string& path) override;
 
-  // Counts one call. Returns: the error that it is to return.
+  // Counts one call. Returns the error of this call.
   absl::Status next_call() {
     const int64_t n = calls_++;
     return n >= first_ && n - first_ < count_ ? error_ : absl::OkStatus();

@@ -85,7 +85,7 @@ class LocalReadableFile : public ReadableFile {
     }
     return done;
   }
-  // Linux fetches no more for one call than its read-ahead, by default 128 KiB.
+  // One call fetches at most the read-ahead of Linux, by default 128 KiB.
   void will_need(int64_t offset, int64_t count) override {
     constexpr int64_t kAtOnce = 128 << 10;
     for (int64_t at = offset; at < offset + count; at += kAtOnce) {
@@ -436,7 +436,7 @@ class LocalFileSystem : public FileSystem, public HardLinks {
 
 constexpr int64_t kMaxStreamBytes = 256 << 20;
 
-// Reads a file that does not say how long it is, such as a pipe.
+// Reads a file of unknown size, such as a pipe.
 absl::StatusOr<std::string> read_to_end(ReadableFile& file) {
   constexpr int64_t kPiece = 64 << 10;
   std::string content;

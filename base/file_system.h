@@ -24,8 +24,8 @@ class ReadableFile {
   // Fills `buffer` from `offset`. Returns the number of bytes read, fewer than `count` only at the
   // end of the file.
   virtual absl::StatusOr<int64_t> read_at(int64_t offset, int64_t count, void* buffer) = 0;
-  // Announces that these bytes will be read soon, so that the system can fetch them. The default
-  // does nothing.
+  // Announces a read of these bytes in the near future, so that the system can fetch them. The
+  // default does nothing.
   virtual void will_need(int64_t offset, int64_t count) {}
 };
 
@@ -45,8 +45,8 @@ class PositionedFile {
  public:
   virtual ~PositionedFile() = default;  // closes; errors are lost, so call close() first
   virtual absl::Status write_at(int64_t offset, absl::string_view bytes) = 0;
-  // Announces that these bytes will not change, so that the system may begin to write them to disk
-  // and a later sync() is faster. The default does nothing.
+  // Announces that these bytes are final, so that the system may begin to write to disk and a later
+  // sync() is faster. The default does nothing.
   virtual void start_writeback(int64_t offset, int64_t count) {}
   virtual absl::Status sync() = 0;
   virtual absl::Status close() = 0;
@@ -92,18 +92,16 @@ class FileSystem {
   virtual absl::StatusOr<std::unique_ptr<ReadableFile>> open(const std::string& path) = 0;
   // Creates the file, or empties an existing file.
   virtual absl::StatusOr<std::unique_ptr<WritableFile>> create(const std::string& path) = 0;
-  // Opens the file to be written from its end; creates the file if it is missing. For lines that
-  // follow the lines of an earlier run.
+  // Opens the file at its end; creates a missing file. For lines after the lines of an earlier run.
   virtual absl::StatusOr<std::unique_ptr<WritableFile>> open_for_append(
       const std::string& path) = 0;
-  // Creates a file that does not exist, not even as a symbolic link. Reserves room for its bytes if
-  // the system can. Errors: PermissionDenied also if the name exists.
+  // Creates a new file. Reserves room for its bytes if the system can. Errors: PermissionDenied
+  // also if the name exists, even as a symbolic link.
   virtual absl::StatusOr<std::unique_ptr<PositionedFile>> create_new(const std::string& path,
                                                                      int64_t size_bytes) = 0;
-  // Creates a file that does not exist, not even as a symbolic link, and that will be renamed to
-  // `like`. The new file gets the permissions and the group of the file `like`, if that exists; if
-  // the process may not set the group, the new file has no permissions for a group. Errors: as
-  // create_new().
+  // Creates a new file for a later rename to `like`. The new file gets the permissions and the
+  // group of an existing file `like`; if the process may not set the group, the new file has no
+  // permissions for a group. Errors: as create_new().
   virtual absl::StatusOr<std::unique_ptr<WritableFile>> create_replacement(
       const std::string& path, const std::string& like) = 0;
   virtual absl::StatusOr<FileInfo> info(const std::string& path) = 0;
@@ -122,8 +120,7 @@ class FileSystem {
   // Removes a file, an empty directory, or a symbolic link itself.
   virtual absl::Status remove(const std::string& path) = 0;
   virtual absl::Status sync_directory(const std::string& path) = 0;
-  // Returns the number of bytes that unprivileged users may still write to the disk of this
-  // directory.
+  // Returns the free bytes for unprivileged users on the disk of this directory.
   virtual absl::StatusOr<int64_t> free_bytes(const std::string& path) = 0;
   // Locks a file, which is created if missing, without waiting. Returns null if another object, in
   // this or another process, holds the lock. Errors: as for writing.
@@ -138,11 +135,10 @@ absl::StatusOr<std::string> read_file(FileSystem& files, const std::string& path
 // Removes a file, or a directory with its content. Removes symbolic links without following them.
 absl::Status remove_recursively(FileSystem& files, const std::string& path);
 
-// Returns the path of the temporary file that this process will rename to `path`.
+// Returns the path of this process's temporary file for `path`.
 std::string aside_path(const std::string& path);
 // Creates the file aside_path(path) with the permissions of the file `path`, if there is one.
-// Removes a file that a killed process left there; follows no symbolic link. Errors: as
-// create_new().
+// Removes the file of a killed process; follows no symbolic link. Errors: as create_new().
 absl::StatusOr<std::unique_ptr<WritableFile>> create_aside(FileSystem& files,
                                                            const std::string& path);
 
@@ -166,7 +162,7 @@ bool is_uri(const std::string& path);
 
 // Checks that a URI of a bucket (s3, gs, gcs) has no user or password, as in
 // s3://KEY:SECRET@BUCKET/NAME: logs, checkpoints and sinks would show both. OK for all other paths.
-// Errors: InvalidArgument, which does not repeat the URI.
+// Errors: InvalidArgument without the URI.
 absl::Status check_bucket(absl::string_view path);
 
 // Returns `path` as an absolute path, relative to the working directory of the process; a URI

@@ -1,4 +1,4 @@
-// Second names of files, for the file systems that have them.
+// Second names of files, on file systems with hard links.
 #ifndef MILLRACE_BASE_HARD_LINKS_H_
 #define MILLRACE_BASE_HARD_LINKS_H_
 

@@ -33,8 +33,8 @@ bool is_at(std::FILE& file, const std::string& path) {
          open.st_dev == there.st_dev && open.st_ino == there.st_ino;
 }
 
-// Writes to the sink of set_log_sink, or to stderr, and to the file of log_to_file. The first such
-// file gets what was logged before it, too.
+// Writes to the sink of set_log_sink, or to stderr, and to the file of log_to_file. The first file
+// also gets all earlier lines.
 class Router : public google::LogSink {
  public:
   void send(google::LogSeverity severity, const char*, const char* base_filename, int line,

@@ -28,8 +28,8 @@ enum class LogSeverity { INFO = 0, WARNING = 1, ERROR = 2, FATAL = 3 };
 void initialize_logging(absl::string_view program);
 
 // Receives each line as stderr would (without newline) instead of stderr; an empty function
-// restores stderr. The logger hook uses it to keep log lines apart from its progress line.
-// The sink is called with a lock held: it must not log.
+// restores stderr. The logger hook separates log lines from its progress line with a sink. A sink
+// is called with a lock held and must not log.
 void set_log_sink(std::function<void(LogSeverity, absl::string_view line)> sink);
 
 // Also appends every later line to this file. Returns false if the file cannot be opened.

@@ -1,4 +1,4 @@
-// A file system in memory, for tests that need many of them, or a small disk.
+// A file system in memory, for tests with many file systems or a small disk.
 #ifndef MILLRACE_BASE_MEMORY_FILE_SYSTEM_TESTING_H_
 #define MILLRACE_BASE_MEMORY_FILE_SYSTEM_TESTING_H_
 

@@ -30,8 +30,8 @@ TEST(Mutex, AwaitReturnsAtOnceWhereTheConditionHolds) {
   mutex.await([] { return true; });
 }
 
-// Two threads hand a turn to and fro: every change wakes the one that waits for it, also a change
-// made just before waiting oneself.
+// Two threads alternate: every change wakes the waiting thread, also a change just before a wait of
+// the changing thread.
 TEST(Mutex, EachChangeWakesItsWaiter) {
   Mutex mutex;
   int turn = 0;

@@ -6,8 +6,8 @@
 
 namespace millrace {
 
-// Gives `variable` a value for as long as this object lives, then the value it had before. The
-// variable is borrowed.
+// Sets `variable` during the lifetime of this object and restores the previous value in the
+// destructor. Borrows the variable.
 //
 //   const ScopedValue<bool> ending(ending_, true);
 template <typename T>

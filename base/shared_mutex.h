@@ -8,8 +8,9 @@
 
 namespace millrace {
 
-// A writer that waits goes before readers that come later: readers without a pause cannot keep it
-// waiting, as they can with std::shared_mutex. So a thread that reads must not lock it again.
+// A waiting writer precedes later readers: continuous readers cannot block a writer forever, in
+// contrast to std::shared_mutex. A thread with a reader lock must therefore not lock the mutex
+// again.
 class ABSL_LOCKABLE SharedMutex {
  public:
   SharedMutex() {

@@ -26,7 +26,8 @@ TEST(SharedMutexTest, ReadersShareAndWritersDoNot) {
   EXPECT_EQ(number, 4000);
 }
 
-// Readers without a pause, of which one always holds the lock: this ends if a writer goes first.
+// Continuous readers, at least one of which always holds the lock. The test ends only if a waiting
+// writer precedes them.
 TEST(SharedMutexTest, ReadersDoNotKeepAWriterWaiting) {
   SharedMutex mutex;
   std::atomic<bool> written = false;

@@ -18,8 +18,8 @@
 
 namespace millrace {
 
-// Returns: `status` with "<what>: " before its message (same code and payloads);
-// unchanged if it is OK or `what` is empty.
+// Returns: `status` with "<what>: " before its message (same code and payloads); unchanged if
+// `status` is OK or `what` is empty.
 absl::Status annotate(absl::Status status, absl::string_view what);
 
 namespace internal {

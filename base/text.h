@@ -19,8 +19,8 @@ inline absl::string_view to_absl(std::string_view text) { return {text.data(), t
 int edit_distance(absl::string_view a, absl::string_view b);
 
 // Returns the candidate nearest to `name`, or "" if none is near: more than a third of the letters
-// differ. A name of one letter is near itself alone, one of two letters also what has a letter more
-// or less. Ties go to the first.
+// differ. A name of one letter is near only to itself, a name of two letters also to names with one
+// letter more or less. The first of equally near candidates is returned.
 std::string nearest(absl::string_view name, const std::vector<std::string>& candidates);
 
 // "; did you mean "x"?" when a candidate is near, else "; known: a, b, c" (at most `limit`

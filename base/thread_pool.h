@@ -18,16 +18,16 @@ namespace millrace {
 // Upper bound that the configuration and the benchmarks enforce.
 inline constexpr int kMostThreads = 1024;
 
-// Runs the iterations of a loop on `threads` threads, the caller's among them. An idle thread spins
-// for some 20 µs, since the loops of one step follow each other closely, and then sleeps. A loop
-// does not wait for a worker that wakes up too late. One thread at a time calls parallel_for().
+// Runs the iterations of a loop on `threads` threads, including the calling thread. An idle thread
+// spins for some 20 µs, since the loops of one step follow each other closely, and then sleeps. A
+// loop does not wait for late workers. One thread at a time calls parallel_for().
 class ThreadPool {
  public:
   // The chooser of the workers' CPUs.
   enum class Placement {
     kSystem,
-    // WorkerPlacement, which protects against other busy programs. Only for loops that compute: a
-    // worker that sleeps would be treated as one without a CPU, and threads that a worker starts
+    // WorkerPlacement, which protects against other busy programs. Only for loops of computation: a
+    // sleeping worker would be treated as a worker without a CPU, and threads started by a worker
     // inherit its CPUs permanently.
     kOffCaller,
   };
@@ -46,7 +46,8 @@ class ThreadPool {
   void parallel_for(int64_t count, const std::function<void(int64_t)>& body);
 
  private:
-  // state_: the number of the loop, whether it takes no more workers, and how many are in it.
+  // state_: the number of the loop, a flag for a loop that is closed to further workers, and the
+  // number of workers inside.
   static constexpr uint64_t kLoop = 1 << 16, kClosed = 1 << 15, kWorkers = kClosed - 1;
 
   void work(int number);

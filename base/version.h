@@ -1,4 +1,4 @@
-// The version of Millrace, and the one place that defines it.
+// The version of Millrace, defined only here.
 #ifndef MILLRACE_BASE_VERSION_H_
 #define MILLRACE_BASE_VERSION_H_
 

@@ -12,11 +12,11 @@
 
 namespace millrace {
 
-// Places workers of a loop that several threads share, on a machine with other busy threads. The
-// system's own placement has two faults. Workers queue behind the caller, which then does all of
-// the work. And a worker that loses its CPU during an iteration gets another one only after
-// milliseconds, although the CPU of the waiting caller is free. The affinity of the workers avoids
-// both. The affinity of all other threads, including the caller, is never changed.
+// Places the workers of a shared loop on a machine with other busy threads. The system's own
+// placement has two faults. Workers queue behind the caller, which then does all of the work. And a
+// worker that loses its CPU during an iteration gets another one only after milliseconds, although
+// the CPU of the waiting caller is free. The affinity of the workers avoids both. The affinity of
+// all other threads, including the caller, is never changed.
 //
 // Workers may run on the CPUs of the thread that calls keep_off_caller(), except its current CPU if
 // the others are enough for all workers. The affinity of workers is not changed if the system

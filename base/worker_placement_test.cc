@@ -30,7 +30,7 @@ cpu_set_t without(cpu_set_t cpus, int cpu) {
 
 bool operator==(const cpu_set_t& a, const cpu_set_t& b) { return CPU_EQUAL(&a, &b) != 0; }
 
-// A thread that sleeps until its end.
+// A thread that sleeps until the destructor.
 class Sleeper {
  public:
   Sleeper() : thread_([this] { end_.get_future().wait(); }) {}
@@ -158,7 +158,7 @@ TEST_F(WorkerPlacementTest, LeavesARunningWorkerWhereItIs) {
   WorkerPlacement placement(1);
   placement.add(worker.handle());
   placement.enter(0);
-  // It may be off its CPU at times, but not at all times.
+  // The worker may lose its CPU at times, but not always.
   bool left = false;
   for (int i = 0; i < kTries && !left; ++i) {
     const int own = keep_off(placement);

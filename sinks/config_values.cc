@@ -41,7 +41,7 @@ Value scalar(const Message& message, const FieldDescriptor& field, int index) {
     case FieldDescriptor::CPPTYPE_DOUBLE:
       return get(&Reflection::GetDouble, &Reflection::GetRepeatedDouble);
     case FieldDescriptor::CPPTYPE_FLOAT:
-      // The number that was written: 0.1, not the float32 that is nearest to it.
+      // The written number: 0.1, not the nearest float32.
       return shortest_decimal(get(&Reflection::GetFloat, &Reflection::GetRepeatedFloat));
     case FieldDescriptor::CPPTYPE_BOOL:
       return get(&Reflection::GetBool, &Reflection::GetRepeatedBool);

@@ -21,9 +21,9 @@ struct ConfigValue {
   friend bool operator==(const ConfigValue&, const ConfigValue&) = default;
 };
 
-// Returns the scalar fields of a message that are set, at most `most`. Extensions go by
-// their last names. Fields outside of lists of messages come first; then those in lists, in the
-// order of the message.
+// Returns the set scalar fields of a message, at most `most`. Extensions are named by their last
+// names. Fields outside of lists of messages precede fields in lists; both are in the order of the
+// message.
 std::vector<ConfigValue> config_values(const google::protobuf::Message& message, size_t most);
 
 // Returns a value as text: the shortest one of a number, true or false, or the text itself.

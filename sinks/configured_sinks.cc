@@ -72,8 +72,8 @@ class Factory {
     return NamedSink{"prometheus", std::move(sink)};
   }
 
-  // Returns how long an MLflow sink may wait for its server. Other ranks wait for this one, and end
-  // the job after their time-out: all sinks together take a quarter of it at most.
+  // Returns the maximum wait of an MLflow sink for its server. Other ranks wait for this rank and
+  // end the job after their time-out, so all sinks together take at most a quarter of the time-out.
   absl::Duration most_wait() const {
     const auto& sinks = config_.run().sink();
     if (ranks_ == 1) return absl::InfiniteDuration();

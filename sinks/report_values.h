@@ -13,7 +13,7 @@ namespace millrace {
 // Name → value, names all different.
 using NamedNumbers = std::vector<std::pair<std::string, double>>;
 
-// Returns all numbers of a report except its progress, in an order that depends on the names alone:
+// Returns all numbers of a report except its progress, in an order that depends only on the names:
 // kRateFigures (framework/report/report_figures.h); metrics by their names; "values/NAME",
 // "learning_rate/NAME", "table/TABLE/rows" and the like, "ranks/owners_share" and the like,
 // "process/cores" and the like.

@@ -12,7 +12,7 @@ uint32_t crc32c(absl::string_view bytes) {
   uint32_t crc = ~uint32_t{0};
   while (!bytes.empty()) {
     const size_t count = std::min(bytes.size(), kMostBytes);
-    // It takes a pointer to bytes that it does not change.
+    // The library takes a pointer to mutable bytes, but does not change them.
     crc = crc32_iscsi(reinterpret_cast<unsigned char*>(const_cast<char*>(bytes.data())),
                       static_cast<int>(count), crc);
     bytes.remove_prefix(count);

@@ -11,8 +11,8 @@ namespace millrace {
 // CRC-32C (Castagnoli's polynomial, RFC 3720 B.4) of the bytes.
 uint32_t crc32c(absl::string_view bytes);
 
-// The same, turned by 15 bits with a constant added, as files keep it: a checksum of bytes that
-// hold checksums would else be weak. From LevelDB, as in TensorFlow.
+// Returns a CRC in the form of files: rotated by 15 bits, plus a constant, because a CRC of bytes
+// with embedded CRCs is weak. From LevelDB, as in TensorFlow.
 uint32_t masked_crc32c(absl::string_view bytes);
 
 }  // namespace millrace

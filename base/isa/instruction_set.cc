@@ -4,7 +4,7 @@ namespace millrace {
 namespace {
 
 InstructionSet detect() {
-  // These ask the operating system too, whether it saves the registers.
+  // The builtins also check that the operating system saves the registers.
   __builtin_cpu_init();
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2")) {
     return InstructionSet::kBaseline;

@@ -4,7 +4,7 @@
 
 namespace millrace {
 
-// Instruction sets of x86-64; each includes the ones before it. Kernels are compiled once per
+// Instruction sets of x86-64; each includes all earlier ones. Kernels are compiled once per
 // instruction set (//bazel:isa_kernels.bzl) and give the same results to the last bit, so that the
 // choice affects only speed.
 enum class InstructionSet {

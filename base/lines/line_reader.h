@@ -1,4 +1,4 @@
-// Lines of a file, one by one.
+// A reader of the lines of a file.
 #ifndef MILLRACE_BASE_LINES_LINE_READER_H_
 #define MILLRACE_BASE_LINES_LINE_READER_H_
 

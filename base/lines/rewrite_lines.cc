@@ -72,7 +72,7 @@ absl::StatusOr<int64_t> rewrite_lines(FileSystem& files, const std::string& path
   }
   if (!changed && same == reader.file().size_bytes()) return same;
 
-  // Write this line and the rest of the lines behind a copy of what stays as it is.
+  // Write this line and all later lines after a copy of the unchanged part.
   int64_t bytes = same;
   RETURN_IF_ERROR(write_file_atomically(files, path, [&](WritableFile& file) -> absl::Status {
     RETURN_IF_ERROR(copy_front(reader.file(), same, file));

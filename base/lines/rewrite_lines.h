@@ -12,14 +12,14 @@
 
 namespace millrace {
 
-// Returns false for a line that is removed. May change the line, which has no line feed.
+// Returns false to remove a line. May change the line, which has no line feed.
 using LineEdit = std::function<bool(std::string& line)>;
 
 // Calls `edit`, unless it is null, once for each line of a file in their order, and replaces the
-// file atomically by the lines that remain. Drops a last line without a line feed and what is
-// behind `options.most_bytes`. Leaves the file alone if nothing changes. Memory: see LineReader.
-// Returns: the bytes of the file; 0 if there is none. Errors: see FileSystem; the file is as
-// before, or as after success but perhaps not durable.
+// file atomically by the lines that remain. Drops a last line without a line feed and all bytes
+// after `options.most_bytes`. Does not write if nothing changes. Memory: see LineReader. Returns:
+// the bytes of the file; 0 if there is none. Errors: see FileSystem; the file is as before, or as
+// after success but perhaps not durable.
 absl::StatusOr<int64_t> rewrite_lines(FileSystem& files, const std::string& path,
                                       const LineReaderOptions& options, const LineEdit& edit);
 

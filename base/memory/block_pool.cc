@@ -52,7 +52,8 @@ char* BlockPool::fresh() {
     make_room_for_one(arenas_);
     empty_.reserve((arenas_.size() + 1) * kBlocksPerArena);
     char* arena = map_memory(kBlocksPerArena * kBlockBytes);
-    // One call for all blocks of the arena: each call blocks threads that touch other memory.
+    // One call for all blocks of the arena, because each call blocks other threads at their touches
+    // of memory.
     use_huge_pages(arena, kBlocksPerArena * kBlockBytes);
     arenas_.push_back(arena);
     for (int64_t i = kBlocksPerArena - 1; i >= 0; --i) empty_.push_back(arena + i * kBlockBytes);

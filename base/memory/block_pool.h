@@ -15,9 +15,9 @@ namespace millrace {
 
 // Provides blocks of 2 MiB, aligned to their size, so that each is one huge page if the system
 // supports huge pages. The first touch of new memory is slow, so a pool with a background thread
-// keeps a few touched blocks ready for a table that grows steadily. Returned blocks are used again.
-// The pool retains the memory of a few of them and returns the rest to the system. Thread-safe.
-// REQUIRES: all blocks are given back before the pool is destroyed.
+// keeps a few touched blocks ready for growing tables. Returned blocks are used again. The pool
+// retains the memory of a few of them and returns the rest to the system. Thread-safe. REQUIRES:
+// all blocks are given back before the pool is destroyed.
 class BlockPool {
  public:
   static constexpr int64_t kBlockBytes = kHugePageBytes;
@@ -32,11 +32,10 @@ class BlockPool {
   // Returns a block with undefined content. This and the next two functions throw std::bad_alloc if
   // no address space is left, and then change nothing.
   char* take();
-  // Returns a block of zeros that is not one of the ready blocks. Its memory is allocated where it
-  // is touched.
+  // Returns a block of zeros, never a ready block. Memory is allocated by touches.
   char* take_zeros();
-  // Returns a block of zeros in small pages, which are allocated as they are touched: for the first
-  // rows of a table that may remain small.
+  // Returns a block of zeros in small pages, allocated by touches: for the first rows of a table,
+  // which may remain small.
   char* take_sparse();
   // Converts a block of take_sparse() to huge pages, as far as the system can. The address stays
   // the same.

@@ -62,7 +62,7 @@ TEST(BlockPoolTest, ZerosAlsoWhereOtherThingsStood) {
   }
 }
 
-// Its thread begins with take() alone, so nothing happens behind what follows.
+// The thread begins with take(), so nothing happens in the background here.
 TEST(BlockPoolTest, WhoeverTakesNothingReadyWakesNoThread) {
   BlockPool pool(true);
   pool.give_back(pool.take_zeros());

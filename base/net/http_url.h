@@ -16,7 +16,7 @@ struct HttpUrl {
 };
 
 // Parses "http://HOST", "http://HOST:PORT" and both with a path. Errors: InvalidArgument, with a
-// predicate that continues a sentence: `is "ftp://x"; it must be …`.
+// predicate as the end of a sentence: `is "ftp://x"; it must be …`.
 absl::StatusOr<HttpUrl> parse_http_url(absl::string_view url);
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// Sockets that close themselves, and waiting for them.
+// Owned sockets, and waiting for sockets.
 #ifndef MILLRACE_BASE_NET_SOCKET_H_
 #define MILLRACE_BASE_NET_SOCKET_H_
 
@@ -25,8 +25,7 @@ class Socket {
   int descriptor_ = -1;
 };
 
-// The end of a time span. Uses Clock::elapsed(), so that a change of the time of day does not move
-// it.
+// The end of a time span. Uses Clock::elapsed(), so a change of the time of day has no effect.
 class Deadline {
  public:
   // Borrows `clock`.
@@ -43,8 +42,8 @@ class Deadline {
 };
 
 // Calls poll() until a descriptor is ready or the deadline has passed, also after signals. Polls at
-// least once. Returns what poll() returns: the number of descriptors that are ready; 0 after the
-// deadline; -1 after an error, with `errno`.
+// least once. Returns the number of ready descriptors; 0 after the deadline; -1 after an error,
+// with `errno`.
 int poll_until(absl::Span<pollfd> polled, const Deadline& deadline);
 
 }  // namespace millrace

@@ -20,9 +20,9 @@ struct PartEntry {
   // The text that configures a kind with a separate field, such as "sgd { … }". Such a kind cannot
   // be named in `custom`. Empty for all other parts.
   std::string field;
-  // Places that register the part, such as "my_parts.cc:42". If there are several, the name is
-  // ambiguous and no part can be created by it. For a kind with a field: the places of parts that
-  // cannot be created, since they have the same name.
+  // Places that register the part, such as "my_parts.cc:42". Several places make the name
+  // ambiguous, and no part can be created by the name. For a kind with a field: the places of parts
+  // of the same name, which cannot be created.
   std::vector<std::string> places;
 };
 
@@ -62,8 +62,8 @@ class PartFamily {
   // - for a name that is registered twice: both places.
   absl::Status check(absl::string_view name) const;
 
-  // Does the same in the family of that name, or, if the program has none, as in an empty one. For
-  // code that does not include the family's interface.
+  // Does the same in the family named `family`, or as in an empty family if the program has none of
+  // this name. For code without the interface of the family.
   static absl::Status check(absl::string_view family, absl::string_view name);
 
   // Returns every family of this program, sorted by name.

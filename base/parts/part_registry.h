@@ -28,8 +28,8 @@ namespace millrace {
 //     return *registry;
 //   }
 //
-// and a macro that adds to it, which is MILLRACE_REGISTER_PART(file_system, scheme, #scheme,
-// description, factory).
+// and a macro for registrations, MILLRACE_REGISTER_PART(file_system, scheme, #scheme, description,
+// factory).
 //
 // A family whose built-in kinds have fields of their own uses CustomRegistry
 // (proto/parts/custom_registry.h).
@@ -47,9 +47,9 @@ class PartRegistry : public PartFamily {
     return true;
   }
 
-  // Returns what the factory of this part makes. Errors: as check(); errors and exceptions of the
-  // factory, and Internal if the factory returns null, each annotated with family and name and
-  // marked by as_part_failure().
+  // Creates a part by its factory. Errors: as check(); errors and exceptions of the factory, and
+  // Internal if the factory returns null, each annotated with family and name and marked by
+  // as_part_failure().
   template <typename... Arguments>
   Result create(absl::string_view part, Arguments&&... arguments) const {
     RETURN_IF_ERROR(check(part));

@@ -9,10 +9,9 @@
 
 namespace millrace {
 
-// Refuses a pipe or a device, which gives its bytes once and whose opening may wait for a writer.
-// For files that are read in pieces, twice, or again by a later run. Does not open the file.
-// Accepts directories. Errors: InvalidArgument naming the file and what to do; as
-// FileSystem::info().
+// Refuses a pipe or a device: bytes can be read only once, and opening may wait for a writer. For
+// files read in pieces, twice, or again by a later run. Does not open the file. Accepts
+// directories. Errors: InvalidArgument naming the file and what to do; as FileSystem::info().
 absl::Status check_rereadable(FileSystem& files, const std::string& path);
 // Does the same with the known `info` of the file. Errors: only InvalidArgument.
 absl::Status check_rereadable(const std::string& path, const FileInfo& info);

@@ -9,9 +9,9 @@
 
 namespace millrace {
 
-// Refuses `path` if it contains text that a shell would replace and that would become part of a
-// name: ~ or ~user at its begin, $NAME or ${NAME} anywhere. Accepts any path that begins with ./
-// unchanged. Errors: InvalidArgument with the path and what to write instead.
+// Refuses `path` if a shell would replace a part of the text: ~ or ~user at the begin, $NAME or
+// ${NAME} anywhere. Accepts any path that begins with ./ unchanged. Errors: InvalidArgument with
+// the path and what to write instead.
 absl::Status check_shell_path(absl::string_view path);
 
 }  // namespace millrace

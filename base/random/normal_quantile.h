@@ -1,4 +1,5 @@
-// The inverse of the normal distribution function. Kernels include this, so it is plain.
+// The inverse of the normal distribution function. Kernels include this header, so it includes only
+// plain headers.
 #ifndef MILLRACE_BASE_RANDOM_NORMAL_QUANTILE_H_
 #define MILLRACE_BASE_RANDOM_NORMAL_QUANTILE_H_
 
@@ -10,8 +11,8 @@ namespace millrace::MILLRACE_ISA {
 
 // The rational approximation of P. Acklam, "An algorithm for computing the inverse normal
 // cumulative distribution function" (2003), with a relative error below 1.15e-9. Uses only + − × ÷
-// and square roots in double, so that results are equal to the last bit on every machine that does
-// not contract products.
+// and square roots in double, so that results are equal to the last bit on every machine without
+// contraction of products.
 
 // ln(x) for normal x in (0, 1]: x = m × 2^e with m in [√½, √2), and ln m = 2 atanh(s),
 // s = (m − 1) / (m + 1), by its series (|s| < 0.172: 11 terms reach 1e-17).

@@ -4,7 +4,7 @@
 
 namespace millrace {
 
-// Blocks all signals in the calling thread, so that the other threads of the program get them.
+// Blocks all signals in the calling thread; other threads of the program receive them.
 void block_signals();
 
 }  // namespace millrace

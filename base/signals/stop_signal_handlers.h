@@ -1,4 +1,4 @@
-// One handler for all signals that ask a run to stop.
+// The handler of the signals for a stop of a run.
 #ifndef MILLRACE_BASE_SIGNALS_STOP_SIGNAL_HANDLERS_H_
 #define MILLRACE_BASE_SIGNALS_STOP_SIGNAL_HANDLERS_H_
 

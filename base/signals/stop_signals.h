@@ -1,4 +1,4 @@
-// Signals that stop a run, and signals that a run ignores.
+// Signals for a stop of a run, and ignored signals.
 #ifndef MILLRACE_BASE_SIGNALS_STOP_SIGNALS_H_
 #define MILLRACE_BASE_SIGNALS_STOP_SIGNALS_H_
 
@@ -33,8 +33,8 @@ int noted_stop_signal();
 // Removes the record.
 void forget_stop_signals();
 
-// Returns true for SIGHUP while the process ignores it, as under nohup: no handler may replace
-// this.
+// Returns true for SIGHUP while the process ignores SIGHUP, as under nohup. No handler may replace
+// this setting.
 bool stays_ignored(int number);
 
 // Ignores SIGPIPE and SIGXFSZ for the rest of the process. Output to a pipe without a reader is

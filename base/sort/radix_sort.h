@@ -28,9 +28,9 @@ inline uint64_t ordered_bits(int64_t value) {
   return static_cast<uint64_t>(value) ^ uint64_t { 1 } << 63;
 }
 
-// Returns the number of bits by which the numbers `bits(item)` are shifted to the right so that the
-// `kept_bits` highest bits in which they differ remain. radix_sort() takes fewer passes for the
-// shifted numbers, and sort_ties() puts the rest in order.
+// Returns the right shift of the numbers `bits(item)` after which the `kept_bits` highest differing
+// bits remain. radix_sort() takes fewer passes for the shifted numbers, and sort_ties() puts the
+// rest in order.
 template <typename Item, typename Bits>
 int shift_to_leading_bits(absl::Span<const Item> items, int kept_bits, const Bits& bits) {
   uint64_t varying = 0;

@@ -18,8 +18,8 @@ inline bool continues_character(char byte) {
 bool is_utf8(absl::string_view text);
 
 // Returns the number of characters (code points) of `text`. A terminal needs one column for a
-// Latin, Greek or Cyrillic letter. In bytes that are not UTF-8, each one counts for which
-// continues_character() is false.
+// Latin, Greek or Cyrillic letter. In bytes other than UTF-8, each byte with continues_character()
+// == false counts.
 size_t count_characters(absl::string_view text);
 
 // Returns the first `count` characters of `text`, or all.

@@ -84,7 +84,7 @@ bool CsvFile::keeps(const std::string& row) const {
   int64_t step = 0;
   const absl::string_view first = absl::string_view(row).substr(0, row.find(','));
   if (!absl::SimpleAtoi(first, &step)) return false;
-  // The set matters for the rows of one step alone, so that others are not parsed.
+  // Only rows of this step need the set, so other rows are not parsed.
   if (set_column_.empty() || step != start_.first_step)
     return !start_.comes_again(step, SinkStart::kTrain);
   const std::string record = row + "\n";
@@ -105,8 +105,7 @@ absl::Status CsvFile::open() {
   return absl::OkStatus();
 }
 
-// Rows that are there have fewer fields then, which stand for missing values at the end; they get
-// empty ones.
+// Existing rows have fewer fields and get empty fields at the end.
 absl::Status CsvFile::add_columns(const std::vector<std::string>& names) {
   const bool begins = columns_.empty();
   const size_t before = columns_.size();

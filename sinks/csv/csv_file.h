@@ -19,8 +19,8 @@ namespace millrace {
 // Returns the shortest decimal number that reads back as `value`; "nan", "inf" or "-inf".
 std::string csv_number(double value);
 
-// Removes the first record of `text` and returns its fields, without quotes. Returns false, and
-// leaves `text` as it is, if the record is not ended by a line feed.
+// Removes the first record of `text` and sets `fields` to the fields without quotes. Returns false,
+// without a change of `text`, if the record has no line feed at its end.
 bool next_csv_record(absl::string_view& text, std::vector<std::string>& fields);
 
 // A file with a line of column names and a row for each call of add(). A column keeps its place; a
@@ -36,10 +36,9 @@ class CsvFile {
   // the evaluation set of a row; "": the rows are reports of training.
   void start(SinkStart start, std::string set_column = "");
 
-  // Appends a row: step and name → field, which is text as csv_field() or csv_number() gives.
-  // `names`: the names of `fields`, in the order in which new columns are added. Errors: as
-  // FileSystem; the file then has all earlier rows, and perhaps a part of this row. REQUIRES: no
-  // call since start() failed.
+  // Appends a row: step and name → field, text of csv_field() or csv_number(). `names`: the names
+  // of `fields`, in the order in which new columns are added. Errors: as FileSystem; the file then
+  // has all earlier rows, and perhaps a part of this row. REQUIRES: no call since start() failed.
   absl::Status add(int64_t step, const std::vector<std::string>& names,
                    const std::map<std::string, std::string>& fields);
 

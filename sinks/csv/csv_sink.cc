@@ -25,7 +25,7 @@ class Row {
   }
 
   void add(const std::string& name, std::string field) {
-    // A metric may have the name of a column; the column stays what it is.
+    // A metric may have the name of a column; the column keeps its meaning.
     if (fields_.emplace(name, std::move(field)).second) names_.push_back(name);
   }
   void add(const NamedNumbers& numbers) {

@@ -1,4 +1,4 @@
-// The numbers of one report or evaluation, as they wait for the server.
+// The numbers of one report or evaluation in the queue for the server.
 #ifndef MILLRACE_SINKS_MLFLOW_METRIC_RECORD_H_
 #define MILLRACE_SINKS_MLFLOW_METRIC_RECORD_H_
 
@@ -23,14 +23,14 @@ struct MetricRecord {
   friend bool operator==(const MetricRecord&, const MetricRecord&) = default;
 };
 
-// Returns the record as JSON in one line. Numbers are the shortest text that reads back as the same
-// float64; numbers that are not finite are the texts "NaN", "Infinity" and "-Infinity".
+// Returns the record as JSON in one line. Finite numbers are the shortest text with the same
+// float64; other numbers are the texts "NaN", "Infinity" and "-Infinity".
 std::string to_json(const MetricRecord& record);
 
 // Reads what to_json() wrote. Errors: DataLoss.
 absl::StatusOr<MetricRecord> parse_metric_record(absl::string_view json);
 
-// Returns the step of a text that begins as one of to_json() does; 0 for other texts.
+// Returns the step of a text with the beginning of a text of to_json(); 0 for other texts.
 int64_t step_of(absl::string_view json);
 
 // Returns a number as the requests of MLflow and to_json() have it.

@@ -55,11 +55,11 @@ class MlflowApi {
   explicit MlflowApi(const HttpClient& client, std::function<absl::Duration()> limit = nullptr)
       : client_(client), limit_(std::move(limit)) {}
 
-  // Returns the id of an experiment, which is created if it is missing. Errors:
-  // FailedPrecondition if the experiment is deleted.
+  // Returns the id of an experiment; creates a missing experiment. Errors: FailedPrecondition if
+  // the experiment is deleted.
   absl::StatusOr<std::string> find_or_create_experiment(const std::string& name);
-  // Returns the id of a run that has the tag, or else of a new one. A repeated call, after a
-  // response that was lost, finds the run that the first call created.
+  // Returns the id of the run with the tag; creates a missing run. A repeated call after a lost
+  // response finds the run of the first call.
   absl::StatusOr<std::string> find_or_create_run(const MlflowNewRun& run);
   // Sets status RUNNING.
   absl::Status resume_run(const std::string& run_id);

@@ -25,7 +25,7 @@ std::string replace_characters(absl::string_view name) {
   return result;
 }
 
-// The server refuses names that would name another file, were they paths.
+// The server refuses names that, as paths, would name another file.
 std::string replace_parts(const std::string& name) {
   std::vector<std::string> parts = absl::StrSplit(name, '/');
   for (std::string& part : parts) {

@@ -11,15 +11,15 @@
 namespace millrace {
 
 // Returns a name with the characters that MLflow accepts: letters and digits of ASCII, "_", "-",
-// ".", " ", ":" and "/". Other characters become "_"; "=" becomes ":". Parts of the path that are
-// empty, "." or ".." become "_". A name of more than 250 bytes is cut and gets a hash at its end.
+// ".", " ", ":" and "/". Other characters become "_"; "=" becomes ":". Empty parts of the path, "."
+// and ".." become "_". A name of more than 250 bytes is cut and gets a hash at its end.
 std::string mlflow_name(absl::string_view name);
 
 // Assigns a different metric to each name. Not thread-safe.
 class MlflowNames {
  public:
-  // Returns mlflow_name(name), with a hash of `name` at its end if another name has that. The
-  // result stays the same for the life of this object.
+  // Returns mlflow_name(name), followed by a hash of `name` if another name has the same result.
+  // The result stays the same for the life of this object.
   const std::string& of(const std::string& name);
 
  private:

@@ -77,7 +77,7 @@ void MlflowSender::run() {
     }
     MutexLock lock(mutex_);
     if (last) break;
-    // The destructor began during the upload, so that all of its time may be left.
+    // The destructor began during the upload, so all of its time may remain.
     if (stopping_) continue;
     if (state_ == State::kFailing) {
       mutex_.await_for(backoff, [this] { return stopping_; });

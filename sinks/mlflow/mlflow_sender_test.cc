@@ -23,7 +23,7 @@ using ::testing::Not;
 constexpr absl::Duration kLong = absl::Seconds(30);
 constexpr absl::Duration kShort = absl::Milliseconds(100);
 
-// The lines that were logged during its life.
+// Captures the lines logged during its lifetime.
 class LoggedLines {
  public:
   LoggedLines() {

@@ -62,7 +62,7 @@ absl::Status MlflowSink::continue_queue() {
   return times_.start(start.first_step);
 }
 
-// A run without any report leaves nothing, except that it sends what earlier runs left.
+// A run without any report writes nothing and only sends the queue of earlier runs.
 absl::Status MlflowSink::start(const SinkStart& start) {
   start_ = start;
   const bool exists = !absl::IsNotFound(files_.link_info(options_.directory).status());

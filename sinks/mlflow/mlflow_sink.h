@@ -39,10 +39,10 @@ struct MlflowSinkOptions {
 // in flush().
 //
 // The directory, and a run of the server, are created with the first report or evaluation. All runs
-// of one directory are one run of the server. When a run resumes, values that come again and were
-// not sent are removed from the queue. Values that were sent stay on the server, which has no
-// request for their removal. The values of the resumed run have the same times, so that the server
-// stores equal values once.
+// of one directory are one run of the server. A resumed run removes the unsent values after its
+// checkpoint from the queue. Sent values stay on the server, which has no request for their
+// removal. The values of the resumed run have the same times, so the server stores equal values
+// once.
 //
 // A sink does not know how a run ends. The destructor sets the status FINISHED; a run whose process
 // was killed stays RUNNING until a run of the same directory finishes.
@@ -52,8 +52,8 @@ class MlflowSink : public Sink {
   static absl::StatusOr<std::unique_ptr<MlflowSink>> create(FileSystem& files, Clock& clock,
                                                             MlflowSinkOptions options);
 
-  // Ends as MlflowSender does. If start() was not called, as of a run that has nothing left to
-  // train, sends what earlier runs left in the queue.
+  // Ends as MlflowSender does. If start() was not called, as for a finished run, sends the queue of
+  // earlier runs.
   ~MlflowSink() override;
 
   absl::Status start(const SinkStart& start) override;

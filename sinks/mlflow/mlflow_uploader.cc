@@ -53,7 +53,7 @@ absl::Status MlflowUploader::open_run() {
   return absl::OkStatus();
 }
 
-// If the directory was removed and is there again, its next run continues this run of the server.
+// If the directory was removed and created again, its next run continues this run of the server.
 absl::Status MlflowUploader::restore_state() {
   if (!absl::IsNotFound(files_.link_info(options_.state_path).status())) return absl::OkStatus();
   const bool has_directory = files_.link_info(directory_of(options_.state_path)).ok();
@@ -61,7 +61,7 @@ absl::Status MlflowUploader::restore_state() {
 }
 
 absl::Status MlflowUploader::create_run() {
-  // The tag is durable before the server sees it, so that the run is found after any interruption.
+  // The tag is durable before the server gets it, so the run is found after any interruption.
   RETURN_IF_ERROR(save_state());
   ASSIGN_OR_RETURN(state_->experiment_id, api_.find_or_create_experiment(options_.experiment));
   ASSIGN_OR_RETURN(state_->run_id, api_.find_or_create_run({.experiment_id = state_->experiment_id,

@@ -24,10 +24,9 @@ struct MlflowUploaderOptions {
   MlflowParams params;     // at most kMostMlflowParams
 };
 
-// Creates a run, or resumes the one that the file names, and logs the records (metric_record.h) of
-// a queue. Records that the server refuses are dropped with a warning, so that they do not block
-// later records. A run that was deleted on the server is replaced by a new one, once. Used by one
-// thread.
+// Creates a run, or resumes the run of the file, and logs the records (metric_record.h) of a queue.
+// Refused records are dropped with a warning, so that later records are not blocked. A run deleted
+// on the server is replaced by a new run, once. Used by one thread.
 class MlflowUploader {
  public:
   // Borrows `files`, `clock` and `queue`.
@@ -61,7 +60,7 @@ class MlflowUploader {
   std::optional<MlflowRunState> state_;
   bool open_ = false;       // true once the server confirmed the run
   bool forgotten_ = false;  // true after forget_run()
-  // Number of records that are sent one by one, to find the ones that the server refuses.
+  // Number of records to be sent one by one, to find the refused records.
   size_t one_by_one_ = 0;
 };
 

@@ -27,7 +27,7 @@ std::string record_line(absl::string_view record) {
   return absl::StrCat(checksum_of(record), " ", record, "\n");
 }
 
-// Returns the record of a line, which has no line feed; false if it is damaged.
+// Reads the record of a line, which has no line feed. Returns false for a damaged line.
 bool record_of(absl::string_view line, absl::string_view* record) {
   if (line.size() <= kChecksumBytes || line[kChecksumBytes] != ' ') return false;
   *record = line.substr(kChecksumBytes + 1);
@@ -220,7 +220,7 @@ absl::StatusOr<RecordQueue::Batch> RecordQueue::peek(size_t most_records) {
     const bool is_first = !segments_.empty() && segments_.front().number == segment.number;
     if (!is_first) continue;
     if (absl::IsNotFound(batch.status())) {
-      // Somebody removed the file, and its records with it. sync() lets append() begin another one.
+      // The file and its records were removed. sync() makes append() begin another file.
       offset_ = segments_.front().bytes;
       continue;
     }
@@ -291,7 +291,7 @@ absl::Status RecordQueue::remove_if(const std::function<bool(absl::string_view)>
       return kept.append(line);
     });
   }));
-  // A queue that is opened after this ignores the older segments.
+  // A queue opened after this ignores the older segments.
   RETURN_IF_ERROR(save_position(next, 0));
   for (const Segment& segment : segments) {
     files_.remove(segment_path(segment.number)).IgnoreError();

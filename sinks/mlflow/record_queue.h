@@ -24,13 +24,13 @@ struct RecordQueueOptions {
   int64_t read_bytes = 1 << 20;     // about the size of a batch
 };
 
-// Records of text that one thread appends and another one removes. They survive the process: a
-// queue of the same directory continues with the records that were not removed, and perhaps again
-// with the last ones that were.
+// A queue of text records on disk: one thread appends, another thread removes. Records survive the
+// process: a queue of the same directory continues with all records that were not removed, and may
+// return the last removed records again.
 //
 // The directory has files "queue-NUMBER.jsonl", with a line of "CHECKSUM RECORD" for each record,
-// and the file "position": the number of the oldest file and the bytes of it that were removed. A
-// line that is not complete, or damaged, is skipped.
+// and the file "position": the number of the oldest file and the number of its removed bytes.
+// Incomplete and damaged lines are skipped.
 class RecordQueue {
  public:
   // Records at the front of the queue.
@@ -48,17 +48,17 @@ class RecordQueue {
   // Appends a record, a text without line feeds. Waits for the disk at most, never for the reader.
   // Errors: see FileSystem; later records may succeed.
   absl::Status append(absl::string_view record);
-  // Makes the records durable. If somebody removed the last file, which loses its records, the next
-  // record begins another one.
+  // Makes the records durable. If the last file was removed, its records are lost and the next
+  // record begins another file.
   absl::Status sync();
   // Removes the records for which `unwanted` is true. REQUIRES: no append() during the call.
   absl::Status remove_if(const std::function<bool(absl::string_view record)>& unwanted);
 
-  // Returns the oldest records, at most `most_records`; none if the queue is empty. They stay in
-  // the queue until remove(). Called by one thread.
+  // Returns the oldest records, at most `most_records`; none if the queue is empty. The records
+  // stay in the queue until remove(). Called by one thread.
   absl::StatusOr<Batch> peek(size_t most_records);
-  // Removes the records of the last peek(); called by the thread that called it. Does nothing if
-  // remove_if() came between.
+  // Removes the records of the last peek(). Called by the same thread as peek(). Does nothing after
+  // a remove_if() in between.
   absl::Status remove(const Batch& batch);
 
   // Number of bytes of records that were not removed.

@@ -11,7 +11,7 @@
 
 namespace millrace {
 
-// Kept in a file, so that a run that resumes continues the same run of the server.
+// The state in a file by which a resumed run continues the same run of the server.
 struct MlflowRunState {
   std::string tracking_uri, experiment;  // of the configuration
   std::string tag;                       // random; finds the run on the server
@@ -23,9 +23,9 @@ struct MlflowRunState {
   friend bool operator==(const MlflowRunState&, const MlflowRunState&) = default;
 };
 
-// Returns the state of a file. A file that is missing, malformed, or of another server or
-// experiment gives the state of a new run, with `now_ms` as its start. Errors: Unavailable if the
-// file cannot be read.
+// Returns the state of a file. A missing or malformed file, or a file of another server or
+// experiment, gives the state of a new run with the start `now_ms`. Errors: Unavailable if the file
+// cannot be read.
 absl::StatusOr<MlflowRunState> load_run_state(FileSystem& files, const std::string& path,
                                               const std::string& tracking_uri,
                                               const std::string& experiment, int64_t now_ms);

@@ -13,10 +13,10 @@
 
 namespace millrace {
 
-// Remembers the time of each reported step in a file, a line of "STEP MILLISECONDS" for each. A run
-// that resumes reports the steps after its checkpoint again, and may evaluate at its step again.
-// MLflow stores a value of the same metric, step and time once, so that an equal value must have
-// the time of the first report. Not thread-safe.
+// Remembers the time of each reported step in a file, a line of "STEP MILLISECONDS" for each. A
+// resumed run reports the steps after its checkpoint again and may repeat the evaluation at the
+// checkpoint. MLflow stores equal metric, step and time once, so a repeated value must have the
+// time of the first report. Not thread-safe.
 class StepTimes {
  public:
   static constexpr size_t kMostSteps = 20000;  // that the file keeps when a run starts
@@ -26,8 +26,8 @@ class StepTimes {
 
   // Reads the times of `first_step` and of later steps. Errors: see FileSystem.
   absl::Status start(int64_t first_step);
-  // Returns the time of a step, in milliseconds since 1970: the time of its first report, which is
-  // `now_ms` if there was none. Errors: see WritableFile.
+  // Returns the time of a step, in milliseconds since 1970: the time of the first report, or
+  // `now_ms` without an earlier report. Errors: see WritableFile.
   absl::StatusOr<int64_t> time_of(int64_t step, int64_t now_ms);
   // Makes the times durable. If somebody removed the file, the next time begins another one.
   absl::Status sync();

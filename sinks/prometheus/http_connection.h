@@ -11,14 +11,14 @@
 
 namespace millrace {
 
-// Reads one request, sends the answer, and discards what else the client sends until it closes.
-// Never waits: advance() does what the socket is ready for. Not thread-safe.
+// Reads one request, sends the answer, and discards all further input until the client closes.
+// Never waits: advance() only reads and writes as far as the socket is ready. Not thread-safe.
 class HttpConnection {
  public:
   static constexpr size_t kMostRequestBytes = 8192;
   static constexpr char kEndOfHead[] = "\r\n\r\n";
-  // Returns the whole answer to a request. `head` is what the client sent, up to at least the first
-  // kEndOfHead; it has none if the request is longer than kMostRequestBytes.
+  // Returns the whole answer to a request. `head`: the request up to at least the first kEndOfHead;
+  // without kEndOfHead if the request is longer than kMostRequestBytes.
   using Answer = std::function<std::string(const std::string& head)>;
 
   // `socket` does not block. The owner closes the connection after `deadline`.

@@ -105,7 +105,7 @@ void HttpEndpoint::serve() {
     for (const HttpConnection& connection : connections_) {
       polled.push_back({connection.descriptor(), connection.events(), 0});
     }
-    // All connections have the same time, so that the deadline of the oldest is the next one.
+    // All connections have equal time-outs, so the oldest connection has the next deadline.
     const Deadline next =
         connections_.empty() ? Deadline::never() : connections_.front().deadline();
     if (poll_until(absl::MakeSpan(polled), next) < 0 || polled[0].revents != 0) return;

@@ -21,16 +21,15 @@ struct HttpEndpointOptions {
   int port = 0;                       // 0: any free one
   std::string path = "/metrics";
   std::string content_type = "text/plain; version=0.0.4; charset=utf-8";
-  // A client that takes longer to send its request, or to take the answer, is disconnected.
+  // The time-out of a client for its request and for the answer; later it is disconnected.
   absl::Duration client_timeout = absl::Seconds(2);
   const Clock* clock = &Clock::real();  // lives longer than the endpoint
 };
 
 // Serves one page over HTTP/1.1 until the object is destroyed. A background thread answers one
 // request of each connection and closes it: 200 for GET and HEAD of the path, 404 for other paths,
-// 405 for other methods, 400 for what is no request, and 431 for a request of more than 8 KiB. A
-// connection that sends nothing does not delay others. Of more than 64 connections the oldest is
-// closed.
+// 405 for other methods, 400 for an invalid request, and 431 for a request of more than 8 KiB. A
+// silent connection does not delay others. Of more than 64 connections the oldest is closed.
 class HttpEndpoint {
  public:
   // `page` returns the text of the page; the thread of the endpoint calls it. Errors: Unavailable,

@@ -113,7 +113,7 @@ TEST_F(HttpEndpointTest, ClosesTheOldestOfManyConnections) {
   EXPECT_THAT(others.back()->receive(), StartsWith("HTTP/1.1 200"));
 }
 
-// A clock that is set back by an hour each time that somebody reads the time of day.
+// A clock that goes back by an hour at each reading of the time of day.
 class SetBackClock : public Clock {
  public:
   absl::Time now() const override { return real().now() - absl::Hours(++reads_); }

@@ -13,9 +13,9 @@ namespace millrace {
 // family has two samples with the same labels. Not thread-safe.
 class MetricsPage {
  public:
-  // Adds a sample, or replaces the one of these labels.
+  // Adds a sample, or replaces the sample with these labels.
   void set(const MetricFamily& family, const std::string& labels, double value);
-  // Adds to a sample, which is 0 before its first call.
+  // Adds to a sample, which begins at 0.
   void add(const MetricFamily& family, const std::string& labels, double more);
   // Takes over all samples of another page, as set() does.
   void merge(const MetricsPage& other);

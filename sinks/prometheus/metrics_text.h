@@ -29,14 +29,14 @@ namespace millrace {
 //
 // Gauges have the numbers of the last report of the run, and of the last evaluation of each set: a
 // name without a number has no sample. Progress is over all resumes. Counters count since this
-// object was made, so that Prometheus sees a reset to 0 when a process resumes an earlier
-// checkpoint. Not thread-safe.
+// object was made, so a process that resumes an earlier checkpoint shows Prometheus a reset to 0.
+// Not thread-safe.
 class PrometheusMetrics {
  public:
-  // Begins a run after `first_step` steps; removes the gauges of the last report. A run that
-  // resumes cannot divide figures between processes, so that counters omit a part: refused steps
-  // and time before its first report, and examples and figures of tables of a first report that
-  // covers steps up to `first_step`. `now`: the time of day.
+  // Begins a run after `first_step` steps; removes the gauges of the last report. A resumed run
+  // cannot divide figures between processes, so counters omit a part: refused steps and time before
+  // its first report, and examples and figures of tables of a first report that covers steps up to
+  // `first_step`. `now`: the time of day.
   void start(int64_t first_step, absl::Time now);
   void add(const Report& report, absl::Time now);
   void add(const EvaluationResult& result);

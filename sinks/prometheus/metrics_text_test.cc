@@ -47,7 +47,7 @@ TEST(PrometheusMetricsTest, NamesUnitsAndValues) {
   EXPECT_THAT(text, HasSubstr("millrace_table_rows{table=\"items\"} 7\n"));
 }
 
-// Returns what the page has after a name and its labels.
+// Returns the text of the page after a name and its labels.
 std::string sample(const PrometheusMetrics& metrics, const std::string& name) {
   const std::string text = metrics.text();
   const size_t found = text.find("\n" + name + " ");
@@ -82,8 +82,8 @@ TEST(PrometheusMetricsTest, CountersOfANewRunEqualTheTotals) {
   EXPECT_EQ(sample(metrics, "millrace_training_seconds_total"), "20");
 }
 
-// Prometheus takes a counter that falls for one that began at 0 again. If the counter fell to the
-// total of a checkpoint, increase() would count the whole total as new steps.
+// A falling counter means for Prometheus a new start at 0. If the counter fell to the total of a
+// checkpoint, increase() would count the whole total as new steps.
 TEST(PrometheusMetricsTest, CountersOfAResumedRunBeginAt0) {
   PrometheusMetrics metrics;
   metrics.start(1'000'000, absl::UnixEpoch());

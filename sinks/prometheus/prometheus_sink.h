@@ -17,8 +17,8 @@
 
 namespace millrace {
 
-// Serves the latest numbers at http://ADDRESS:PORT/metrics (metrics_text.h), from when it is made
-// until it is destroyed. A scrape copies a text, and never waits for training.
+// Serves the latest numbers at http://ADDRESS:PORT/metrics (metrics_text.h), from its creation to
+// its destruction. A scrape copies a text and never waits for training.
 class PrometheusSink : public Sink {
  public:
   // Borrows `clock`. Errors: see HttpEndpoint::start().

@@ -71,7 +71,7 @@ absl::StatusOr<EarlierEvents> read_earlier_events(FileSystem& files, const std::
       }
     }
     earlier.kept.insert(earlier.kept.begin(), kept.begin(), kept.end());
-    // The START event drops such events of files before this one.
+    // The START event drops such events of earlier files.
     if (events.begin <= start.first_step) break;
   }
   return earlier;

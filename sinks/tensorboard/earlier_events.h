@@ -1,4 +1,4 @@
-// Events that earlier runs wrote at the step at which a run resumes.
+// Events of earlier runs at the step of a resumed run.
 #ifndef MILLRACE_SINKS_TENSORBOARD_EARLIER_EVENTS_H_
 #define MILLRACE_SINKS_TENSORBOARD_EARLIER_EVENTS_H_
 
@@ -12,17 +12,17 @@
 
 namespace millrace {
 
-// TensorBoard drops events by their steps alone, so that a run which replaces a part of the events
-// of its first step must write the others of that step again.
+// TensorBoard drops events only by step, so a run that replaces a part of the events of its first
+// step must write the other events of this step again.
 struct EarlierEvents {
   std::vector<tensorboard::Event> kept;  // of reports and evaluations of the checkpoint, in order
   bool comes_again = false;              // true if there are events that the run writes again
 };
 
 // Reads the events of step `start.first_step` that TensorBoard shows of the event files in
-// `directory`. Reads from the newest file back to the one whose run began at or before this step,
-// and no file if `start.written` is not known. A file that is damaged counts up to the damage.
-// Errors: see FileSystem.
+// `directory`. Reads from the newest file back to the file of a run that began at or before this
+// step, and no file if `start.written` is unknown. A damaged file counts up to the damage. Errors:
+// see FileSystem.
 absl::StatusOr<EarlierEvents> read_earlier_events(FileSystem& files, const std::string& directory,
                                                   const SinkStart& start);
 

@@ -68,8 +68,7 @@ class EventReader {
   size_t begin_ = 0;  // bytes of buffer_ that were returned
 };
 
-// Returns the events of a file. Errors: DataLoss for a record that is not whole or whose checksums
-// do not match its bytes.
+// Returns the events of a file. Errors: DataLoss for an incomplete record or wrong checksums.
 absl::StatusOr<std::vector<tensorboard::Event>> read_events(absl::string_view bytes);
 
 }  // namespace millrace
