@@ -21,7 +21,8 @@ struct HttpEndpointOptions {
   int port = 0;                       // 0: any free one
   std::string path = "/metrics";
   std::string content_type = "text/plain; version=0.0.4; charset=utf-8";
-  // The time-out of a client for its request and for the answer; later it is disconnected.
+  // Time-out of a client for sending the request and for taking the answer. A slower client is
+  // disconnected.
   absl::Duration client_timeout = absl::Seconds(2);
   const Clock* clock = &Clock::real();  // lives longer than the endpoint
 };
