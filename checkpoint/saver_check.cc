@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "checkpoint/folder/retention_check.h"
-#include "checkpoint/format/manifest.h"
 #include "checkpoint/state/row_filter.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
@@ -14,7 +13,6 @@ namespace millrace {
 absl::Status check_saver(absl::string_view where, const CheckpointConfig& config) {
   FieldErrors errors;
   errors.add(check_retention(where, config));
-  errors.add(within(where, "max_deltas", config.max_deltas(), 0, kMaxDeltaDepth));
   for (const std::string& pattern : config.exclude()) {
     if (pattern.empty()) errors.add(wrong(where, "exclude has an empty pattern"));
   }
@@ -25,7 +23,6 @@ absl::Status check_saver(absl::string_view where, const CheckpointConfig& config
       errors.add(wrong(filter, "max_deltas is above 0; a delta cannot omit rows of its base"));
     }
   }
-  errors.add(within(where, "write_threads", config.write_threads(), 1, 256));
   return errors.status();
 }
 

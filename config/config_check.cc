@@ -14,7 +14,6 @@
 #include "base/path/shell_path.h"
 #include "base/status_macros.h"
 #include "base/text.h"
-#include "base/thread_pool.h"
 #include "checkpoint/bank/model_bank_check.h"
 #include "checkpoint/saver_check.h"
 #include "config/custom_check.h"
@@ -24,13 +23,10 @@
 #include "embedding/max_ids_check.h"
 #include "embedding/policies/table_policy_check.h"
 #include "embedding/rows/initializer_check.h"
-#include "embedding/table/table_dim_check.h"
-#include "framework/loop/limits.h"
 #include "framework/precision/precision_check.h"
 #include "framework/report/sink_check.h"
 #include "io/feature/feature_check.h"
 #include "io/feature_schema_check.h"
-#include "job/generate/generated_rows_check.h"
 #include "losses/task_check.h"
 #include "metrics/metric_registry.h"
 #include "optim/clipping_check.h"
@@ -43,6 +39,7 @@
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
 #include "proto/optimizer_list.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 namespace {
@@ -51,7 +48,6 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-constexpr int64_t kMostBatchesAhead = 1024;
 constexpr char kEvictionHook[] = "evict_rows";
 
 // Reports numbers that are not a number, and URIs with passwords, in all fields, also in
@@ -102,7 +98,7 @@ absl::Status check_generated(const GeneratedDataConfig& data) {
   FieldErrors errors;
   if (data.directory().empty()) errors.add(wrong(where, "directory is missing"));
   errors.add(annotate(check_shell_path(data.directory()), where + ": directory"));
-  errors.add(check_generated_rows(where, data));
+  errors.add(check_ranges(where, data));
   return errors.status();
 }
 
@@ -215,7 +211,7 @@ absl::Status check_tables(const TrainConfig& train) {
     const std::string where = entry("train.table", i, table.name());
     errors.add(plain_name(where, table.name()));
     errors.add(untaken(where, table.name(), &names));
-    errors.add(check_table_dim(where, table.dim()));
+    errors.add(check_own_ranges(where, table));
     errors.add(check_initializer(where + ".initializer", table.initializer()));
     errors.add(check_sparse_optimizer(where + ".optimizer", table.optimizer()));
     errors.add(check_table_policies(where, table));
@@ -259,7 +255,7 @@ absl::Status check_optimizers(const TrainConfig& train) {
 
 absl::Status check_run_length(const TrainConfig& train) {
   FieldErrors errors;
-  errors.add(check_limits("train", train));
+  errors.add(check_step_size("train", train));
   if (!comes_in_windows(train.train_data()) &&
       (train.max_windows() > 0 || train.max_steps_per_window() > 0)) {
     errors.add(wrong("train", "max_windows and max_steps_per_window need train_data.windows"));
@@ -270,8 +266,7 @@ absl::Status check_run_length(const TrainConfig& train) {
                      "max_epochs and max_steps_per_epoch do nothing: data in windows is one epoch; "
                      "use max_steps, max_windows or max_steps_per_window, or windows.repeat"));
   }
-  errors.add(check_step_size("train", train));
-  errors.add(at_least("train.non_finite", "max_in_a_row", train.non_finite().max_in_a_row(), 1));
+  errors.add(check_ranges("train.non_finite", train.non_finite()));
   return errors.status();
 }
 
@@ -285,6 +280,7 @@ absl::Status check_hooks(const std::string& list,
     const std::string& name = instance_name(hooks[i]);
     const std::string where = entry(list, i, name);
     errors.add(check_plugin_hook(where, hooks[i]));
+    errors.add(check_extension_ranges(where, hooks[i], hooks[i].name()));
     if (!name.empty()) {
       errors.add(untaken(where, name, names));
     } else if (!hooks[i].has_plugin()) {
@@ -318,15 +314,6 @@ absl::Status check_eviction_hook(const JobConfig& config) {
       errors.add(wrong(where + ".eviction", "idle_windows needs train_data.windows"));
     }
   }
-  return errors.status();
-}
-
-absl::Status check_cadence(const std::string& where, const CadenceConfig& when) {
-  FieldErrors errors;
-  errors.add(at_least(where, "every_steps", when.every_steps(), 0));
-  errors.add(not_negative(where, "every_seconds", when.every_seconds()));
-  errors.add(at_least(where, "every_epochs", when.every_epochs(), 0));
-  errors.add(at_least(where, "every_windows", when.every_windows(), 0));
   return errors.status();
 }
 
@@ -366,34 +353,17 @@ absl::Status check_set_cadences(const EvaluationConfig& evaluation, const TrainC
                        "when is missing; without a cadence of its own the set needs no "
                        "entry"));
     }
-    errors.add(check_cadence(where + ".when", set.when()));
+    errors.add(check_ranges(where + ".when", set.when()));
     errors.add(check_windows(where + ".when", set.when(), train));
   }
   errors.add(check_windows("run.evaluation.when", evaluation.when(), train));
   return errors.status();
 }
 
-absl::Status check_distributed(const DistributedConfig& config) {
-  const std::string where = "run.distributed";
-  FieldErrors errors;
-  const auto seconds = [&](absl::string_view field, double value) {
-    if (std::isfinite(value) && value >= 1) return;
-    errors.add(wrong_number(where, field, value, "at least 1 and finite"));
-  };
-  seconds("rendezvous_timeout_seconds", config.rendezvous_timeout_seconds());
-  seconds("collective_timeout_seconds", config.collective_timeout_seconds());
-  seconds("data_timeout_seconds", config.data_timeout_seconds());
-  const double interval = config.poll_interval_seconds();
-  if (!std::isfinite(interval) || interval <= 0) {
-    errors.add(wrong_number(where, "poll_interval_seconds", interval, "above 0 and finite"));
-  }
-  return errors.status();
-}
-
 absl::Status check_checkpoint(const CheckpointConfig& checkpoint) {
   const std::string where = "run.checkpoint";
   FieldErrors errors;
-  errors.add(check_cadence(where + ".when", checkpoint.when()));
+  errors.add(check_ranges(where + ".when", checkpoint.when()));
   for (const CheckpointConfig::Best& best : checkpoint.keep_best()) {
     if (best.metric().find('/') != std::string::npos) continue;
     errors.add(wrong(absl::StrCat(where, ".keep_best \"", best.metric(), "\""),
@@ -415,7 +385,7 @@ absl::Status check_evaluation(const EvaluationConfig& evaluation, const TrainCon
                      "evaluation set has"));
   }
   errors.add(check_set_cadences(evaluation, train));
-  errors.add(check_cadence("run.evaluation.when", evaluation.when()));
+  errors.add(check_ranges("run.evaluation.when", evaluation.when()));
   return errors.status();
 }
 
@@ -436,14 +406,12 @@ absl::Status check_run(const RunConfig& run) {
   FieldErrors errors;
   if (run.output_dir().empty()) errors.add(wrong("run", "output_dir is empty"));
   errors.add(annotate(check_shell_path(run.output_dir()), "run: output_dir"));
-  errors.add(within("run", "threads", run.threads(), 0, kMostThreads));
-  errors.add(within("run.read", "reader_threads", run.read().reader_threads(), 1, kMostThreads));
-  errors.add(
-      within("run.read", "prefetch_batches", run.read().prefetch_batches(), 1, kMostBatchesAhead));
-  errors.add(check_distributed(run.distributed()));
+  errors.add(check_own_ranges("run", run));
+  errors.add(check_ranges("run.read", run.read()));
+  errors.add(check_ranges("run.distributed", run.distributed()));
   errors.add(check_checkpoint(run.checkpoint()));
   if (run.resume().empty()) errors.add(wrong("run", "resume is empty; auto, never or a path"));
-  errors.add(check_cadence("run.report.when", run.report().when()));
+  errors.add(check_ranges("run.report.when", run.report().when()));
   errors.add(check_sinks(run));
   if (run.report().when().at_start()) {
     errors.add(wrong("run.report.when",
@@ -467,10 +435,11 @@ absl::Status validate(const JobConfig& config) {
   errors.add(check_evaluation_sets(train));
   errors.add(check_tables(train));
   errors.add(check_model_bank(train));
-  errors.add(check_cadence("train.model_bank.reload", train.model_bank().reload()));
+  errors.add(check_ranges("train.model_bank.reload", train.model_bank().reload()));
   errors.add(check_features(train));
   errors.add(check_tasks("train", train));
   if (train.model().name().empty()) errors.add(wrong("train.model", "name is missing"));
+  errors.add(check_extension_ranges("train.model", train.model(), train.model().name()));
   check_metric_list("train.metric", train.metric(), &errors);
   check_metric_messages(train, &errors);
   errors.add(check_custom_messages("train", train));

@@ -7,6 +7,7 @@
 #include "proto/custom.pb.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 namespace {
@@ -19,6 +20,7 @@ void check_extensions(const std::string& where, const CustomConfig& config, Fiel
     errors->add(wrong(where, absl::StrCat("[", field->full_name(), "] is not the message of \"",
                                           config.name(), "\", whose extension has its name")));
   }
+  errors->add(check_extension_ranges(where, config, config.name()));
 }
 
 void check(const std::string& where, const Message& message, FieldErrors* errors) {
@@ -52,6 +54,22 @@ std::vector<const FieldDescriptor*> extensions_of_others(const Message& message,
     return !field->is_extension() || field->name() == name;
   });
   return fields;
+}
+
+absl::Status check_extension_ranges(absl::string_view where, const Message& message,
+                                    absl::string_view name) {
+  FieldErrors errors;
+  std::vector<const FieldDescriptor*> fields;
+  message.GetReflection()->ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (!field->is_extension() || field->is_repeated() || field->message_type() == nullptr)
+      continue;
+    const std::string place = field->name() == name
+                                  ? std::string(where)
+                                  : absl::StrCat(where, ".[", field->full_name(), "]");
+    errors.add(check_ranges(place, message.GetReflection()->GetMessage(message, field)));
+  }
+  return errors.status();
 }
 
 absl::Status check_custom_messages(const std::string& where, const Message& message) {

@@ -52,5 +52,21 @@ TEST(CustomCheckTest, AMessageTooMuch) {
                                        Not(HasSubstr("[millrace.halving]")))));
 }
 
+TEST(CustomCheckTest, NumbersOfExtensionsHaveTheirRanges) {
+  EXPECT_THAT(check("optimizer { custom { name: 'halving' [millrace.halving] { factor: 0 } } }"
+                    "custom_metric { name: 'b' [millrace.doubling] { factor: 0 } }"),
+              StatusIs(kInvalid, AllOf(HasSubstr("train.optimizer.custom: factor is 0; must be "
+                                                 "greater than 0 and finite"),
+                                       Not(HasSubstr("custom_metric[0]: factor")))));
+  HookConfig hook;
+  hook.MutableExtension(halving_hook)->set_factor(-1);
+  EXPECT_THAT(
+      check_extension_ranges("train.hooks[1]", hook, "halving_hook"),
+      StatusIs(kInvalid, HasSubstr("train.hooks[1]: factor is -1; must be greater than 0")));
+  EXPECT_THAT(
+      check_extension_ranges("train.hooks[1]", hook, "other"),
+      StatusIs(kInvalid, HasSubstr("train.hooks[1].[millrace.halving_hook]: factor is -1")));
+}
+
 }  // namespace
 }  // namespace millrace

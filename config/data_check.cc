@@ -19,6 +19,7 @@
 #include "proto/data_windows.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 namespace {
@@ -88,7 +89,7 @@ absl::Status check_formats(const std::string& where, const DataConfig& data) {
   if (data.has_tfrecord()) errors.add(check_tfrecord(where + ".tfrecord", data));
   if (data.has_libsvm()) {
     errors.add(check_format(where + ".libsvm", data, DataConfig::LIBSVM));
-    errors.add(within(where + ".libsvm", "fields", data.libsvm().fields(), 0, 4096));
+    errors.add(check_ranges(where + ".libsvm", data.libsvm()));
   }
   return errors.status();
 }
@@ -137,10 +138,6 @@ absl::Status check_data(const std::string& where, const DataConfig& data, const 
   }
   errors.add(check_batches(where, data));
   if (data.has_split()) errors.add(check_split(where + ".split", data.split()));
-  errors.add(at_least(where, "max_group_bytes", data.max_group_bytes(), 1 << 20));
-  if (!(data.max_bad_fraction() >= 0 && data.max_bad_fraction() <= 1)) {
-    errors.add(wrong_number(where, "max_bad_fraction", data.max_bad_fraction(), "0 to 1"));
-  }
   errors.add(check_formats(where, data));
   return errors.status();
 }

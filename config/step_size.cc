@@ -8,12 +8,10 @@
 #include "base/status_macros.h"
 #include "io/cursor.h"
 #include "proto/field_check.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 namespace {
-
-// Maximum number of examples in a batch: LibTorch multiplies the sizes of tensors.
-constexpr int64_t kMostExamples = std::numeric_limits<int32_t>::max();
 
 // Returns the least divisor of `share` in [least, 2 * least]; 0 if none exists.
 int64_t divisor_near(int64_t share, int64_t least) {
@@ -26,9 +24,7 @@ int64_t divisor_near(int64_t share, int64_t least) {
 }  // namespace
 
 absl::Status check_step_size(absl::string_view where, const TrainConfig& train) {
-  RETURN_IF_ERROR(within(where, "global_batch_size", train.global_batch_size(), 0, kMostExamples));
-  RETURN_IF_ERROR(
-      within(where, "max_micro_batch_size", train.max_micro_batch_size(), 0, kMostExamples));
+  RETURN_IF_ERROR(check_own_ranges(where, train));
   if (train.global_batch_size() == 0) {
     if (train.max_micro_batch_size() == 0) return absl::OkStatus();
     return wrong(where, "max_micro_batch_size needs global_batch_size");

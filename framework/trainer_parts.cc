@@ -19,11 +19,12 @@
 #include "metrics/metric.h"
 #include "proto/config.pb.h"
 #include "proto/field_check.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 namespace {
 
-// Returns the numbers of `options` that check_limits() checks. An infinite limit is omitted.
+// Returns the numbers of `options` that have rules in TrainConfig. An infinite limit is omitted.
 TrainConfig numbers_of(const TrainerOptions& options) {
   TrainConfig numbers;
   numbers.set_max_steps(options.max_steps);
@@ -39,7 +40,7 @@ TrainConfig numbers_of(const TrainerOptions& options) {
 }
 
 absl::Status check_options(const TrainerOptions& options) {
-  RETURN_IF_ERROR(check_limits("the trainer's options", numbers_of(options)));
+  RETURN_IF_ERROR(check_own_ranges("the trainer's options", numbers_of(options)));
   if (options.data_timeout <= absl::ZeroDuration() ||
       options.poll_interval <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError("data_timeout and poll_interval must be above 0");

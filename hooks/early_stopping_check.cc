@@ -7,6 +7,7 @@
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
 #include "proto/monitor_name.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 namespace {
@@ -30,7 +31,7 @@ std::optional<bool> higher_is_better(const EarlyStoppingConfig& config) {
   return std::nullopt;
 }
 
-absl::Status check_early_stopping(absl::string_view where, const EarlyStoppingConfig& config) {
+absl::Status check_stopping_monitor(absl::string_view where, const EarlyStoppingConfig& config) {
   FieldErrors errors;
   const absl::Status monitor = check_monitor_name(where, config.monitor());
   errors.add(monitor);
@@ -43,10 +44,11 @@ absl::Status check_early_stopping(absl::string_view where, const EarlyStoppingCo
     errors.add(wrong(where, absl::StrCat("mode is ", *higher ? "MAX, but lower" : "MIN, but higher",
                                          " values of ", config.monitor(), " are better")));
   }
-  errors.add(at_least(where, "patience", config.patience(), 1));
-  errors.add(not_negative(where, "min_change", config.min_change()));
-  errors.add(at_least(where, "warmup", config.warmup(), 0));
   return errors.status();
+}
+
+absl::Status check_early_stopping(absl::string_view where, const EarlyStoppingConfig& config) {
+  return all_errors({check_stopping_monitor(where, config), check_ranges(where, config)});
 }
 
 }  // namespace millrace

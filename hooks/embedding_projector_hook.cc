@@ -16,6 +16,7 @@
 #include "framework/report/directory_check.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 namespace {
@@ -86,7 +87,7 @@ absl::Status EmbeddingProjectorHook::check(const EmbeddingProjectorConfig& confi
       errors.add(wrong(where, absl::StrCat("table \"", table.table(),
                                            "\" has the files of one before; remove one")));
     }
-    errors.add(at_least(where, "rows", table.rows(), 1));
+    errors.add(check_ranges(where, table));
   }
   return errors.status();
 }

@@ -11,6 +11,7 @@
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
 #include "proto/inspection_hook_configs.pb.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 namespace {
@@ -21,16 +22,17 @@ constexpr int64_t kMostEvaluationBatches = 16;
 
 absl::Status check(const ProfilerHookConfig& config) {
   constexpr char kWhere[] = "[millrace.profiler]";
-  const auto steps = [&](absl::string_view field, int64_t value, int64_t minimum) {
-    return value < minimum ? at_least(kWhere, field, value, minimum)
-                           : within(kWhere, field, value, minimum, TraceSchedule::kMostSteps);
-  };
   FieldErrors errors;
-  errors.add(steps("skip_first", config.skip_first(), 0));
-  errors.add(steps("wait", config.wait(), 0));
-  errors.add(steps("warmup", config.warmup(), 0));
-  errors.add(steps("active", config.active(), 1));
-  errors.add(steps("repeat", config.repeat(), 0));
+  errors.add(check_ranges(kWhere, config));
+  const auto at_most = [&](absl::string_view field, int64_t value, int64_t minimum) {
+    if (value <= TraceSchedule::kMostSteps) return;
+    errors.add(within(kWhere, field, value, minimum, TraceSchedule::kMostSteps));
+  };
+  at_most("skip_first", config.skip_first(), 0);
+  at_most("wait", config.wait(), 0);
+  at_most("warmup", config.warmup(), 0);
+  at_most("active", config.active(), 1);
+  at_most("repeat", config.repeat(), 0);
   errors.add(check_directory(kWhere, config.directory()));
   return errors.status();
 }

@@ -12,6 +12,7 @@
 #include "optim/name_pattern.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 namespace {
@@ -22,10 +23,7 @@ constexpr Cadence kWatchTensorsCadence = {.every_steps = 100};
 absl::Status check_when(const CadenceConfig& when) {
   const std::string where = absl::StrCat(kWatchTensorsWhere, ".when");
   FieldErrors errors;
-  errors.add(at_least(where, "every_steps", when.every_steps(), 0));
-  errors.add(not_negative(where, "every_seconds", when.every_seconds()));
-  errors.add(at_least(where, "every_epochs", when.every_epochs(), 0));
-  errors.add(at_least(where, "every_windows", when.every_windows(), 0));
+  errors.add(check_ranges(where, when));
   if (when.at_start() || when.at_end()) {
     errors.add(wrong(where, absl::StrCat(when.at_start() ? "at_start" : "at_end",
                                          " is set, but there are gradients in steps alone; use "

@@ -8,7 +8,7 @@
 #include "hook/hook_registry.h"
 #include "job/default_hooks.h"
 #include "proto/config.pb.h"
-#include "proto/documented_protos.h"
+#include "proto/field_description.h"
 
 namespace millrace {
 namespace {

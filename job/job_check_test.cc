@@ -1,20 +1,33 @@
 #include "job/job_check.h"
 
 #include <gmock/gmock.h>
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/status_matchers.h"
+#include "config/config_check.h"
 #include "framework/model/model_registry.h"
 #include "hook/hook.h"
 #include "hook/hook_registry.h"
 #include "proto/config_reader.h"
+#include "proto/field_errors.h"
+#include "proto/field_rules.pb.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 namespace {
 
+using google::protobuf::Descriptor;
+using google::protobuf::DescriptorPool;
+using google::protobuf::FieldDescriptor;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -162,6 +175,82 @@ TEST(JobCheckTest, KeepBestNeedsAnEvaluation) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("keep_best")));
   EXPECT_OK(check(kKnown, absl::StrCat(disabled, "checkpoint { enabled: false ", keep, " }")))
       << "nothing is kept";
+}
+
+// The fields from the configuration of a job to a field with a rule.
+using Path = std::vector<const FieldDescriptor*>;
+
+// Appends the paths to all fields with rules within `message`, to which `path` leads. Each message
+// type is entered once.
+void add_rules(const Descriptor& message, Path path, std::set<const Descriptor*>* seen,
+               std::vector<Path>* rules) {
+  if (!seen->insert(&message).second) return;
+  for (int i = 0; i < message.field_count(); ++i) {
+    path.push_back(message.field(i));
+    if (!range_text(*message.field(i)).empty()) rules->push_back(path);
+    if (message.field(i)->message_type() != nullptr) {
+      add_rules(*message.field(i)->message_type(), path, seen, rules);
+    }
+    path.pop_back();
+  }
+}
+
+std::vector<Path> all_rules() {
+  std::vector<Path> rules;
+  std::set<const Descriptor*> seen;
+  add_rules(*JobConfig::descriptor(), {}, &seen, &rules);
+  const Path hooks = {JobConfig::descriptor()->FindFieldByName("train"),
+                      TrainConfig::descriptor()->FindFieldByName("hooks")};
+  std::vector<const FieldDescriptor*> extensions;
+  DescriptorPool::generated_pool()->FindAllExtensions(HookConfig::descriptor(), &extensions);
+  for (const FieldDescriptor* extension : extensions) {
+    if (extension->message_type() == nullptr) continue;
+    Path path = hooks;
+    path.push_back(extension);
+    add_rules(*extension->message_type(), path, &seen, &rules);
+  }
+  return rules;
+}
+
+std::string value_out_of_range(const FieldDescriptor& field) {
+  const FieldRule& rule = field.options().GetExtension(must_be);
+  double value = std::numeric_limits<double>::infinity();
+  if (rule.has_at_least()) value = rule.at_least() - 1;
+  if (rule.has_above()) value = rule.above();
+  if (rule.normal_float32()) value = 0;
+  return field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE
+             ? absl::StrCat(value)
+             : absl::StrCat(static_cast<int64_t>(value));
+}
+
+// Returns text format that sets the last field of `path`.
+std::string text_of(const Path& path, const std::string& value) {
+  std::string text = absl::StrCat(path.back()->name(), ": ", value);
+  for (size_t i = path.size() - 1; i-- > 0;) {
+    const std::string name =
+        path[i]->is_extension() ? absl::StrCat("[", path[i]->full_name(), "]") : path[i]->name();
+    text = absl::StrCat(name, " { ", text, " }");
+  }
+  return text;
+}
+
+TEST(JobCheckTest, EveryRangeIsCheckedOnce) {
+  const std::vector<Path> rules = all_rules();
+  EXPECT_GT(rules.size(), 120u);
+  for (const Path& path : rules) {
+    const std::string value = value_out_of_range(*path.back());
+    const std::string text = text_of(path, value);
+    JobConfig config;
+    ASSERT_OK(
+        parse_text(absl::StrCat("train { feature { name: \"label\" kind: LABEL } ", kKnown, "}"),
+                   "test", &config));
+    ASSERT_TRUE(google::protobuf::TextFormat::MergeFromString(text, &config)) << text;
+    const std::string errors(all_errors({validate(config), check_job(config)}).message());
+    const std::vector<std::string> pieces =
+        absl::StrSplit(errors, absl::StrCat(": ", path.back()->name(), " is ", value, "; must be ",
+                                            range_text(*path.back())));
+    EXPECT_EQ(pieces.size(), 2u) << text << "\n" << errors;
+  }
 }
 
 }  // namespace

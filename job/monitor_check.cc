@@ -77,7 +77,7 @@ absl::Status check_monitors(const JobConfig& config) {
         stopping.set_mode(EarlyStoppingConfig::MAX);
       }
     }
-    errors.add(check_early_stopping(where, stopping));
+    errors.add(check_stopping_monitor(where, stopping));
   }
   for (const PlacedSchedule& placed : schedules_of(config.train())) {
     if (placed.schedule.has_reduce_on_plateau()) {

@@ -135,11 +135,7 @@ TEST(MonitorCheckTest, AnEvaluationSetWithTheNameOfReports) {
               StatusIs(kInvalid, HasSubstr("give the set another name")));
 }
 
-TEST(MonitorCheckTest, FieldsAndPlaceOfEarlyStopping) {
-  EXPECT_THAT(check_hooks(stopping("eval/auc", "patience: 0")),
-              StatusIs(kInvalid,
-                       "train.hooks[0] \"early_stopping\": patience is 0; must be at "
-                       "least 1"));
+TEST(MonitorCheckTest, PlaceOfEarlyStopping) {
   EXPECT_THAT(check_hooks("", absl::StrCat(kEveryStep, stopping("eval/auc"))),
               StatusIs(kInvalid, HasSubstr("run.hooks[0] \"early_stopping\": it decides")));
 }
@@ -181,12 +177,11 @@ TEST(MonitorCheckTest, AMissingLabelIsNamed) {
 }
 
 TEST(MonitorCheckTest, AllMistakesAreFoundTogether) {
-  EXPECT_THAT(check_hooks(absl::StrCat(stopping("eval/acu", "patience: 0"), stopping("auc")),
+  EXPECT_THAT(check_hooks(absl::StrCat(stopping("eval/acu"), stopping("auc")),
                           absl::StrCat(kEveryStep, stopping("eval/auc"))),
               StatusIs(kInvalid,
                        AllOf(HasSubstr("run.hooks[0] \"early_stopping\": it decides"),
                              HasSubstr("train.hooks[0] \"early_stopping\": monitor \"eval/acu\""),
-                             HasSubstr("train.hooks[0] \"early_stopping\": patience is 0"),
                              HasSubstr("train.hooks[1] \"early_stopping\": monitor is \"auc\""))));
 }
 

@@ -36,28 +36,12 @@ TEST(DenseOptimizerCheckTest, RefusesNamingPlaceAndField) {
     EXPECT_THAT(check(text), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what)));
   };
   fails("learning_rate: -1", "here: learning_rate is -1; must be at least 0 and finite");
-  fails("learning_rate: inf", "learning_rate is inf");
   fails("sgd { momentum: -1 }", "here.sgd: momentum is -1");
   fails("sgd { nesterov: true }", "here.sgd: nesterov needs a momentum above 0");
   fails("adagrad { epsilon: 0 }", "here.adagrad: epsilon is 0; must be greater than 0 and finite");
-  fails("adagrad { lr_decay: -1 }", "here.adagrad: lr_decay");
-  fails("adam { epsilon: 0 }", "here.adam: epsilon is 0");
-  fails("adamw { epsilon: 0 }", "here.adamw: epsilon is 0");
   fails("adamw_tf { beta2: 1 }", "here.adamw_tf: beta2 is 1");
-  fails("adamw_tf { epsilon: 0 }", "here.adamw_tf: epsilon is 0");
-  fails("adamw_tf { epsilon: nan }", "here.adamw_tf: epsilon is nan");
-  fails("adamw_tf { weight_decay: -1 }", "here.adamw_tf: weight_decay is -1");
   fails("rmsprop { alpha: 1 }", "here.rmsprop: alpha is 1; must be at least 0 and below 1");
-  fails("rmsprop { alpha: nan }", "here.rmsprop: alpha is nan");
-  fails("rmsprop { epsilon: 0 }", "here.rmsprop: epsilon is 0");
-  fails("rmsprop { weight_decay: inf }", "here.rmsprop: weight_decay is inf");
-  fails("rmsprop { momentum: -0.5 }", "here.rmsprop: momentum is -0.5");
-  fails("lamb { beta1: -1 }", "here.lamb: beta1 is -1");
-  fails("lamb { beta2: 1.5 }", "here.lamb: beta2 is 1.5");
-  fails("lamb { epsilon: -1e-6 }", "here.lamb: epsilon is -1e-06");
-  fails("lamb { weight_decay: nan }", "here.lamb: weight_decay is nan");
   fails("lamb { max_weight_norm: -1 }", "here.lamb: max_weight_norm is -1");
-  fails("lamb { max_weight_norm: inf }", "here.lamb: max_weight_norm is inf");
   fails("frozen: true adam {}",
         "here: its parameters are frozen: a kind would do nothing; remove it or frozen");
   fails("frozen: true schedule { constant {} }", "here: its parameters are frozen: schedule");

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
-#include "optim/moving_average_check.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 namespace {
@@ -40,7 +40,7 @@ void move_towards(const float* __restrict value, int64_t count, float weight,
 
 absl::StatusOr<std::unique_ptr<MovingAverage>> MovingAverage::create(
     const MovingAverageConfig& config, const std::vector<NamedParameter>& parameters) {
-  RETURN_IF_ERROR(check_moving_average("moving_average", config));
+  RETURN_IF_ERROR(check_ranges("moving_average", config));
   std::vector<NamedParameter> trained;
   for (const NamedParameter& parameter : parameters) {
     if (parameter.value.requires_grad()) trained.push_back(parameter);

@@ -4,16 +4,13 @@
 
 #include "base/status_macros.h"
 #include "proto/field_check.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 
-absl::Status check_moving_average(absl::string_view where, const MovingAverageConfig& config) {
-  return below_one(where, "decay", config.decay());
-}
-
 absl::Status check_moving_average_of(const TrainConfig& train) {
   if (!train.has_moving_average()) return absl::OkStatus();
-  RETURN_IF_ERROR(check_moving_average("train.moving_average", train.moving_average()));
+  RETURN_IF_ERROR(check_ranges("train.moving_average", train.moving_average()));
   const auto& more = train.more_optimizers();
   const bool all_frozen =
       train.optimizer().frozen() &&

@@ -3,7 +3,6 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
-#include <limits>
 #include <string>
 
 #include "base/status_matchers.h"
@@ -13,22 +12,6 @@ namespace {
 
 using ::testing::HasSubstr;
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
-TEST(MovingAverageCheckTest, TakesADecayBelowOne) {
-  MovingAverageConfig config;
-  EXPECT_OK(check_moving_average("moving_average", config));
-  for (const double good : {0.0, 0.5, 1 - 1e-9}) {
-    config.set_decay(good);
-    EXPECT_OK(check_moving_average("moving_average", config)) << good;
-  }
-  for (const double bad : {1.0, -0.1, std::numeric_limits<double>::quiet_NaN(),
-                           std::numeric_limits<double>::infinity()}) {
-    config.set_decay(bad);
-    EXPECT_THAT(check_moving_average("moving_average", config),
-                StatusIs(kInvalid, HasSubstr("moving_average: decay is ")))
-        << bad;
-  }
-}
 
 TrainConfig parse(const std::string& text) {
   TrainConfig train;

@@ -12,6 +12,7 @@
 #include "base/catch_exceptions.h"
 #include "base/status_macros.h"
 #include "plugin/plugin_build.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 namespace {
@@ -57,7 +58,9 @@ absl::Status parse_config(absl::string_view text, google::protobuf::Message& mes
   FirstError first;
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&first);
-  if (parser.ParseFromString(std::string(text), &message)) return absl::OkStatus();
+  if (parser.ParseFromString(std::string(text), &message)) {
+    return check_ranges("plugin.config", message);
+  }
   if (!first.status().ok()) return first.status();
   return absl::InvalidArgumentError(
       absl::StrCat("plugin.config is no text of a ", message.GetTypeName()));

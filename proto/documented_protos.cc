@@ -16,12 +16,8 @@
 namespace millrace {
 namespace {
 
-using google::protobuf::Descriptor;
 using google::protobuf::DescriptorPool;
 using google::protobuf::FieldDescriptor;
-
-constexpr size_t kCommentColumn = 44;
-constexpr int kMaxDepth = 4;  // of nested messages
 
 // Modified during static initialization only.
 std::vector<std::pair<const unsigned char*, size_t>>& registered() {
@@ -33,6 +29,10 @@ std::vector<std::pair<const unsigned char*, size_t>>& registered() {
 const DescriptorPool& documented_pool() {
   static const DescriptorPool* pool = [] {
     auto* database = new google::protobuf::SimpleDescriptorDatabase;
+    // proto/field_rules.proto imports the file of protobuf itself, which is not registered.
+    google::protobuf::FileDescriptorProto own;
+    google::protobuf::FileDescriptorProto::descriptor()->file()->CopyTo(&own);
+    database->Add(own);
     for (const auto& [bytes, size] : registered()) {
       google::protobuf::FileDescriptorSet set;
       if (!set.ParseFromArray(bytes, static_cast<int>(size))) continue;
@@ -48,52 +48,6 @@ std::string one_line(const std::string& comment) {
   for (absl::string_view& line : lines) line = absl::StripAsciiWhitespace(line);
   lines.erase(std::remove(lines.begin(), lines.end(), ""), lines.end());
   return absl::StrJoin(lines, " ");
-}
-
-std::string default_of(const FieldDescriptor& field) {
-  if (field.is_repeated() || field.message_type() != nullptr) return "";
-  if (field.enum_type() != nullptr) {
-    return absl::StrCat(" = ", field.default_value_enum()->name());
-  }
-  if (!field.has_default_value()) return "";
-  switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_INT32: return absl::StrCat(" = ", field.default_value_int32());
-    case FieldDescriptor::CPPTYPE_INT64: return absl::StrCat(" = ", field.default_value_int64());
-    case FieldDescriptor::CPPTYPE_UINT32: return absl::StrCat(" = ", field.default_value_uint32());
-    case FieldDescriptor::CPPTYPE_UINT64: return absl::StrCat(" = ", field.default_value_uint64());
-    case FieldDescriptor::CPPTYPE_FLOAT: return absl::StrCat(" = ", field.default_value_float());
-    case FieldDescriptor::CPPTYPE_DOUBLE: return absl::StrCat(" = ", field.default_value_double());
-    case FieldDescriptor::CPPTYPE_BOOL: return field.default_value_bool() ? " = true" : " = false";
-    default: return absl::StrCat(" = \"", field.default_value_string(), "\"");
-  }
-}
-
-std::string type_of(const FieldDescriptor& field) {
-  std::string type = field.is_repeated() ? "repeated " : "";
-  if (field.message_type() != nullptr) return type + field.message_type()->name();
-  if (field.enum_type() == nullptr) return type + field.type_name();
-  std::vector<std::string> values;
-  for (int i = 0; i < field.enum_type()->value_count(); ++i) {
-    values.push_back(field.enum_type()->value(i)->name());
-  }
-  return type + absl::StrJoin(values, "|");
-}
-
-void describe(const Descriptor& message, int depth, std::string& text) {
-  for (int i = 0; i < message.field_count(); ++i) {
-    const FieldDescriptor& field = *message.field(i);
-    std::string line = absl::StrCat(std::string(2 * depth, ' '), field.name(), "  ", type_of(field),
-                                    default_of(field));
-    const std::string comment = comment_of(field);
-    if (!comment.empty()) {
-      line.resize(std::max(line.size() + 2, kCommentColumn), ' ');
-      line += comment;
-    }
-    absl::StrAppend(&text, line, "\n");
-    if (field.message_type() != nullptr && depth + 1 < kMaxDepth) {
-      describe(*field.message_type(), depth + 1, text);
-    }
-  }
 }
 
 }  // namespace
@@ -119,12 +73,6 @@ std::string first_sentence_of(const Descriptor& message) {
   const std::string comment = one_line(location.leading_comments);
   const size_t end = comment.find(". ");
   return end == std::string::npos ? comment : comment.substr(0, end + 1);
-}
-
-std::string describe_fields(const Descriptor& message) {
-  std::string text;
-  describe(message, 0, text);
-  return text;
 }
 
 }  // namespace millrace

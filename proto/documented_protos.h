@@ -6,7 +6,6 @@
 #include <string>
 
 namespace google::protobuf {
-class Descriptor;
 class FieldDescriptor;
 }  // namespace google::protobuf
 
@@ -22,14 +21,6 @@ std::string comment_of(const google::protobuf::FieldDescriptor& field);
 
 // Returns the first sentence of the comment of a message, in the same way.
 std::string first_sentence_of(const google::protobuf::Descriptor& message);
-
-// Returns one line per field, with name, type, default and comment. Fields of nested messages
-// follow, indented:
-//
-//   when  CadenceConfig                  By default every 100 steps and at the end.
-//     every_steps  int64 = 0             0: never
-//   jsonl  bool = true                   Whether to write …
-std::string describe_fields(const google::protobuf::Descriptor& message);
 
 }  // namespace millrace
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "proto/config.pb.h"
+#include "proto/field_description.h"
 #include "proto/model_configs.pb.h"
 
 namespace millrace {
@@ -53,7 +54,7 @@ TEST(DocumentedProtosTest, NamesTypesDefaultsAndMessagesInside) {
   const std::string text = describe_fields(*ReportConfig::descriptor());
   EXPECT_THAT(text,
               AllOf(StartsWith("when  CadenceConfig                         By default"),
-                    HasSubstr("\n  every_steps  int64 = 0                    0: never\n"),
+                    HasSubstr("\n  every_steps  int64 = 0 [at least 0]       0: never\n"),
                     HasSubstr("\n  every_seconds  double = 0 "),
                     HasSubstr("\n  at_start  bool = false\n"), HasSubstr("\njsonl  bool = true "),
                     HasSubstr("\non_error  DEFAULT|FAIL|WARN|DISABLE = DEFAULT ")));

@@ -8,7 +8,7 @@
 
 namespace millrace {
 
-// Checks keep_last, keep_every, full_last and the counts of keep_best. Errors: InvalidArgument that
+// Checks the numbers of the message, and the counts of keep_best. Errors: InvalidArgument that
 // begins with `where`, the place of the message in the configuration, and names the field.
 absl::Status check_retention(absl::string_view where, const CheckpointConfig& config);
 

@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "optim/name_pattern.h"
 #include "proto/field_check.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 namespace {
@@ -36,17 +37,14 @@ bool TableRowFilter::filters(absl::string_view table) const {
 }
 
 absl::Status check_row_filter(absl::string_view where, const RowFilterConfig& config) {
+  RETURN_IF_ERROR(check_ranges(where, config));
   for (const std::string& pattern : config.table()) {
     if (pattern.empty()) return wrong(where, "table has an empty pattern");
   }
   switch (config.kind_case()) {
-    case RowFilterConfig::kFrequency: {
-      const std::string frequency = absl::StrCat(where, ".frequency");
-      if (!config.frequency().has_min_frequency()) {
-        return wrong(frequency, "min_frequency is missing");
-      }
-      return at_least(frequency, "min_frequency", config.frequency().min_frequency(), 1);
-    }
+    case RowFilterConfig::kFrequency:
+      if (config.frequency().has_min_frequency()) return absl::OkStatus();
+      return wrong(absl::StrCat(where, ".frequency"), "min_frequency is missing");
     case RowFilterConfig::kCustom:
       return annotate(row_filter_registry().check(config.custom().name()),
                       absl::StrCat(where, ".custom"));

@@ -10,11 +10,8 @@
 
 namespace millrace {
 
-inline constexpr int64_t kMaxIdleWindows = 65536;
 inline constexpr int64_t kMaxExactCount = 2147483647;
 inline constexpr int64_t kMaxSketchCount = 255;
-inline constexpr int64_t kMaxSketchCapacity = 1'000'000'000;
-inline constexpr double kMinSketchError = 1e-6;
 
 // Each returns InvalidArgument, "<where>.<message>: <field> is …; must be …", for a number out of
 // range, a field that must be given and fields that contradict one another. `where` names the

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "embedding/policies/table_policy_check.h"
-#include "embedding/table/table_dim_check.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 
@@ -17,7 +17,9 @@ absl::StatusOr<std::unique_ptr<EmbeddingTable>> EmbeddingTable::create(
     EmbeddingTableOptions options) {
   if (options.name.empty()) return absl::InvalidArgumentError("a table without a name");
   const std::string where = absl::StrCat("table ", options.name);
-  RETURN_IF_ERROR(check_table_dim(where, options.dim));
+  TableConfig numbers;
+  numbers.set_dim(options.dim);
+  RETURN_IF_ERROR(check_own_ranges(where, numbers));
   if (options.added_columns < 0 || options.added_columns >= options.dim) {
     return absl::InvalidArgumentError(absl::StrCat(
         "table ", options.name, ": ", options.added_columns, " added columns of ", options.dim));

@@ -23,10 +23,6 @@ class CalibrationGuard : public Hook {
 
   static absl::StatusOr<std::unique_ptr<Hook>> create(const CalibrationGuardConfig& config,
                                                       const HookResources&) {
-    if (config.every_steps() < 1 || config.patience() < 1 || !(config.max_error() > 0)) {
-      return absl::InvalidArgumentError(
-          "every_steps and patience must be at least 1, and max_error above 0");
-    }
     return std::make_unique<CalibrationGuard>(config);
   }
 

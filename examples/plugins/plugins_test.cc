@@ -83,8 +83,10 @@ TEST_F(PluginsTest, MessagesThatTheProcessHasAlreadyAreRefused) {
 
 TEST_F(PluginsTest, OptionsOutOfRangeAreErrors) {
   add("calibration_guard", "every_steps: 0");
-  EXPECT_THAT(std::string(create().status().message()),
-              HasSubstr("creating hook \"calibration_guard\": every_steps"));
+  EXPECT_THAT(
+      std::string(create().status().message()),
+      HasSubstr("creating hook \"calibration_guard\": plugin.config: every_steps is 0; must be "
+                "at least 1"));
 }
 
 // The least training with state: what is saved is taken back.

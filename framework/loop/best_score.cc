@@ -10,6 +10,7 @@
 #include "metrics/metric_direction.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 
@@ -128,9 +129,7 @@ absl::Status check_best_score(absl::string_view where, const BestScoreConfig& co
     } else if (!monitors.insert(term.monitor()).second) {
       errors.add(wrong(place, "the monitor is that of a term before it; give it a larger weight"));
     }
-    if (!std::isfinite(term.weight()) || term.weight() <= 0) {
-      errors.add(wrong_number(place, "weight", term.weight(), "above 0 and finite"));
-    }
+    errors.add(check_ranges(place, term));
   }
   if (errors.empty()) errors.add(check_directions(where, config));
   return errors.status();

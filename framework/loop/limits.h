@@ -1,4 +1,4 @@
-// Limits of a run, and the checks of their configuration.
+// Limits of a run.
 #ifndef MILLRACE_FRAMEWORK_LOOP_LIMITS_H_
 #define MILLRACE_FRAMEWORK_LOOP_LIMITS_H_
 
@@ -24,11 +24,6 @@ struct Limits {
 bool limit_reached(const Limits& limits, const Progress& progress);
 // Returns true if `progress` has reached max_elapsed.
 bool time_is_up(const Limits& limits, const Progress& progress);
-
-// Checks the limits of `train`, of its epochs, windows and evaluations, and micro_batches. Errors:
-// InvalidArgument that names the field and begins with `where`, the place of `train` in the
-// configuration.
-absl::Status check_limits(absl::string_view where, const TrainConfig& train);
 
 }  // namespace millrace
 

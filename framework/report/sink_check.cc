@@ -18,6 +18,7 @@
 #include "framework/report/sink.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 namespace {
@@ -26,12 +27,10 @@ constexpr int64_t kMostPort = 65535;
 
 absl::Status check_prometheus(const std::string& where, const PrometheusSinkConfig& config) {
   in_addr address;
-  if (inet_pton(AF_INET, config.address().c_str(), &address) != 1) {
-    return wrong(where, absl::StrCat("address is \"", config.address(),
-                                     "\"; it must be an IPv4 address, such as 127.0.0.1 or, for "
-                                     "all interfaces, 0.0.0.0"));
-  }
-  return within(where, "port", config.port(), 0, kMostPort);
+  if (inet_pton(AF_INET, config.address().c_str(), &address) == 1) return absl::OkStatus();
+  return wrong(where, absl::StrCat("address is \"", config.address(),
+                                   "\"; it must be an IPv4 address, such as 127.0.0.1 or, for all "
+                                   "interfaces, 0.0.0.0"));
 }
 
 // Checks an MLflow sink. The directory of its queue may hold only files of Millrace, so that other
@@ -48,7 +47,6 @@ absl::Status check_mlflow(const std::string& where, const MlflowSinkConfig& conf
   if (config.experiment().empty()) {
     errors.add(wrong(where, "experiment is \"\"; give the name of an experiment"));
   }
-  errors.add(at_least(where, "timeout_seconds", config.timeout_seconds(), 1));
   errors.add(check_directory(where, config.directory()));
   for (const char* own : {"metrics", "tensorboard"}) {
     if (config.directory() != own) continue;
@@ -59,7 +57,7 @@ absl::Status check_mlflow(const std::string& where, const MlflowSinkConfig& conf
   return errors.status();
 }
 
-absl::Status check_sink(const std::string& where, const SinkConfig& config) {
+absl::Status check_kind(const std::string& where, const SinkConfig& config) {
   switch (config.kind_case()) {
     case SinkConfig::kCustom:
       return annotate(sink_registry().check(config.custom().name()), where + ".custom");
@@ -72,6 +70,10 @@ absl::Status check_sink(const std::string& where, const SinkConfig& config) {
     case SinkConfig::KIND_NOT_SET: break;
   }
   return wrong(where, "says not which sink; give csv, tensorboard, prometheus, mlflow or custom");
+}
+
+absl::Status check_sink(const std::string& where, const SinkConfig& config) {
+  return all_errors({check_ranges(where, config), check_kind(where, config)});
 }
 
 // Returns the directory of a sink; "" if the sink has none.
@@ -191,7 +193,7 @@ absl::Status check_sink_ports(const RunConfig& run, int ranks) {
     const std::optional<Ports> ports = ports_of(run.sink(i), ranks);
     if (!ports.has_value()) continue;
     const std::string where = absl::StrCat("run.sink[", i, "].prometheus");
-    // check_prometheus() reports a first port that is too large.
+    // check_ranges() reports a first port that is too large.
     if (ports->first <= kMostPort && ports->last > kMostPort) {
       errors.add(wrong(
           where, absl::StrCat("port is ", ports->first, ", so that ", ranks, " ranks need ",

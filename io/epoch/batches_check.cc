@@ -6,14 +6,14 @@
 #include "absl/strings/str_cat.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 
 absl::Status check_batches(absl::string_view where, const DataConfig& data) {
   constexpr int64_t kMostShuffled = std::numeric_limits<int32_t>::max();
   FieldErrors errors;
-  errors.add(at_least(where, "batch_size", data.batch_size(), 1));
-  errors.add(at_least(where, "shuffle_rows", data.shuffle_rows(), 0));
+  errors.add(check_own_ranges(where, data));
   if (data.shuffle_rows() > kMostShuffled) {
     errors.add(wrong_number(where, "shuffle_rows", data.shuffle_rows(),
                             absl::StrCat("at most ", kMostShuffled)));

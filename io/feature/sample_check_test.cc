@@ -37,10 +37,7 @@ using Case = std::pair<const char*, const char*>;
 INSTANTIATE_TEST_SUITE_P(
     Samples, BadTest,
     testing::Values(Case{"rate: 0", "rate is 0; must be above 0 and at most 1"},
-                    Case{"rate: -0.5", "rate is -0.5"}, Case{"rate: 1.01", "rate is 1.01"},
-                    Case{"rate: nan", "rate is nan"},
                     Case{"negative_rate: 0", "negative_rate is 0"},
-                    Case{"negative_rate: inf", "negative_rate is inf"},
                     Case{"label: 'clicks'", "no label \"clicks\"; did you mean \"click\"?"},
                     Case{"label: 'user'", "no label \"user\""}));
 

@@ -4,7 +4,6 @@
 #include <google/protobuf/util/message_differencer.h>
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <vector>
 
@@ -12,6 +11,7 @@
 #include "base/status_macros.h"
 #include "proto/data_windows.h"
 #include "proto/field_check.h"
+#include "proto/range_check.h"
 #include "proto/split_bounds.h"
 
 namespace millrace {
@@ -47,11 +47,8 @@ absl::Status check_rest(absl::string_view where, const DataConfig& data) {
 // `in_windows`: whether any source comes in windows.
 absl::Status check_source(const std::string& where, const MixSourceConfig& source,
                           bool in_windows) {
-  const double proportion = source.proportion();
   if (!source.has_proportion()) return wrong(where, "proportion is missing");
-  if (!(std::isfinite(proportion) && proportion > 0)) {
-    return wrong(where, absl::StrCat("proportion is ", proportion, "; must be above 0 and finite"));
-  }
+  RETURN_IF_ERROR(check_own_ranges(where, source));
   const DataConfig& data = source.data();
   if (data.has_mix()) return wrong(where, "data.mix is given; a source of a mix has none");
   if (data.has_custom_dataset()) {

@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "proto/data_windows.h"
 #include "proto/field_check.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 namespace {
@@ -38,7 +39,6 @@ absl::Status check_time(absl::string_view where, const TimeWindows& time) {
   if (time.pattern().empty()) return wrong(where, "pattern is empty; * takes every name");
   RETURN_IF_ERROR(check_name(where, "pattern", time.pattern()));
   RETURN_IF_ERROR(check_name(where, "marker", time.marker()));
-  RETURN_IF_ERROR(at_least(where, "step_seconds", time.step_seconds(), 1));
   ASSIGN_OR_RETURN(const absl::Time start, time_of(where, "start", time.start()));
   const absl::Time next = start + absl::Seconds(time.step_seconds());
   const auto path_at = [&](absl::Time when) {
@@ -70,10 +70,7 @@ absl::Status check_size(absl::string_view where, const WindowsConfig& windows) {
   if (has_size && windows.has_custom()) {
     return wrong(where, "files and rows are given, but the source says what a window is");
   }
-  RETURN_IF_ERROR(within(where, "files", windows.files(), 1, kMaxWindowFiles));
-  RETURN_IF_ERROR(at_least(where, "rows", windows.rows(), 0));
-  RETURN_IF_ERROR(at_least(where, "repeat", windows.repeat(), 1));
-  return not_negative(where, "idle_seconds", windows.idle_seconds());
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -87,6 +84,7 @@ absl::StatusOr<absl::Time> parse_window_time(absl::string_view text) {
 
 absl::Status check_windows(absl::string_view where, const DataConfig& data) {
   const WindowsConfig& windows = data.windows();
+  RETURN_IF_ERROR(check_ranges(where, windows));
   RETURN_IF_ERROR(check_size(where, windows));
   if (windows.has_directory()) {
     RETURN_IF_ERROR(check_directory(absl::StrCat(where, ".directory"), windows.directory()));

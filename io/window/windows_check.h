@@ -10,9 +10,6 @@
 
 namespace millrace {
 
-// Files are named one by one in every checkpoint.
-inline constexpr int64_t kMaxWindowFiles = 1024;
-
 // "2026-01-31T00:00:00Z". Errors: InvalidArgument.
 absl::StatusOr<absl::Time> parse_window_time(absl::string_view text);
 

@@ -10,10 +10,10 @@
 #include "base/path/shell_path.h"
 #include "base/status_macros.h"
 #include "checkpoint/folder/outside_checkpoints.h"
-#include "job/generate/generated_rows_check.h"
 #include "metrics/auc.h"
 #include "metrics/logloss.h"
 #include "proto/config.pb.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 namespace {
@@ -30,7 +30,7 @@ absl::Status check(const GenerateOptions& options) {
   GeneratedDataConfig sizes;
   sizes.set_rows(options.rows);
   sizes.set_eval_rows(options.eval_rows);
-  RETURN_IF_ERROR(check_generated_rows("generated data", sizes));
+  RETURN_IF_ERROR(check_ranges("generated data", sizes));
   if (options.files < 1 || options.files > options.rows) {
     return refuse("files", options.files, "from 1 to the number of rows");
   }

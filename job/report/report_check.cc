@@ -13,12 +13,12 @@
 #include "proto/data_windows.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 namespace {
 
 constexpr int64_t kMostSlices = 1000;
-constexpr int64_t kMostReports = 1000;
 
 using Names = google::protobuf::RepeatedPtrField<std::string>;
 
@@ -75,7 +75,7 @@ absl::Status check_feature(const TrainConfig& train, const std::string& where,
 void check_slice(const TrainConfig& train, const std::string& where, const SliceConfig& slice,
                  FieldErrors* errors) {
   errors->add(check_feature(train, where, slice.feature()));
-  errors->add(within(where, "max_ids", slice.max_ids(), 1, kMostSlices));
+  errors->add(check_ranges(where, slice));
   if (slice.id_size() + slice.text_size() > kMostSlices) {
     errors->add(wrong(where, absl::StrCat("there are ", slice.id_size() + slice.text_size(),
                                           " ids; at most ", kMostSlices, " can have a slice")));
@@ -120,7 +120,7 @@ void check_slice(const TrainConfig& train, const std::string& where, const Slice
 
 void check_spans(const JobConfig& config, FieldErrors* errors) {
   const ReportConfig& report = config.run().report();
-  errors->add(within("run.report", "moving_reports", report.moving_reports(), 2, kMostReports));
+  errors->add(check_own_ranges("run.report", report));
   const auto& all = report.span();
   // `config defaults` writes defaults out.
   if (report.moving_reports() != ReportConfig::default_instance().moving_reports() &&

@@ -2,12 +2,12 @@
 
 #include "base/isa/instruction_set_choice.h"
 #include "base/status_macros.h"
-#include "optim/rows/row_optimizer_check.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 
 absl::StatusOr<AdamNumbers> adam_numbers(absl::string_view name, const SparseAdam& config) {
-  RETURN_IF_ERROR(check_sparse_adam(name, config));
+  RETURN_IF_ERROR(check_ranges(name, config));
   AdamNumbers numbers;
   numbers.beta1 = config.beta1();
   numbers.beta2 = config.beta2();

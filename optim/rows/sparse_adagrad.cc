@@ -3,13 +3,13 @@
 #include "base/isa/instruction_set_choice.h"
 #include "base/status_macros.h"
 #include "optim/rows/adagrad_kernel.h"
-#include "optim/rows/row_optimizer_check.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 
 absl::StatusOr<std::unique_ptr<RowOptimizer>> SparseAdagradOptimizer::create(
     const SparseAdagrad& config) {
-  RETURN_IF_ERROR(check_sparse_adagrad("adagrad", config));
+  RETURN_IF_ERROR(check_ranges("adagrad", config));
   return std::unique_ptr<RowOptimizer>(new SparseAdagradOptimizer(config));
 }
 

@@ -3,13 +3,13 @@
 #include "base/isa/instruction_set_choice.h"
 #include "base/status_macros.h"
 #include "optim/rows/ftrl_kernel.h"
-#include "optim/rows/row_optimizer_check.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 
 absl::StatusOr<std::unique_ptr<RowOptimizer>> SparseFtrlOptimizer::create(
     const SparseFtrl& config) {
-  RETURN_IF_ERROR(check_sparse_ftrl("ftrl", config));
+  RETURN_IF_ERROR(check_ranges("ftrl", config));
   return std::unique_ptr<RowOptimizer>(new SparseFtrlOptimizer(config));
 }
 

@@ -2,14 +2,14 @@
 
 #include "base/isa/instruction_set_choice.h"
 #include "base/status_macros.h"
-#include "optim/rows/row_optimizer_check.h"
 #include "optim/rows/rowwise_adagrad_kernel.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 
 absl::StatusOr<std::unique_ptr<RowOptimizer>> SparseRowwiseAdagradOptimizer::create(
     const SparseAdagrad& config) {
-  RETURN_IF_ERROR(check_sparse_adagrad("rowwise_adagrad", config));
+  RETURN_IF_ERROR(check_ranges("rowwise_adagrad", config));
   return std::unique_ptr<RowOptimizer>(new SparseRowwiseAdagradOptimizer(config));
 }
 

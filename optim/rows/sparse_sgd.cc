@@ -2,13 +2,13 @@
 
 #include "base/isa/instruction_set_choice.h"
 #include "base/status_macros.h"
-#include "optim/rows/row_optimizer_check.h"
 #include "optim/rows/sgd_kernel.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 
 absl::StatusOr<std::unique_ptr<RowOptimizer>> SparseSgdOptimizer::create(const SparseSgd& config) {
-  RETURN_IF_ERROR(check_sparse_sgd("sgd", config));
+  RETURN_IF_ERROR(check_ranges("sgd", config));
   return std::unique_ptr<RowOptimizer>(new SparseSgdOptimizer(config));
 }
 
