@@ -279,19 +279,11 @@ INSTANTIATE_TEST_SUITE_P(
     Limits, InvalidTest,
     testing::Values(
         Case{"train.max_steps=-1", "train: max_steps is -1; must be at least 0"},
-        Case{"train.max_epochs=-1", "train: max_epochs is -1"},
         Case{"train.default_table={name: 'x'}", "train.default_table: name is given"},
         Case{"train.default_table={dim: 8}", "train.default_table: no table is made from it"},
-        Case{"train.max_seconds=-0.5", "train: max_seconds is -0.5"},
-        Case{"train.max_seconds=inf", "train: max_seconds is inf"},
-        Case{"train.max_steps_per_epoch=-1", "max_steps_per_epoch is -1"},
-        Case{"train.max_windows=-1", "max_windows is -1"},
-        Case{"train.max_steps_per_window=-1", "max_steps_per_window is -1"},
         Case{"train.max_windows=3", "max_windows and max_steps_per_window need"},
         Case{"run.evaluation.progressive=true", "progressive needs"},
         Case{"run.window_io.move_done_to='file:///done'", "only read"},
-        Case{"train.max_evaluation_steps=-1", "max_evaluation_steps is -1"},
-        Case{"train.micro_batches=0", "train: micro_batches is 0; must be at least 1"},
         Case{"train.non_finite.max_in_a_row=0", "train.non_finite: max_in_a_row is 0"}));
 
 INSTANTIATE_TEST_SUITE_P(
@@ -326,7 +318,6 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"train.train_data.path=", "train.train_data.path[0]: is empty"},
         Case{"train.train_data.batch_size=0",
              "train.train_data: batch_size is 0; must be at least 1"},
-        Case{"train.train_data.shuffle_rows=-1", "shuffle_rows is -1"},
         Case{"train.train_data.split={from: 0.5 to: 0.2}",
              "train.train_data.split: from 0.5 to 0.2"},
         Case{"train.train_data.split={to: 1.5}", "both must be 0 to 1"},
@@ -350,7 +341,6 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"train.train_data.tfrecord={column {}}", "column[0]: name is missing"},
         Case{"train.train_data.tfrecord={column {name: 'a'} column {name: 'a'}}", "is taken"},
         Case{"train.train_data.max_bad_fraction=1.5", "max_bad_fraction is 1.5; must be 0 to 1"},
-        Case{"train.train_data.max_group_bytes=5", "max_group_bytes is 5; must be at least"},
         Case{"train.eval_data[0].name=late", "train.eval_data[1] \"late\": the name is taken"},
         Case{"train.eval_data[0].name=", "train.eval_data[0]: name is missing"},
         Case{"train.eval_data[0].name=a/b", "letters, digits, _ and - only"},
@@ -375,14 +365,7 @@ INSTANTIATE_TEST_SUITE_P(GeneratedData, InvalidTest,
                          testing::Values(Case{"train.generated_data={}",
                                               "train.generated_data: directory is missing"},
                                          Case{"train.generated_data={directory: 'x' rows: 0}",
-                                              "rows is 0; must be at least 1"},
-                                         Case{"train.generated_data={directory: 'x' eval_rows: -1}",
-                                              "eval_rows is -1"}));
-
-INSTANTIATE_TEST_SUITE_P(
-    MovingAverages, InvalidTest,
-    testing::Values(Case{"train.moving_average.decay=1", "train.moving_average: decay is 1"},
-                    Case{"train.moving_average.decay=-1", "train.moving_average: decay is -1"}));
+                                              "rows is 0; must be at least 1"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Features, InvalidTest,
@@ -415,15 +398,12 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"train.feature[1].transform[0]={clip {min: 2 max: 1}}", "min 2 is above max 1"},
         Case{"train.feature[1].transform[0]={threshold {}}", "threshold: at_least is missing"},
         Case{"train.feature[3].transform[0]={multi_hash {}}", "multi_hash: divisor is 0; must be"},
-        Case{"train.feature[3].transform[0]={multi_hash {divisor: 9 count: 65}}", "count is 65"},
         Case{"train.feature[3].transform[0]={multi_hash {divisor: 9 function: FARM_HASH}}",
              "takes no seed"},
         Case{"train.feature[3].transform[0]={cross {}}", "cross: feature is missing"},
         Case{"train.feature[3].transform[0]={cross {feature: 'none'}}",
              "no sparse feature \"none\""},
-        Case{"train.feature[3].transform[0]={truncate {}}", "count is 0; must be at least 1"},
         Case{"train.feature[3].transform[0]={vocabulary {}}", "vocabulary: path is missing"},
-        Case{"train.feature[3].transform[0]={vocabulary {path: 'v' other_ids: -1}}", "other_ids"},
         Case{"train.feature[1].transform[0]={unique {}}", "is for lists of ids"},
         Case{"train.feature[1].weight_column='w'", "weight_column is set"},
         Case{"train.feature[1].transform[0]={bucketize {}}", "boundary is missing"},
@@ -434,17 +414,11 @@ INSTANTIATE_TEST_SUITE_P(
     Tables, InvalidTest,
     testing::Values(
         Case{"train.table[3].dim=0", "train.table[3] \"c4\": dim is 0; must be 1 to 4096"},
-        Case{"train.table[3].dim=4097", "dim is 4097"}, Case{"train.table[3].dim=-1", "dim is -1"},
         Case{"train.table[3].name=c1", "train.table[3] \"c1\": the name is taken"},
         Case{"train.table[3].name=", "train.table[3]: name is missing"},
         Case{"train.table[3].name=../x", "letters, digits, _ and - only"},
         Case{"train.table[0].initializer={uniform {low: 1 high: 0}}",
              "train.table[0] \"c1\".initializer.uniform: low 1 is above high 0"},
-        Case{"train.table[0].initializer={uniform {low: -inf}}", "low is -inf; must be finite"},
-        Case{"train.table[0].initializer={uniform {high: inf}}", "high is inf; must be finite"},
-        Case{"train.table[0].initializer={normal {stddev: -1}}", "stddev is -1"},
-        Case{"train.table[0].initializer={normal {mean: inf}}", "mean is inf"},
-        Case{"train.table[0].initializer={constant {value: inf}}", "value is inf"},
         Case{"train.table[0].optimizer={learning_rate: -1}",
              "train.table[0] \"c1\".optimizer: learning_rate is -1"},
         Case{"train.table[1].admission={count {min_count: 0}}",
@@ -461,10 +435,6 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Case{"train.optimizer.learning_rate=-0.1",
              "train.optimizer: learning_rate is -0.1; must be at least 0 and finite"},
-        Case{"train.optimizer.learning_rate=inf", "learning_rate is inf"},
-        Case{"train.optimizer={rmsprop {alpha: 1}}", "train.optimizer.rmsprop: alpha is 1"},
-        Case{"train.optimizer={lamb {max_weight_norm: -1}}", "lamb: max_weight_norm is -1"},
-        Case{"train.optimizer={adamw_tf {epsilon: 0}}", "adamw_tf: epsilon is 0"},
         Case{"train.optimizer={frozen: true adam {}}", "a kind would do nothing"},
         Case{"train.optimizer={frozen: true schedule {constant {}}}", "schedule would do nothing"},
         Case{"train.optimizer={schedule {unit: EPOCHS reduce_on_plateau {monitor: 'eval/loss'}}}",
@@ -475,24 +445,12 @@ INSTANTIATE_TEST_SUITE_P(
              "min_rate is 0.01"},
         Case{"train.precision={compute: FLOAT16 loss_scale {min: 0}}",
              "train.precision.loss_scale: min is 0"},
-        Case{"train.optimizer={sgd {momentum: -1}}", "train.optimizer.sgd: momentum is -1"},
-        Case{"train.optimizer={sgd {weight_decay: -1}}", "weight_decay is -1"},
         Case{"train.optimizer={sgd {nesterov: true}}", "nesterov needs a momentum"},
-        Case{"train.optimizer={adagrad {lr_decay: -1}}", "lr_decay is -1"},
-        Case{"train.optimizer={adagrad {weight_decay: -1}}", "weight_decay is -1"},
-        Case{"train.optimizer={adagrad {initial_accumulator: -1}}", "initial_accumulator is -1"},
-        Case{"train.optimizer={adagrad {epsilon: 0}}", "epsilon is 0; must be greater than 0"},
         Case{"train.optimizer={adam {beta1: 1}}", "beta1 is 1; must be at least 0 and below 1"},
-        Case{"train.optimizer={adam {beta2: -0.1}}", "beta2 is -0.1"},
-        Case{"train.optimizer={adam {epsilon: -1}}", "epsilon is -1"},
-        Case{"train.optimizer={adamw {weight_decay: -1}}",
-             "train.optimizer.adamw: weight_decay is -1"},
         Case{"train.more_optimizers=[{pattern: 'x'}, {learning_rate: -1}]",
              "train.more_optimizers[1]: learning_rate is -1"},
         Case{"train.sparse_optimizer.learning_rate=-1",
              "train.sparse_optimizer: learning_rate is -1"},
-        Case{"train.sparse_optimizer={adam {beta1: 2}}", "train.sparse_optimizer.adam: beta1 is 2"},
-        Case{"train.sparse_optimizer={adagrad {epsilon: 0}}", "adagrad: epsilon is 0"},
         Case{"train.sparse_optimizer={rowwise_adagrad {initial_accumulator: -2}}",
              "rowwise_adagrad: initial_accumulator is -2"}));
 
@@ -504,33 +462,22 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"run.hooks[0].name=a", "run.hooks[0] \"a\": the name is taken"},
         Case{"train.hooks=[{name: 'x'}, {name: 'x'}]", "train.hooks[1] \"x\": the name is taken"},
         Case{"run.output_dir=", "run: output_dir is empty"},
-        Case{"run.threads=-1", "run: threads is -1"},
         Case{"run.threads=1025", "run: threads is 1025; must be 0 to 1024"},
         Case{"run.read.reader_threads=0", "run.read: reader_threads is 0; must be 1 to 1024"},
-        Case{"run.read.reader_threads=2147483647",
-             "reader_threads is 2147483647; must be 1 to 1024"},
-        Case{"run.read.prefetch_batches=1025", "prefetch_batches is 1025; must be 1 to 1024"},
         Case{"train.feature[1].name=i{1..1001}_{1..1000}", "at most 1000000 entries"},
-        Case{"run.read.prefetch_batches=0", "run.read: prefetch_batches is 0"},
         Case{"run.report.when.every_steps=-1", "run.report.when: every_steps is -1"},
-        Case{"run.report.when.every_seconds=-1", "run.report.when: every_seconds is -1"},
         Case{"run.report.when.at_start=true", "nothing to report at the start"},
-        Case{"run.evaluation.when.every_epochs=-1", "run.evaluation.when: every_epochs is -1"},
-        Case{"run.evaluation.when.every_windows=-1", "every_windows is -1"}));
+        Case{"run.evaluation.when.every_epochs=-1", "run.evaluation.when: every_epochs is -1"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Distributed, InvalidTest,
     testing::Values(
         Case{"run.distributed.rendezvous_timeout_seconds=0.5",
              "run.distributed: rendezvous_timeout_seconds is 0.5; must be at least 1 and finite"},
-        Case{"run.distributed.collective_timeout_seconds=0", "collective_timeout_seconds is 0"},
-        Case{"run.distributed.collective_timeout_seconds=inf", "collective_timeout_seconds is inf"},
-        Case{"run.distributed.data_timeout_seconds=-1", "data_timeout_seconds is -1"},
         Case{"run.distributed.data_timeout_seconds=nan",
              "run.distributed: data_timeout_seconds is not a number"},
         Case{"run.distributed.poll_interval_seconds=0",
-             "run.distributed: poll_interval_seconds is 0; must be above 0 and finite"},
-        Case{"run.distributed.poll_interval_seconds=inf", "poll_interval_seconds is inf"}));
+             "run.distributed: poll_interval_seconds is 0; must be above 0 and finite"}));
 
 INSTANTIATE_TEST_SUITE_P(
     NotANumber, InvalidTest,

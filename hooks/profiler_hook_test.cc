@@ -283,11 +283,7 @@ TEST_F(ProfilerHookTest, WrongConfigurations) {
   EXPECT_OK(create(""));
   const std::pair<const char*, const char*> cases[] = {
       {"active: 0", "[millrace.profiler]: active is 0; must be at least 1"},
-      {"active: -1", "active is -1; must be at least 1"},
       {"skip_first: -1", "skip_first is -1; must be at least 0"},
-      {"wait: -2", "wait is -2; must be at least 0"},
-      {"warmup: -3", "warmup is -3; must be at least 0"},
-      {"repeat: -4", "repeat is -4; must be at least 0"},
       {"wait: 9000000000000000000", "wait is 9000000000000000000; must be"},
       {"directory: ''", "[millrace.profiler]: directory is \"\""},
   };

@@ -71,8 +71,6 @@ INSTANTIATE_TEST_SUITE_P(
         beside("bad_data: SKIP", "bad_data is given beside it"),
         in_source("data {}", "source[2]: proportion is missing"),
         in_source("proportion: 0", "source[2]: proportion is 0; must be above 0"),
-        in_source("proportion: inf", "proportion is inf"),
-        in_source("proportion: -1", "proportion is -1"),
         in_source("proportion: 1 data { batch_size: 7 }", "source[2]: data.batch_size is given"),
         in_source("proportion: 1 data { drop_remainder: true }", "data.drop_remainder is given"),
         in_source("proportion: 1 data { windows {} }",
