@@ -16,10 +16,10 @@
 #include "bench/matrix_products.h"
 #include "bench/measured_window.h"
 #include "bench/memory_dataset.h"
-#include "config/config_check.h"
 #include "config/step_size.h"
 #include "framework/trainer.h"
 #include "hook/hook.h"
+#include "job/checked_job.h"
 #include "job/generated_data.h"
 #include "job/job.h"
 #include "proto/config_reader.h"
@@ -137,40 +137,41 @@ absl::Status set_compute(const std::string& compute, JobConfig& config) {
 }
 
 // Returns the job of --config with the changes of all flags.
-absl::StatusOr<JobConfig> read_job(const BenchmarkFlags& flags) {
+absl::StatusOr<CheckedJob> read_job(const BenchmarkFlags& flags) {
   if (flags.config.empty()) {
     return absl::InvalidArgumentError("this benchmark trains a job: give --config FILE");
   }
-  ASSIGN_OR_RETURN(JobConfig config, read_job_config(FileSystem::local(), flags.config));
-  for (const std::string& assignment : flags.set) {
-    RETURN_IF_ERROR(apply_override(assignment, &config), "--set");
-  }
-  RETURN_IF_ERROR(set_compute(flags.dense.compute, config));
-  TrainConfig& train = *config.mutable_train();  // apply_override() replaces it
-  RETURN_IF_ERROR(set_batch_size(flags.dense.batch, train));
-  config.mutable_run()->set_threads(static_cast<int32_t>(flags.threads));
-  use_generated_data(&train);
-  expand_names(&train);
-  RETURN_IF_ERROR(validate(config), flags.config);
-  if (train.train_data().has_windows()) {
+  const auto change = [&](JobConfig* config) -> absl::Status {
+    for (const std::string& assignment : flags.set) {
+      RETURN_IF_ERROR(apply_override(assignment, config), "--set");
+    }
+    RETURN_IF_ERROR(set_compute(flags.dense.compute, *config));
+    RETURN_IF_ERROR(set_batch_size(flags.dense.batch, *config->mutable_train()));
+    config->mutable_run()->set_threads(static_cast<int32_t>(flags.threads));
+    return absl::OkStatus();
+  };
+  ASSIGN_OR_RETURN(const CheckedJob job,
+                   CheckedJob::load(FileSystem::local(), flags.config,
+                                    {.use = CheckedJob::Use::kModel, .change = change}));
+  if (job.train().train_data().has_windows()) {
     return absl::InvalidArgumentError(
         absl::StrCat(flags.config,
                      ": this benchmark reads the first batches of an epoch, and train_data has "
                      "windows; give a configuration with the path of some of its files"));
   }
-  RETURN_IF_ERROR(make_generated_data(FileSystem::local(), train).status());
-  return config;
+  RETURN_IF_ERROR(make_generated_data(FileSystem::local(), job.train()).status());
+  return job;
 }
 
-absl::StatusOr<std::unique_ptr<Trainer>> make_trainer(const JobConfig& config) {
-  ASSIGN_OR_RETURN(const StepSize size, step_size(config.train(), /*ranks=*/1), "train");
+absl::StatusOr<std::unique_ptr<Trainer>> make_trainer(const CheckedJob& job) {
+  ASSIGN_OR_RETURN(const StepSize size, step_size(job.train(), /*ranks=*/1), "train");
   const auto keep_in_memory =
       [&](std::unique_ptr<Dataset> configured) -> absl::StatusOr<std::unique_ptr<Dataset>> {
     ASSIGN_OR_RETURN(std::vector<Batch> batches,
                      read_full_batches(*configured, kBatches, size.batch_size));
     return std::make_unique<MemoryDataset>(std::move(batches));
   };
-  return build_step_trainer(config, {}, keep_in_memory);
+  return build_step_trainer(job, {}, keep_in_memory);
 }
 
 double milliseconds_of(absl::Duration duration, int64_t count) {
@@ -217,8 +218,8 @@ void print_windows(const std::vector<StepWindow>& windows, double operations,
 }  // namespace
 
 absl::Status bench_dense(const BenchmarkFlags& flags, const PrintMeasurement& print) {
-  ASSIGN_OR_RETURN(const JobConfig config, read_job(flags));
-  ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, make_trainer(config));
+  ASSIGN_OR_RETURN(const CheckedJob job, read_job(flags));
+  ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, make_trainer(job));
   auto owned = std::make_unique<StepMeasurement>(flags.repeats, flags.steps);
   const StepMeasurement& measurement = *owned;  // the trainer outlives its use
   RETURN_IF_ERROR(trainer->add_hook(std::move(owned)));
@@ -227,14 +228,13 @@ absl::Status bench_dense(const BenchmarkFlags& flags, const PrintMeasurement& pr
   for (const MatrixProduct& product : measurement.products()) operations += product.operations();
   const std::vector<StepWindow>& windows = measurement.windows();
   const int64_t examples = windows[0].examples / windows[0].count;
-  print_windows(
-      windows, operations,
-      {{"config", flags.config},
-       {"batch", absl::StrCat(examples)},
-       {"compute",
-        absl::AsciiStrToLower(PrecisionConfig::Compute_Name(config.train().precision().compute()))},
-       {"threads", absl::StrCat(flags.threads)}},
-      print);
+  print_windows(windows, operations,
+                {{"config", flags.config},
+                 {"batch", absl::StrCat(examples)},
+                 {"compute", absl::AsciiStrToLower(
+                                 PrecisionConfig::Compute_Name(job.train().precision().compute()))},
+                 {"threads", absl::StrCat(flags.threads)}},
+                print);
   return absl::OkStatus();
 }
 

@@ -12,10 +12,10 @@
 #include "bench/arrow_read.h"
 #include "bench/benchmark.h"
 #include "bench/cpu_time.h"
-#include "config/config_check.h"
 #include "io/epoch/batch_dataset.h"
 #include "io/feature/feature_transform.h"
 #include "io/feature_schema.h"
+#include "job/checked_job.h"
 #include "proto/config_reader.h"
 
 namespace millrace {
@@ -25,20 +25,23 @@ absl::StatusOr<TrainConfig> read_train_config(const BenchmarkFlags& flags) {
   if (flags.config.empty()) {
     return absl::InvalidArgumentError("this benchmark reads a job's data: give --config FILE");
   }
-  ASSIGN_OR_RETURN(JobConfig config, read_job_config(FileSystem::local(), flags.config));
-  for (const std::string& assignment : flags.set) {
-    RETURN_IF_ERROR(apply_override(assignment, &config), "--set");
-  }
-  expand_names(config.mutable_train());
-  RETURN_IF_ERROR(validate(config), flags.config);
-  const DataConfig& data = config.train().train_data();
+  const auto set = [&](JobConfig* config) -> absl::Status {
+    for (const std::string& assignment : flags.set) {
+      RETURN_IF_ERROR(apply_override(assignment, config), "--set");
+    }
+    return absl::OkStatus();
+  };
+  ASSIGN_OR_RETURN(const CheckedJob job,
+                   CheckedJob::load(FileSystem::local(), flags.config,
+                                    {.use = CheckedJob::Use::kModel, .change = set}));
+  const DataConfig& data = job.train().train_data();
   if (data.has_mix() || data.has_windows() || data.has_custom_dataset()) {
     return absl::InvalidArgumentError(absl::StrCat(
         flags.config, ": this benchmark reads files of one source, and train_data has ",
         data.has_mix() ? "a mix" : (data.has_windows() ? "windows" : "a registered dataset"),
         "; give a configuration with the path of some of its files"));
   }
-  return config.train();
+  return job.train();
 }
 
 struct Pass {

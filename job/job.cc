@@ -194,7 +194,6 @@ class JobBuilder {
 
   absl::Status make_training_parts() {
     RETURN_IF_ERROR(make_schema());
-    RETURN_IF_ERROR(check_metric_use(config_));
     RETURN_IF_ERROR(set_step_size());
     ASSIGN_OR_RETURN(parts_.train_data, open_train_data(), "train.train_data");
     RETURN_IF_ERROR(open_evaluation_sets());
@@ -628,10 +627,10 @@ class JobBuilder {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Trainer>> build_trainer(const JobConfig& config,
+absl::StatusOr<std::unique_ptr<Trainer>> build_trainer(const CheckedJob& job,
                                                        const JobResources& resources,
                                                        std::unique_ptr<Collectives> collectives) {
-  return JobBuilder(config, resources, std::move(collectives)).trainer();
+  return JobBuilder(job.config(), resources, std::move(collectives)).trainer();
 }
 
 absl::StatusOr<std::unique_ptr<Trainer>> build_evaluator(const JobConfig& config,
@@ -640,15 +639,15 @@ absl::StatusOr<std::unique_ptr<Trainer>> build_evaluator(const JobConfig& config
   return JobBuilder(config, resources, std::move(collectives)).evaluator();
 }
 
-absl::StatusOr<std::unique_ptr<Trainer>> build_step_trainer(const JobConfig& config,
+absl::StatusOr<std::unique_ptr<Trainer>> build_step_trainer(const CheckedJob& job,
                                                             const JobResources& resources,
                                                             const TrainDataChange& change) {
-  return JobBuilder(config, resources, /*collectives=*/nullptr).step_trainer(change);
+  return JobBuilder(job.config(), resources, /*collectives=*/nullptr).step_trainer(change);
 }
 
-absl::StatusOr<std::vector<std::string>> check_parts(const JobConfig& config,
+absl::StatusOr<std::vector<std::string>> check_parts(const CheckedJob& job,
                                                      const JobResources& resources) {
-  return JobBuilder(config, resources, /*collectives=*/nullptr).check_parts();
+  return JobBuilder(job.config(), resources, /*collectives=*/nullptr).check_parts();
 }
 
 absl::StatusOr<std::unique_ptr<Trainer>> build_loader(const JobConfig& config,

@@ -17,6 +17,7 @@
 #include "framework/trainer.h"
 #include "io/dataset.h"
 #include "io/files/uri_file_system.h"
+#include "job/checked_job.h"
 #include "job/data_report.h"
 #include "proto/config.pb.h"
 
@@ -48,14 +49,14 @@ struct JobResources {
 // Returns a trainer for `train`: opens all data, builds model, optimizers and hooks. Hooks are
 // called in this order: job/default_hooks.h, train.hooks, run.hooks. Writes nothing. `collectives`:
 // the result of join_ranks; null: one rank. An error is also reported to the other ranks.
-// REQUIRES: `config` went through expand_names and validate.
 // Errors: errors of opening data and building the parts.
 absl::StatusOr<std::unique_ptr<Trainer>> build_trainer(
-    const JobConfig& config, const JobResources& resources,
+    const CheckedJob& job, const JobResources& resources,
     std::unique_ptr<Collectives> collectives = nullptr);
 
 // Returns a trainer for `evaluate`: evaluation sets and model only, no optimizer and no hook. Omits
-// sets that come in windows, with a line in the log, unless there is no other set.
+// sets that come in windows, with a line in the log, unless there is no other set. REQUIRES:
+// `config` is of a CheckedJob, or of a checkpoint.
 absl::StatusOr<std::unique_ptr<Trainer>> build_evaluator(
     const JobConfig& config, const JobResources& resources,
     std::unique_ptr<Collectives> collectives = nullptr);
@@ -67,24 +68,23 @@ using TrainDataChange =
 // Returns a trainer of one rank for measuring steps. Its model, optimizers, clipping, precision and
 // metrics are configured by the job. The trainer has no evaluation set, hook, limit, checkpoint,
 // event log or model bank. Writes nothing. `change` is called once, before the model is built.
-// REQUIRES: see build_trainer.
 // Errors: errors of `change`, of opening the training data and of building the parts.
-absl::StatusOr<std::unique_ptr<Trainer>> build_step_trainer(const JobConfig& config,
+absl::StatusOr<std::unique_ptr<Trainer>> build_step_trainer(const CheckedJob& job,
                                                             const JobResources& resources,
                                                             const TrainDataChange& change);
 
-// Makes the model, the optimizers, the metrics and the hooks of `config` as build_trainer() does,
+// Makes the model, the optimizers, the metrics and the hooks of `job` as build_trainer() does,
 // and destroys them. Reads only vocabularies, for SliceConfig.text. Writes nothing, runs no plugin
 // and does not check the batch size, which depends on the number of ranks.
 // Returns: parts that were not made, with the reason: hooks of plugins, texts of slices whose
 // vocabulary is missing on this machine, or everything if the machine lacks the memory or threads
 // for the model.
-// REQUIRES: see build_trainer.
 // Errors: errors of building these parts.
-absl::StatusOr<std::vector<std::string>> check_parts(const JobConfig& config,
+absl::StatusOr<std::vector<std::string>> check_parts(const CheckedJob& job,
                                                      const JobResources& resources);
 
-// Returns a trainer with only the model, for load_model. Opens no data.
+// Returns a trainer with only the model, for load_model. Opens no data. REQUIRES: see
+// build_evaluator.
 absl::StatusOr<std::unique_ptr<Trainer>> build_loader(const JobConfig& config,
                                                       const JobResources& resources);
 

@@ -80,8 +80,6 @@ absl::Status check_log(const JobConfig& config) {
   return errors.status();
 }
 
-}  // namespace
-
 absl::Status check_metric_use(const JobConfig& config) {
   FieldErrors errors;
   errors.add(check_log(config));
@@ -91,6 +89,8 @@ absl::Status check_metric_use(const JobConfig& config) {
   if (config.run().checkpoint().enabled()) errors.add(check_keep_best(config));
   return errors.status();
 }
+
+}  // namespace
 
 absl::Status check_job(const JobConfig& config, int64_t ranks) {
   const TrainConfig& train = config.train();

@@ -33,7 +33,7 @@ Cadence checkpoint_cadence(const CheckpointConfig& config);
 
 // Returns a Saver of checkpoint_folder(), which also holds the lock of the output directory,
 // including for a job without checkpoints. Borrows the arguments except the configuration.
-// REQUIRES: check_metric_use() accepts `config`.
+// REQUIRES: `config` is of a CheckedJob.
 // Errors: errors of Saver::create() and find_vocabularies().
 absl::StatusOr<std::unique_ptr<StateSaver>> create_saver(const JobConfig& config, FileSystem& files,
                                                          const Clock& clock);

@@ -12,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
-#include "config/config_check.h"
 #include "distributed/one_rank_collectives.h"
 #include "distributed/thread_collectives.h"
 #include "hook/hook_registry.h"
@@ -72,12 +71,16 @@ class JobTest : public testing::Test {
         testing::TempDir(), R"(/out" threads: 1 })");
     EXPECT_OK(parse_text(text, "the test", &config_));
     expand_names(config_.mutable_train());
-    EXPECT_OK(validate(config_));
     resources_.log = &log_;
   }
 
+  CheckedJob checked(const CheckedJob::Options& options = CheckedJob::Options()) {
+    auto job = CheckedJob::check(FileSystem::local(), config_, "the test", options);
+    EXPECT_OK(job);
+    return *std::move(job);
+  }
   std::unique_ptr<Trainer> make() {
-    auto trainer = build_trainer(config_, resources_);
+    auto trainer = build_trainer(checked(), resources_);
     EXPECT_OK(trainer);
     return *std::move(trainer);
   }
@@ -134,7 +137,6 @@ TEST_F(JobTest, EachDefaultHookCanBeSwitchedOff) {
     if (hook.switch_off.empty()) continue;
     config_ = config;
     ASSERT_OK(apply_override(hook.switch_off, &config_));
-    ASSERT_OK(validate(config_));
     EXPECT_THAT(hooks(), Not(Contains(hook.name))) << hook.switch_off;
     EXPECT_EQ(hooks().size() + 1, default_hooks().size()) << hook.switch_off;
   }
@@ -194,7 +196,7 @@ TEST_F(JobTest, AStepTrainerHasNothingButItsSteps) {
     }
   };
   ASSERT_OK_AND_ASSIGN(std::unique_ptr<Trainer> trainer,
-                       build_step_trainer(config_, resources_, count_batches));
+                       build_step_trainer(checked(), resources_, count_batches));
   EXPECT_EQ(batches, 2);
   EXPECT_THAT(trainer->hook_names(), IsEmpty());
   ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train_and_evaluate());
@@ -208,14 +210,14 @@ TEST_F(JobTest, AStepTrainerNamesTheDataThatWasRefused) {
     return absl::InvalidArgumentError("too small");
   };
   EXPECT_THAT(
-      build_step_trainer(config_, resources_, refuse),
+      build_step_trainer(checked(), resources_, refuse),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("train.train_data: too small")));
 }
 
 TEST_F(JobTest, EachMistakeOfAHookNamesItsPlace) {
   config_.mutable_run()->add_hooks()->set_name("failing");
   config_.mutable_run()->add_hooks()->set_name("misconfigured");
-  EXPECT_EQ(build_trainer(config_, resources_).status(),
+  EXPECT_EQ(build_trainer(checked(), resources_).status(),
             absl::InvalidArgumentError("run.hooks[1]: hook \"misconfigured\": a is 0\n"
                                        "run.hooks[1]: b is 0"));
 }
@@ -234,19 +236,19 @@ TEST_F(JobTest, PartsAreCheckedWithoutDataAndPlugins) {
   SliceConfig& slice = *config_.mutable_train()->add_slice();
   slice.set_feature("c");
   slice.add_text("lamp");
-  EXPECT_THAT(check_parts(config_, resources_),
+  EXPECT_THAT(check_parts(checked({.use = CheckedJob::Use::kModel}), resources_),
               IsOkAndHolds(ElementsAre(AllOf(HasSubstr("text of train.slice of feature \"c\""),
                                              HasSubstr("/missing/words.txt")),
                                        "hook guard of a plugin")));
   config_.mutable_run()->add_hooks()->set_name("misconfigured");
-  EXPECT_THAT(check_parts(config_, resources_),
+  EXPECT_THAT(check_parts(checked({.use = CheckedJob::Use::kModel}), resources_),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("run.hooks[2]: hook \"misconfigured\": a is 0")));
   config_.mutable_train()->add_table()->set_name("other");  // of another dim
   FeatureConfig& other = *config_.mutable_train()->add_feature();
   other.set_name("other");
   other.set_table("other");
-  EXPECT_THAT(check_parts(config_, resources_),
+  EXPECT_THAT(check_parts(checked({.use = CheckedJob::Use::kModel}), resources_),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("train.model: model \"deepfm\": all tables must have one dim")));
 }
@@ -273,11 +275,11 @@ TEST_F(JobTest, SharesAreOfTheStepsAndExamplesOfItsFiles) {
         absl::StrCat("train.optimizer={schedule { unit: ", c.unit,
                      " cosine { warmup { length { count: 1000 } } length { share: 1 } } } }"),
         &config_));
-    EXPECT_OK(validate(config_)) << "without data, the total is not known";
-    EXPECT_THAT(check_parts(config_, resources_), IsOkAndHolds(Contains(HasSubstr("counts"))));
+    const CheckedJob job = checked({.ranks = c.ranks});  // the total is not known without data
+    EXPECT_THAT(check_parts(job, resources_), IsOkAndHolds(Contains(HasSubstr("counts"))));
     const auto statuses = run_thread_ranks(
         {.world_size = c.ranks}, [&](std::unique_ptr<Collectives> ranks) -> absl::Status {
-          return build_trainer(config_, resources_, std::move(ranks)).status();
+          return build_trainer(job, resources_, std::move(ranks)).status();
         });
     EXPECT_THAT(statuses[0].message(), HasSubstr(absl::StrCat("in training, which has ", c.total,
                                                               "; shorten it or raise max_epochs")))
@@ -318,15 +320,16 @@ TEST_F(JobTest, TrainsAsManyStepsAsItCounted) {
 }
 
 TEST_F(JobTest, OtherRanksLearnWhyATrainerCannotBeMade) {
-  for (int i = 0; i < 2; ++i) config_.mutable_run()->add_hooks()->set_name("failing");
+  config_.mutable_run()->add_hooks()->set_name("misconfigured");
+  const CheckedJob job = checked({.ranks = 2});
   const auto statuses =
       run_thread_ranks({.world_size = 2}, [&](std::unique_ptr<Collectives> ranks) -> absl::Status {
         if (ranks->rank() == 0) return ranks->broadcast("", 1).status();
-        return build_trainer(config_, resources_, std::move(ranks)).status();
+        return build_trainer(job, resources_, std::move(ranks)).status();
       });
-  EXPECT_THAT(statuses[1], StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("failing")));
+  EXPECT_THAT(statuses[1], StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("a is 0")));
   EXPECT_THAT(statuses[0], StatusIs(absl::StatusCode::kAborted,
-                                    AllOf(HasSubstr("rank 1"), HasSubstr("failing"))));
+                                    AllOf(HasSubstr("rank 1"), HasSubstr("a is 0"))));
 }
 
 class LeavingCollectives : public OneRankCollectives {
@@ -343,7 +346,7 @@ TEST_F(JobTest, NoDataKeepsARankInTheJobThatItsTrainerLeft) {
   bool left = false;
   ASSERT_OK_AND_ASSIGN(
       const std::unique_ptr<Trainer> trainer,
-      build_trainer(config_, resources_, std::make_unique<LeavingCollectives>(left)));
+      build_trainer(checked(), resources_, std::make_unique<LeavingCollectives>(left)));
   EXPECT_FALSE(left);
   trainer->leave_job();
   EXPECT_TRUE(left);

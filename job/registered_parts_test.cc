@@ -18,13 +18,13 @@
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "checkpoint/state/row_filter.h"
-#include "config/config_check.h"
 #include "distributed/one_rank_collectives.h"
 #include "distributed/thread_collectives.h"
 #include "embedding/policies/admission_registry.h"
 #include "embedding/policies/eviction_registry.h"
 #include "framework/report/sink.h"
 #include "io/epoch/dataset_registry.h"
+#include "job/checked_job.h"
 #include "job/job.h"
 #include "proto/config_reader.h"
 
@@ -173,12 +173,13 @@ JobConfig job_of(const std::string& folder, int world_size) {
         output_dir: ")",
                                     folder, "\" }"),
                        "the test", &config));
-  expand_names(config.mutable_train());
-  EXPECT_OK(validate(config));
   return config;
 }
 
 Outcome run(const JobConfig& config, int world_size) {
+  const absl::StatusOr<CheckedJob> job =
+      CheckedJob::check(FileSystem::local(), config, "the test", {.ranks = world_size});
+  EXPECT_OK(job);
   CountingSink::steps = CountingSink::rows = 0;
   Outcome outcome;
   std::mutex mutex;
@@ -186,7 +187,7 @@ Outcome run(const JobConfig& config, int world_size) {
     const int rank = ranks->rank();
     JobResources resources;
     ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
-                     build_trainer(config, resources, std::move(ranks)));
+                     build_trainer(*job, resources, std::move(ranks)));
     std::vector<std::string> notes;
     RETURN_IF_ERROR(trainer->resume(&notes).status());
     ASSIGN_OR_RETURN(const Summary summary, trainer->train());

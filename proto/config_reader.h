@@ -6,6 +6,8 @@
 //   expand_names(config.mutable_train());
 //   RETURN_IF_ERROR(validate(config));                                 // config/config_check.h
 //
+// CheckedJob (job/checked_job.h) does all of this.
+//
 // All functions may be called from any thread.
 #ifndef MILLRACE_PROTO_CONFIG_READER_H_
 #define MILLRACE_PROTO_CONFIG_READER_H_

@@ -12,7 +12,9 @@
 #include "config/config_check.h"
 #include "distributed/rank_environment.h"
 #include "io/look/data_look.h"
+#include "job/checked_job.h"
 #include "job/draft/config_draft.h"
+#include "job/input_paths.h"
 #include "job/job.h"
 #include "job/monitor_check.h"
 #include "proto/config_reader.h"
@@ -22,7 +24,6 @@
 #include "tools/look/look_flags.h"
 #include "tools/output/output_file.h"
 #include "tools/output/output_kinds.h"
-#include "tools/output/run_inputs.h"
 #include "tools/plot/rate_chart.h"
 #include "tools/plot/svg_chart.h"
 
@@ -31,10 +32,11 @@ namespace {
 
 absl::StatusOr<int> print(const ConfigFlags& flags, bool with_defaults) {
   ASSIGN_OR_RETURN(const RankEnvironment ranks, read_rank_environment());
-  ASSIGN_OR_RETURN(const JobConfig config, load_job(FileSystem::local(), flags, ranks.world_size));
+  ASSIGN_OR_RETURN(const CheckedJob job, load_job(FileSystem::local(), flags, ranks.world_size));
+  const JobConfig& config = job.config();
   JobResources resources;
   resources.local_world_size = ranks.local_world_size;
-  const absl::StatusOr<std::vector<std::string>> unmade = check_parts(config, resources);
+  const absl::StatusOr<std::vector<std::string>> unmade = check_parts(job, resources);
   RETURN_IF_ERROR(name_file(unmade.status(), flags.config));
   for (const std::string& warning : config_warnings(config.train()))
     MILLRACE_LOG(WARNING) << warning;
@@ -53,7 +55,8 @@ struct PlotFlags : ConfigFlags {
 absl::StatusOr<int> plot(const PlotFlags& flags) {
   FileSystem& files = FileSystem::local();
   RETURN_IF_ERROR(check_extension(flags.output, "SVG", {".svg"}), "--output");
-  ASSIGN_OR_RETURN(const JobConfig config, load_config(files, flags));
+  ASSIGN_OR_RETURN(const CheckedJob job, load_config(files, flags));
+  const JobConfig& config = job.config();
   RETURN_IF_ERROR(name_file(check_monitors(config), flags.config));
   RETURN_IF_ERROR(check_output(files, flags.output, chart_kind(),
                                run_inputs(files, flags.config, config.train()), flags.overwrite),

@@ -7,23 +7,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
-#include "config/config_check.h"
-#include "job/generated_data.h"
 #include "job/instruction_set_flag.h"
-#include "job/job_check.h"
-#include "metrics/metric.h"
-#include "plugin/configured_plugins.h"
 #include "proto/config_reader.h"
 #include "proto/data_windows.h"
-#include "proto/field_check.h"
-#include "proto/field_errors.h"
-#include "proto/split_bounds.h"
 #include "tools/device/cuda_devices.h"
 #include "tools/device/device_flag.h"
-#include "tools/output/run_inputs.h"
 
 namespace millrace {
 namespace {
@@ -92,25 +82,6 @@ absl::Status apply_flags(const ConfigFlags& flags, JobConfig* config) {
       "--device ", flags.device, ": this command computes on the CPU; use cpu or auto"));
 }
 
-// Programs know the families that configurations name, but proto/ does not.
-absl::Status check_metric_names(const TrainConfig& train) {
-  FieldErrors errors;
-  const std::vector<CustomConfig> configs(train.custom_metric().begin(),
-                                          train.custom_metric().end());
-  const auto check = [&](const std::string& list, const auto& names) {
-    for (int i = 0; i < names.size(); ++i) {
-      const absl::Status status = create_metric(names[i], configs).status();
-      if (!status.ok()) errors.add(wrong(entry(list, i), status.message()));
-    }
-  };
-  check("train.metric", train.metric());
-  for (int i = 0; i < train.eval_data_size(); ++i) {
-    const EvaluationSetConfig& set = train.eval_data(i);
-    check(entry("train.eval_data", i, set.name()) + ".metric", set.metric());
-  }
-  return errors.status();
-}
-
 }  // namespace
 
 DataNames data_names(const ConfigFlags& flags) {
@@ -174,25 +145,6 @@ absl::Status check_config_file(FileSystem& files, const std::string& path, int w
                    " ranks; write the configuration to a file"));
 }
 
-namespace {
-
-// Applies the flags and expands names.
-absl::Status change_config(const ConfigFlags& flags, JobConfig* config) {
-  RETURN_IF_ERROR(apply_flags(flags, config));
-  expand_names(config->mutable_train());
-  use_generated_data(config->mutable_train());
-  return absl::OkStatus();
-}
-
-}  // namespace
-
-absl::Status name_file(const absl::Status& status, absl::string_view path) {
-  if (status.ok()) return status;
-  return absl::Status(status.code(),
-                      absl::StrReplaceAll(absl::StrCat(path, ": ", status.message()),
-                                          {{"\n", absl::StrCat("\n  ", path, ": ")}}));
-}
-
 absl::Status name_file_of_parts(const absl::Status& status, absl::string_view path) {
   const absl::string_view message = status.message();
   const bool is_of_part = absl::StartsWith(message, "train.model:") ||
@@ -202,31 +154,31 @@ absl::Status name_file_of_parts(const absl::Status& status, absl::string_view pa
   return is_mistake ? name_file(status, path) : status;
 }
 
-absl::StatusOr<JobConfig> complete_config(FileSystem& files, const ConfigFlags& flags,
-                                          JobConfig config, absl::string_view name) {
-  RETURN_IF_ERROR(change_config(flags, &config));
-  RETURN_IF_ERROR(
-      name_file(all_errors({validate(config), check_metric_names(config.train())}), name));
-  RETURN_IF_ERROR(check_input_paths(files, config.train(), data_names(flags)), name);
-  return config;
+namespace {
+
+CheckedJob::Options options_of(const ConfigFlags& flags, CheckedJob::Use use, int64_t ranks) {
+  return {.use = use,
+          .ranks = ranks,
+          .change = [&flags](JobConfig* config) { return apply_flags(flags, config); },
+          .data_names = data_names(flags)};
 }
 
-absl::StatusOr<JobConfig> load_config(FileSystem& files, const ConfigFlags& flags) {
-  ASSIGN_OR_RETURN(JobConfig config, read_job_config(files, flags.config));
-  ASSIGN_OR_RETURN(config, complete_config(files, flags, std::move(config), flags.config));
-  use_file_names(config.mutable_train());
-  return config;
+}  // namespace
+
+absl::StatusOr<CheckedJob> complete_config(FileSystem& files, const ConfigFlags& flags,
+                                           JobConfig config, absl::string_view name) {
+  return CheckedJob::check(files, std::move(config), name,
+                           options_of(flags, CheckedJob::Use::kModel, /*ranks=*/1));
 }
 
-absl::StatusOr<JobConfig> load_job(FileSystem& files, const ConfigFlags& flags, int64_t ranks) {
-  ASSIGN_OR_RETURN(JobConfig config, read_job_config(files, flags.config));
-  RETURN_IF_ERROR(change_config(flags, &config));
-  use_file_names(config.mutable_train());
-  RETURN_IF_ERROR(name_file(all_errors({validate(config), check_metric_names(config.train()),
-                                        check_job(config, ranks), resolve_plugins(config)}),
-                            flags.config));
-  RETURN_IF_ERROR(check_input_paths(files, config.train(), data_names(flags)), flags.config);
-  return config;
+absl::StatusOr<CheckedJob> load_config(FileSystem& files, const ConfigFlags& flags) {
+  return CheckedJob::load(files, flags.config,
+                          options_of(flags, CheckedJob::Use::kModel, /*ranks=*/1));
+}
+
+absl::StatusOr<CheckedJob> load_job(FileSystem& files, const ConfigFlags& flags, int64_t ranks) {
+  return CheckedJob::load(files, flags.config,
+                          options_of(flags, CheckedJob::Use::kTraining, ranks));
 }
 
 }  // namespace millrace

@@ -11,8 +11,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/file_system.h"
+#include "job/checked_job.h"
+#include "job/input_paths.h"
 #include "proto/config.pb.h"
-#include "tools/output/run_inputs.h"
 
 namespace CLI {
 class App;
@@ -67,28 +68,23 @@ std::string check_not_empty(const std::string& text);
 // Errors: InvalidArgument with its path.
 absl::Status check_config_file(FileSystem& files, const std::string& path, int world_size);
 
-// Prepends "PATH: " to each line of the message, and indents the lines after the first. OK is
-// unchanged.
-absl::Status name_file(const absl::Status& status, absl::string_view path);
-
 // Returns name_file() for a mistake in the configuration of a model or a hook (InvalidArgument that
 // begins with its field), as which building the job reports it. Returns other errors unchanged,
 // and all if there is no file (path "").
 absl::Status name_file_of_parts(const absl::Status& status, absl::string_view path);
 
-// Reads the configuration, applies --set and then the other flags, expands names and validates.
-// Errors: errors of config_reader.h and check_input_paths; InvalidArgument for an invalid flag;
-// InvalidArgument with a line per mistake of validate() and per unknown metric.
-absl::StatusOr<JobConfig> load_config(FileSystem& files, const ConfigFlags& flags);
+// Loads the configuration for the use of its model (CheckedJob::Use::kModel), changed by --set and
+// then by the other flags. Errors: errors of CheckedJob::load(); InvalidArgument for an invalid
+// flag.
+absl::StatusOr<CheckedJob> load_config(FileSystem& files, const ConfigFlags& flags);
 
 // Does the same with a configuration that is already read. `name` identifies the configuration in
 // errors.
-absl::StatusOr<JobConfig> complete_config(FileSystem& files, const ConfigFlags& flags,
-                                          JobConfig config, absl::string_view name);
+absl::StatusOr<CheckedJob> complete_config(FileSystem& files, const ConfigFlags& flags,
+                                           JobConfig config, absl::string_view name);
 
-// Does the same as load_config for a job that is to train on `ranks` ranks. Errors: also the
-// mistakes of check_job(), all in one message.
-absl::StatusOr<JobConfig> load_job(FileSystem& files, const ConfigFlags& flags, int64_t ranks);
+// Does the same as load_config for a job that is to train on `ranks` ranks.
+absl::StatusOr<CheckedJob> load_job(FileSystem& files, const ConfigFlags& flags, int64_t ranks);
 
 }  // namespace millrace
 

@@ -50,7 +50,8 @@ class ConfigFlagsTest : public testing::Test {
     arguments.insert(arguments.begin(), path_);
     std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
     app.parse(arguments);
-    return load_config(FileSystem::local(), flags);
+    ASSIGN_OR_RETURN(const CheckedJob job, load_config(FileSystem::local(), flags));
+    return job.config();
   }
 
   const std::string path_;

@@ -10,12 +10,12 @@
 #include "base/status_macros.h"
 #include "hooks/console/metric_text.h"
 #include "io/files/uri_file_system.h"
+#include "job/input_paths.h"
 #include "job/job.h"
 #include "tools/command_end.h"
 #include "tools/commands.h"
 #include "tools/model_evaluator.h"
 #include "tools/model_flags.h"
-#include "tools/output/run_inputs.h"
 #include "tools/output/summary_file.h"
 #include "tools/terminal.h"
 

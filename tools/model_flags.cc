@@ -6,11 +6,11 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "checkpoint/folder/checkpoint_path.h"
+#include "job/input_paths.h"
 #include "job/job_checkpoints.h"
 #include "proto/config_reader.h"
 #include "proto/data_windows.h"
 #include "proto/split_bounds.h"
-#include "tools/output/run_inputs.h"
 #include "tools/weights_flag.h"
 
 namespace millrace {
@@ -71,7 +71,8 @@ absl::StatusOr<JobConfig> load_model_config(FileSystem& files, const ModelFlags&
                                             int world_size) {
   if (!flags.config.empty()) {
     RETURN_IF_ERROR(check_config_file(files, flags.config, world_size));
-    ASSIGN_OR_RETURN(JobConfig config, load_config(files, flags));
+    ASSIGN_OR_RETURN(const CheckedJob job, load_config(files, flags));
+    JobConfig config = job.config();
     if (splits_by_example(config.train())) {
       keep_split_rule(read_saved_data_rules(files, flags.checkpoint), /*print=*/false,
                       config.mutable_train());
@@ -82,8 +83,10 @@ absl::StatusOr<JobConfig> load_model_config(FileSystem& files, const ModelFlags&
   ASSIGN_OR_RETURN(const std::string path,
                    read_train_config(files, flags.checkpoint, config.mutable_train()),
                    "--checkpoint");
-  ASSIGN_OR_RETURN(config, complete_config(files, flags, std::move(config),
-                                           absl::StrCat("the configuration in ", path)));
+  ASSIGN_OR_RETURN(const CheckedJob job,
+                   complete_config(files, flags, std::move(config),
+                                   absl::StrCat("the configuration in ", path)));
+  config = job.config();
   if (flags.eval_data.has_value()) config.mutable_train()->clear_generated_data();
   return config;
 }

@@ -18,6 +18,7 @@
 #include "io/file_reader.h"
 #include "io/files/file_set.h"
 #include "io/files/uri_file_system.h"
+#include "job/input_paths.h"
 #include "job/job.h"
 #include "tools/command_end.h"
 #include "tools/commands.h"
@@ -28,7 +29,6 @@
 #include "tools/output/output_kinds.h"
 #include "tools/output/prediction_hook.h"
 #include "tools/output/prediction_writer.h"
-#include "tools/output/run_inputs.h"
 #include "tools/output/summary_file.h"
 
 namespace millrace {

@@ -39,7 +39,7 @@
 #include "tools/device/device_flag.h"
 #include "tools/exit_code.h"
 #include "tools/output/run_directory.h"
-#include "tools/output/run_inputs.h"
+#include "tools/output/run_outputs.h"
 #include "tools/output/summary_file.h"
 #include "tools/output/summary_json.h"
 #include "tools/output/times_text.h"
@@ -98,9 +98,11 @@ class TrainCommand {
     ASSIGN_OR_RETURN(ranks_, read_rank_environment());
     if (is_first()) RETURN_IF_ERROR(summary_file_.check());
     RETURN_IF_ERROR(check_config_file(files_, flags_.config, ranks_.world_size));
-    ASSIGN_OR_RETURN(config_, load_job(files_, flags_, ranks_.world_size));
+    ASSIGN_OR_RETURN(CheckedJob job, load_job(files_, flags_, ranks_.world_size));
+    config_ = job.config();
     SavedDataRules rules = read_saved_data_rules(files_, resumed_path(config_.run()));
     keep_split_rule(rules, is_first(), config_.mutable_train());
+    job.set_split_rule(config_.train().split_rule());
     if (config_.run().signal_stop().enabled()) signal_exit_.emplace();
     log_beginning();
     JobResources resources;
@@ -118,7 +120,7 @@ class TrainCommand {
     resources.data = &data_;
     Collectives& others = *collectives;  // the trainer's from here on
     absl::StatusOr<std::unique_ptr<Trainer>> built =
-        build_trainer(config_, resources, std::move(collectives));
+        build_trainer(job, resources, std::move(collectives));
     RETURN_IF_ERROR(name_file_of_parts(built.status(), flags_.config));
     trainer_ = *std::move(built);
     Trainer* const trainer = trainer_.get();

@@ -10,14 +10,13 @@
 #include "absl/status/statusor.h"
 #include "base/file_system.h"
 #include "base/status_macros.h"
-#include "config/config_check.h"
 #include "framework/report/summary.h"
 #include "framework/trainer.h"
 #include "hook/hook.h"
+#include "job/checked_job.h"
 #include "job/generated_data.h"
 #include "job/job.h"
 #include "optim/schedule/schedule_registry.h"
-#include "proto/config_reader.h"
 
 namespace millrace {
 namespace {
@@ -58,14 +57,11 @@ MILLRACE_REGISTER_SCHEDULE(halving, "halves the rate after each unit",
 
 absl::StatusOr<Summary> train(const std::string& path) {
   FileSystem& files = FileSystem::local();
-  ASSIGN_OR_RETURN(JobConfig config, read_job_config(files, path));
-  expand_names(config.mutable_train());
-  use_generated_data(config.mutable_train());
-  RETURN_IF_ERROR(validate(config), path);
-  RETURN_IF_ERROR(make_generated_data(files, config.train()).status());
+  ASSIGN_OR_RETURN(const CheckedJob job, CheckedJob::load(files, path));
+  RETURN_IF_ERROR(make_generated_data(files, job.train()).status());
   JobResources resources;
   resources.log = &std::cerr;
-  ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, build_trainer(config, resources));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, build_trainer(job, resources));
   RETURN_IF_ERROR(trainer->add_hook(std::make_unique<ReportPrinter>(std::cout)));
   return trainer->train();
 }

@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/file_system.h"
 #include "base/status_macros.h"
-#include "config/config_check.h"
 #include "framework/trainer.h"
 #include "hook/hook.h"
+#include "job/checked_job.h"
 #include "job/job.h"
 #include "job/job_checkpoints.h"
 #include "proto/config_reader.h"
@@ -83,9 +83,12 @@ absl::Status train(JobConfig config, int64_t max_steps, const ReportMemoryOption
   std::ofstream console(join_path(options.directory, "console.txt"), std::ios::app);
   JobResources resources;
   resources.log = &console;
-  ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, build_trainer(config, resources));
+  ASSIGN_OR_RETURN(const CheckedJob job,
+                   CheckedJob::check(FileSystem::local(), std::move(config), "the campaign"));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, build_trainer(job, resources));
   RETURN_IF_ERROR(trainer->add_hook(std::make_unique<SampleHook>(options, sample)));
-  RETURN_IF_ERROR(resume_training(config, FileSystem::local(), *trainer, /*print=*/false).status());
+  RETURN_IF_ERROR(
+      resume_training(job.config(), FileSystem::local(), *trainer, /*print=*/false).status());
   return trainer->train().status();
 }
 
@@ -99,8 +102,6 @@ absl::Status run_report_memory(const ReportMemoryOptions& options,
   RETURN_IF_ERROR(parse_text(kJob, "the campaign", &config));
   config.mutable_train()->mutable_train_data()->add_path(data);
   config.mutable_run()->set_output_dir(join_path(options.directory, "out"));
-  expand_names(config.mutable_train());
-  RETURN_IF_ERROR(validate(config));
   RETURN_IF_ERROR(train(config, options.reports * 3 / 4, options, sample));
   return train(config, options.reports, options, sample);
 }

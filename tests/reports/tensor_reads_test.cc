@@ -15,11 +15,11 @@
 #include "base/file_system.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
-#include "config/config_check.h"
 #include "framework/model/model.h"
 #include "framework/model/model_registry.h"
 #include "framework/trainer.h"
 #include "hook/hook.h"
+#include "job/checked_job.h"
 #include "job/job.h"
 #include "proto/config_reader.h"
 
@@ -207,11 +207,11 @@ class TensorReadsTest : public testing::Test {
                      "/out' threads: 1 checkpoint { enabled: false } report { when { every_steps: ",
                      report_every, " } ", readers.report, " } ", readers.run, " }");
     RETURN_IF_ERROR(parse_text(text, "the test", &config));
-    expand_names(config.mutable_train());
-    RETURN_IF_ERROR(validate(config));
+    ASSIGN_OR_RETURN(const CheckedJob job,
+                     CheckedJob::check(FileSystem::local(), std::move(config), "the test"));
     JobResources resources;
     resources.log = &console_;
-    ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, build_trainer(config, resources));
+    ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, build_trainer(job, resources));
     RETURN_IF_ERROR(trainer->add_hook(std::make_unique<WatchHook>(report_every, log)));
     if (hook != nullptr) RETURN_IF_ERROR(trainer->add_hook(std::move(hook)));
     const absl::Status status = trainer->train().status();

@@ -11,14 +11,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/file_system.h"
+#include "job/input_paths.h"
 
 namespace millrace {
-
-// A file that a run reads, or writes under a fixed name.
-struct RunInput {
-  std::string what;  // description in messages, such as "train.train_data"
-  std::string path;
-};
 
 // A kind of output file of a command, such as "a summary".
 struct OutputKind {

@@ -1,6 +1,6 @@
-// The input files of a job.
-#ifndef MILLRACE_TOOLS_OUTPUT_RUN_INPUTS_H_
-#define MILLRACE_TOOLS_OUTPUT_RUN_INPUTS_H_
+// The files that a configuration names.
+#ifndef MILLRACE_JOB_INPUT_PATHS_H_
+#define MILLRACE_JOB_INPUT_PATHS_H_
 
 #include <string>
 #include <vector>
@@ -8,9 +8,14 @@
 #include "absl/status/status.h"
 #include "base/file_system.h"
 #include "proto/config.pb.h"
-#include "tools/output/output_file.h"
 
 namespace millrace {
+
+// A file that a run reads, or writes under a fixed name.
+struct RunInput {
+  std::string what;  // description in messages, such as "train.train_data"
+  std::string path;
+};
 
 // Names of data in messages.
 struct DataNames {
@@ -24,16 +29,6 @@ struct DataNames {
 std::vector<RunInput> run_inputs(FileSystem& files, const std::string& config_path,
                                  const TrainConfig& config, const DataNames& names = {});
 
-// Returns the files that `train` writes in its output directory, which no other output of the run
-// may use.
-std::vector<RunInput> run_outputs(const RunConfig& config);
-
-// Checks that no sink and no hook would replace or extend an input of the job under a name that the
-// configuration gives: train.csv and eval.csv of sinks, the file of mllog, files of
-// embedding_projector. Errors: InvalidArgument with the sink or hook, the file and the input.
-absl::Status check_written_files(FileSystem& files, const std::string& config_path,
-                                 const JobConfig& job);
-
 // Refuses unexpanded shell paths of inputs (base/path/shell_path.h) that name no existing file.
 // Errors: NotFound with the field or data, and the path.
 absl::Status check_input_paths(FileSystem& files, const TrainConfig& config,
@@ -41,4 +36,4 @@ absl::Status check_input_paths(FileSystem& files, const TrainConfig& config,
 
 }  // namespace millrace
 
-#endif  // MILLRACE_TOOLS_OUTPUT_RUN_INPUTS_H_
+#endif  // MILLRACE_JOB_INPUT_PATHS_H_

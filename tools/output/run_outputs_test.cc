@@ -1,4 +1,4 @@
-#include "tools/output/run_inputs.h"
+#include "tools/output/run_outputs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
