@@ -205,7 +205,7 @@ TEST(SinksHookStateTest, DamagedStatesAreRefused) {
 
 [[maybe_unused]] const bool kSinksHook = register_hook_conformance(
     "SinksHook", {.make = [] {
-      static std::vector<std::string> calls;
+      thread_local std::vector<std::string> calls;  // ranks of the suite are threads
       std::vector<NamedSink> sinks;
       sinks.push_back({"noting", std::make_unique<NotingSink>(&calls, "", false)});
       return std::make_unique<SinksHook>(std::move(sinks));

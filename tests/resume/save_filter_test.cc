@@ -232,7 +232,7 @@ TEST_F(SaveFilterTest, RowsThatAFilterOmitsBeginAnewAndAreCounted) {
     ASSERT_OK(after->resume(&notes_).status());
     EXPECT_THAT(notes_, ElementsAre(AllOf(HasSubstr("step-00000004 was saved without "),
                                           HasSubstr("rows of table items"),
-                                          HasSubstr("which begin anew"))));
+                                          HasSubstr("which begin with initial values"))));
     ASSERT_OK_AND_ASSIGN(const TrainState state, after->capture());
     const TableRows rows = state.tables[0]->content().export_rows();
     std::map<int64_t, int64_t> there;
