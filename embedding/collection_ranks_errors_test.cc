@@ -1,5 +1,6 @@
 // Tables over ranks where something goes wrong, or not everything that was announced happens.
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <random>
@@ -126,10 +127,10 @@ TEST_P(CollectionRanksErrorsTest, IdsThatWereNotAnnouncedAreErrors) {
 
 TEST_P(CollectionRanksErrorsTest, RequestsAreCheckedAsLookups) {
   Job job(two_tables(), ranks());
-  job.collection(0).begin_requests(true);
+  job.exchange(0).begin(true);
   KeyedJagged features = batch_of({{1}, {2}}).features;
   features.values = features.values.to(torch::kFloat);
-  EXPECT_THAT(job.collection(0).request(features), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(job.exchange(0).request(features), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST_P(CollectionRanksErrorsTest, TrainingNeedsRequestsOfTraining) {
@@ -144,8 +145,8 @@ TEST_P(CollectionRanksErrorsTest, RowsOfOtherRanksMustHaveCome) {
   if (ranks() == 1) return;
   Job job(two_tables(), ranks());
   const MicroBatch batch = batch_of({{1, 2, 3, 4, 5, 6, 7}, {}});
-  job.collection(0).begin_requests(true);
-  ASSERT_OK(job.collection(0).request(batch.features));
+  job.exchange(0).begin(true);
+  ASSERT_OK(job.exchange(0).request(batch.features));
   EXPECT_THAT(job.collection(0).forward(batch.features).status(),
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
@@ -197,30 +198,54 @@ TEST_P(CollectionRanksErrorsTest, GradientsOfIdsThatAreNotAdmittedMustBeFinite) 
   EXPECT_TRUE(has_row(job, 0, 1));
 }
 
-// Before a step is decided nothing of it is in a table: it can be saved, evicted from, loaded.
+// Before a step is decided nothing of it is in a table. The table can be read, but refuses changes:
+// the step refers to rows.
 TEST_P(CollectionRanksErrorsTest, ARefusedStepLeavesTablesAsTheyWere) {
   JobOptions options = two_tables();
   options.collection.tables[0].mutable_eviction()->set_idle_steps(1);
   Job job(options, ranks());
   MicroBatch batch = batch_of({{1, 2, 3}, {4, 5}});
-  ASSERT_OK(job.fetch(first_has(batch), true));
   std::vector<std::vector<at::Tensor>> outputs;
-  ASSERT_OK(job.look_up(first_has(batch), outputs));
-  ASSERT_OK(job.exchange_sums());
-  // Also while the step is on its way.
-  for (int rank = 0; rank < ranks(); ++rank) {
-    for (int t = 0; t < 2; ++t) {
-      EmbeddingTable& table = job.table(rank, t);
-      EXPECT_FALSE(table.has_tentative_rows());
-      EXPECT_EQ(table.maintenance().statistics().rows, 0);
-      EXPECT_EQ(table.content().export_rows().ids.size(), 0u);
-      EXPECT_OK(table.maintenance().evict({.step = 5}));
+  const auto each_table = [&](const std::function<void(EmbeddingTable&)>& body) {
+    for (int rank = 0; rank < ranks(); ++rank) {
+      for (int t = 0; t < 2; ++t) body(job.table(rank, t));
     }
-    job.collection(rank).discard();
-    EXPECT_EQ(job.table(rank, 0).content().export_rows().ids.size(), 0u);
+  };
+  const auto evict = [](EmbeddingTable& table) {
+    return table.maintenance().evict({.step = 5}).status();
+  };
+  const auto load = [](EmbeddingTable& table) {
+    TableRows none;
+    none.dim = table.dim();
+    return table.content().load_rows(none);
+  };
+  const auto expect_open = [&](EmbeddingTable& table) {
+    EXPECT_EQ(table.maintenance().statistics().rows, 0);
+    EXPECT_EQ(table.content().export_rows().ids.size(), 0u);
+    EXPECT_TRUE(table.in_step());
+    for (const absl::Status& refused : {evict(table), load(table)}) {
+      EXPECT_THAT(refused,
+                  StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("inside a step")));
+    }
+  };
+  const auto expect_closed = [&](EmbeddingTable& table) {
+    EXPECT_FALSE(table.in_step());
+    EXPECT_OK(evict(table));
+    EXPECT_OK(load(table));
+  };
+  ASSERT_OK(job.fetch(first_has(batch), true));
+  each_table(expect_open);
+  for (int tries = 0; tries < 2; ++tries) {
+    for (int rank = 0; rank < ranks(); ++rank) job.exchange(rank).repeat();
+    ASSERT_OK(job.look_up(first_has(batch), outputs));
+    ASSERT_OK(job.exchange_sums());
+    each_table(expect_open);
+    for (int rank = 0; rank < ranks(); ++rank) job.collection(rank).discard();
+    each_table(expect_closed);
   }
   ASSERT_OK(job.step(first_has(batch)).status);
   for (const int64_t id : {1, 2, 3}) EXPECT_TRUE(has_row(job, 0, id));
+  each_table(expect_closed);
 }
 
 TEST_P(CollectionRanksErrorsTest, RowsStayWhereTheyAreOnceThereAreSome) {
@@ -257,23 +282,23 @@ class DamagedFramesTest : public testing::Test {
       EXPECT_OK(jobs_[rank]->shard({rank, 2}));
     }
     begin();
-    first().write_ids(1, ids_);
+    first().exchange().write_ids(1, ids_);
     absl::string_view ids = ids_.view();
-    EXPECT_OK(second().read_rows(0, ids, rows_));
+    EXPECT_OK(second().exchange().read_rows(0, ids, rows_));
     absl::string_view rows = rows_.view();
-    EXPECT_OK(first().receive_rows(1, rows));
+    EXPECT_OK(first().exchange().receive_rows(1, rows));
     absl::StatusOr<EmbeddingOutput> output = first().forward(batch_.features);
     EXPECT_OK(output);
     (output->pooled.sum() + output->jagged("c")->rows.sum()).backward();
-    first().write_sums(1, sums_);
+    first().exchange().write_sums(1, sums_);
     absl::string_view sums = sums_.view();
-    EXPECT_OK(second().receive_sums(0, sums));
+    EXPECT_OK(second().exchange().receive_sums(0, sums));
   }
   EmbeddingCollection& first() { return *jobs_[0]; }
   EmbeddingCollection& second() { return *jobs_[1]; }
   void begin() {
-    for (auto& job : jobs_) job->begin_requests(true);
-    EXPECT_OK(first().request(batch_.features));
+    for (auto& job : jobs_) job->exchange().begin(true);
+    EXPECT_OK(first().exchange().request(batch_.features));
   }
 
   // Each of these begins a step of its own, reads one frame, and expects no more than an error.
@@ -282,7 +307,7 @@ class DamagedFramesTest : public testing::Test {
     absl::string_view ids = bytes;
     ByteBuffer rows;
     rows.append("before");
-    const absl::Status status = second().read_rows(0, ids, rows);
+    const absl::Status status = second().exchange().read_rows(0, ids, rows);
     if (!status.ok()) {
       EXPECT_EQ(rows.view(), "before");
     }
@@ -291,7 +316,7 @@ class DamagedFramesTest : public testing::Test {
   absl::Status read_rows(const std::string& bytes) {
     begin();
     absl::string_view rows = bytes;
-    absl::Status status = first().receive_rows(1, rows);
+    absl::Status status = first().exchange().receive_rows(1, rows);
     if (status.ok()) {
       EXPECT_OK(first().forward(batch_.features));
     }
@@ -301,10 +326,10 @@ class DamagedFramesTest : public testing::Test {
     begin();
     absl::string_view ids = ids_.view();
     ByteBuffer rows;
-    EXPECT_OK(second().read_rows(0, ids, rows));
+    EXPECT_OK(second().exchange().read_rows(0, ids, rows));
     absl::string_view sums = bytes;
-    const absl::Status status = second().receive_sums(0, sums);
-    if (status.ok()) second().owned_totals(true);
+    const absl::Status status = second().exchange().receive_sums(0, sums);
+    if (status.ok()) second().exchange().owned_totals(true);
     return status;
   }
   using Read = absl::Status (DamagedFramesTest::*)(const std::string&);
@@ -373,10 +398,10 @@ TEST_F(DamagedFramesTest, FramesOfOtherTablesAreErrorsThatSaySo) {
   const std::shared_ptr<EmbeddingCollection> collection =
       *EmbeddingCollection::create(other.collection);
   ASSERT_OK(collection->shard({1, 2}));
-  collection->begin_requests(true);
+  collection->exchange().begin(true);
   absl::string_view ids = ids_.view();
   ByteBuffer rows;
-  EXPECT_THAT(collection->read_rows(0, ids, rows),
+  EXPECT_THAT(collection->exchange().read_rows(0, ids, rows),
               StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr("ids of rank 0"), HasSubstr("another set of tables"))));
 }
@@ -395,10 +420,10 @@ TEST_F(DamagedFramesTest, IdsOfAnotherRankAreErrors) {
   const std::shared_ptr<EmbeddingCollection> zero =
       *EmbeddingCollection::create(options_.collection);
   ASSERT_OK(zero->shard({0, 2}));
-  zero->begin_requests(true);
+  zero->exchange().begin(true);
   absl::string_view ids = ids_.view();
   ByteBuffer rows;
-  EXPECT_THAT(zero->read_rows(1, ids, rows),
+  EXPECT_THAT(zero->exchange().read_rows(1, ids, rows),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("is one of rank 1")));
 }
 

@@ -85,7 +85,7 @@ Job::Job(const JobOptions& options, int world_size) : over_ranks_(world_size > 0
 
 absl::string_view Job::body(const ByteBuffer& frame) const { return frame.view().substr(offset_); }
 
-absl::Status Job::exchange(
+absl::Status Job::send(
     std::vector<std::vector<ByteBuffer>>& frames,
     const std::function<absl::Status(int from, int to, absl::string_view&)>& read) {
   for (int from = 0; from < ranks(); ++from) {
@@ -107,21 +107,21 @@ absl::Status Job::fetch(const std::vector<RankBatches>& batches, bool training) 
                   static_cast<int>(t));
   }
   for (int rank = 0; rank < ranks(); ++rank) {
-    collection(rank).begin_requests(training);
-    collection(rank).set_rows_of_all_ranks(rows);
+    exchange(rank).begin(training);
+    exchange(rank).set_rows_of_all_ranks(rows);
     for (const MicroBatch& batch : batches[rank]) {
-      RETURN_IF_ERROR(collection(rank).request(batch.features));
+      RETURN_IF_ERROR(exchange(rank).request(batch.features));
     }
     for (int to = 0; to < ranks(); ++to) {
       for (auto* frames : {&ids_, &rows_, &sums_}) (*frames)[rank][to].resize(offset_);
-      if (to != rank) collection(rank).write_ids(to, ids_[rank][to]);
+      if (to != rank) exchange(rank).write_ids(to, ids_[rank][to]);
     }
   }
-  RETURN_IF_ERROR(exchange(ids_, [&](int from, int to, absl::string_view& ids) {
-    return collection(to).read_rows(from, ids, rows_[to][from]);
+  RETURN_IF_ERROR(send(ids_, [&](int from, int to, absl::string_view& ids) {
+    return exchange(to).read_rows(from, ids, rows_[to][from]);
   }));
-  return exchange(rows_, [&](int from, int to, absl::string_view& rows) {
-    return collection(to).receive_rows(from, rows);
+  return send(rows_, [&](int from, int to, absl::string_view& rows) {
+    return exchange(to).receive_rows(from, rows);
   });
 }
 
@@ -150,15 +150,15 @@ absl::Status Job::exchange_sums() {
   for (int rank = 0; rank < ranks(); ++rank) {
     for (int to = 0; to < ranks(); ++to) {
       sums_[rank][to].resize(offset_);
-      if (to != rank) collection(rank).write_sums(to, sums_[rank][to]);
+      if (to != rank) exchange(rank).write_sums(to, sums_[rank][to]);
     }
   }
-  RETURN_IF_ERROR(exchange(sums_, [&](int from, int to, absl::string_view& sums) {
-    return collection(to).receive_sums(from, sums);
+  RETURN_IF_ERROR(send(sums_, [&](int from, int to, absl::string_view& sums) {
+    return exchange(to).receive_sums(from, sums);
   }));
   ShardTotals totals;
-  for (int rank = 0; rank < ranks(); ++rank) totals += collection(rank).owned_totals(true);
-  for (int rank = 0; rank < ranks(); ++rank) collection(rank).set_totals(totals);
+  for (int rank = 0; rank < ranks(); ++rank) totals += exchange(rank).owned_totals(true);
+  for (int rank = 0; rank < ranks(); ++rank) exchange(rank).set_totals(totals);
   return absl::OkStatus();
 }
 
@@ -183,6 +183,7 @@ StepResult Job::step(const std::vector<RankBatches>& batches, int tries) {
     for (int i = 0; i < tries; ++i) {
       for (const auto& collection : collections_) {
         if (i > 0) collection->discard();
+        if (i > 0 && over_ranks_) collection->exchange().repeat();
       }
       result.outputs.clear();
       RETURN_IF_ERROR(look_up(batches, result.outputs));

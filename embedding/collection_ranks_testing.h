@@ -70,6 +70,7 @@ class Job {
 
   int ranks() const { return static_cast<int>(collections_.size()); }
   EmbeddingCollection& collection(int rank) { return *collections_[rank]; }
+  CollectionExchange& exchange(int rank) { return collections_[rank]->exchange(); }
   EmbeddingTable& table(int rank, int number) const {
     return *collections_[rank]->tables()[number];
   }
@@ -78,9 +79,8 @@ class Job {
 
  private:
   // Has `write` make a frame from each rank to each other one and `read` consume it.
-  absl::Status exchange(
-      std::vector<std::vector<ByteBuffer>>& frames,
-      const std::function<absl::Status(int from, int to, absl::string_view&)>& read);
+  absl::Status send(std::vector<std::vector<ByteBuffer>>& frames,
+                    const std::function<absl::Status(int from, int to, absl::string_view&)>& read);
   absl::string_view body(const ByteBuffer& frame) const;
 
   const bool over_ranks_;

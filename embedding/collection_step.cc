@@ -95,8 +95,6 @@ Pointer make_node(const Arguments&... arguments) {
 void CollectionStep::end() {
   calls.clear();
   ids = 0;
-  announced.end();
-  totals.reset();
   error = absl::OkStatus();
   ++number;
 }

@@ -6,15 +6,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "embedding/embedding_output.h"
-#include "embedding/shard/announced_ids.h"
-#include "embedding/shard/shard_totals.h"
 #include "embedding/table/step_lookups.h"
 #include "embedding/table/step_plan.h"
 
@@ -39,9 +36,7 @@ struct CollectionStep {
   std::vector<ForwardCall> calls;
   int64_t number = 0;  // steps begun so far
   int64_t ids = 0;
-  AnnouncedIds announced;             // with one rank, in steps that are checked
-  std::optional<ShardTotals> totals;  // of all ranks, once they are known
-  absl::Status error;                 // the first one of forward and backward passes
+  absl::Status error;  // the first one of forward and backward passes
 
   void keep(absl::Status status) {
     if (error.ok()) error = std::move(status);

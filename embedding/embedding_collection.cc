@@ -13,7 +13,9 @@
 #include "embedding/collection_input.h"
 #include "embedding/collection_step.h"
 #include "embedding/max_ids_check.h"
-#include "embedding/shard/shard_step.h"
+#include "embedding/shard/collection_exchange.h"
+#include "embedding/shard/shard_plans.h"
+#include "embedding/shard/shard_totals.h"
 #include "embedding/table/step_lookups.h"
 #include "embedding/table/step_plan.h"
 
@@ -48,9 +50,9 @@ EmbeddingCollection::EmbeddingCollection(EmbeddingCollectionOptions options)
     : torch::nn::Module("EmbeddingCollection"),
       options_(std::move(options)),
       buffers_(OutputBuffers::create()),
-      step_(std::make_shared<CollectionStep>()) {
-  set_threads(options_.threads);
-}
+      // Loops over tables compute, and start no threads.
+      pool_(std::make_unique<ThreadPool>(options_.threads, ThreadPool::Placement::kOffCaller)),
+      step_(std::make_shared<CollectionStep>()) {}
 
 EmbeddingCollection::~EmbeddingCollection() = default;
 
@@ -69,6 +71,7 @@ absl::StatusOr<std::shared_ptr<EmbeddingCollection>> EmbeddingCollection::create
   std::shared_ptr<EmbeddingCollection> collection(new EmbeddingCollection(options));
   RETURN_IF_ERROR(collection->make_tables());
   RETURN_IF_ERROR(collection->make_places());
+  collection->make_exchange();
   return collection;
 }
 
@@ -129,6 +132,28 @@ absl::Status EmbeddingCollection::make_places() {
   return absl::OkStatus();
 }
 
+void EmbeddingCollection::make_exchange() {
+  std::vector<ShardPlans::Table> tables;
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    tables.push_back({tables_[t].get(), frozen(static_cast<int64_t>(t))});
+  }
+  shard_ = std::make_unique<ShardPlans>(std::move(tables));
+  CollectionExchange::Collection own;
+  own.for_each_table = [this](int64_t ids, const auto& body) { for_each_table(ids, body); };
+  own.for_each_feature = [this](const KeyedJagged& features, const auto& body) -> absl::Status {
+    ASSIGN_OR_RETURN(const CheckedInput input, check_input(features), "looking up embeddings");
+    for_each_table(input.features.values.numel(), [&](int64_t t) {
+      for (const int64_t f : features_of_[t]) {
+        body(t, lists_of(input, f, options_.features[f]).ids);
+      }
+    });
+    return absl::OkStatus();
+  };
+  own.gradients_are_finite = [this](int64_t t) { return own_gradients_are_finite(t); };
+  own.discard = [this] { discard(); };
+  exchange_ = std::make_unique<CollectionExchange>(*shard_, std::move(own));
+}
+
 absl::StatusOr<EmbeddingTable*> EmbeddingCollection::table(absl::string_view name) const {
   std::vector<std::string> known;
   for (const std::unique_ptr<EmbeddingTable>& table : tables_) {
@@ -136,11 +161,6 @@ absl::StatusOr<EmbeddingTable*> EmbeddingCollection::table(absl::string_view nam
     known.push_back(table->name());
   }
   return absl::NotFoundError(absl::StrCat("no table \"", name, "\"", did_you_mean(name, known)));
-}
-
-void EmbeddingCollection::set_threads(int threads) {
-  // Loops over tables compute, and start no threads.
-  pool_ = std::make_unique<ThreadPool>(threads, ThreadPool::Placement::kOffCaller);
 }
 
 std::string EmbeddingCollection::describe(int64_t table) const {
@@ -166,8 +186,8 @@ void EmbeddingCollection::for_each_table(int64_t ids, const std::function<void(i
   for_each(ids, count, [&](int64_t i) { body(backwards ? count - 1 - i : i); });
 }
 
-absl::Status EmbeddingCollection::look_up(const CheckedInput& input, bool training,
-                                          std::vector<at::Tensor>& outputs) {
+absl::Status EmbeddingCollection::look_up_tables(const CheckedInput& input, bool training,
+                                                 std::vector<at::Tensor>& outputs) {
   std::vector<float*> data;
   for (const at::Tensor& output : outputs) data.push_back(output.mutable_data_ptr<float>());
   std::vector<absl::Status> statuses(tables_.size());
@@ -180,8 +200,8 @@ absl::Status EmbeddingCollection::look_up(const CheckedInput& input, bool traini
       output.data = data[number] + place.first_column();
       output.stride = outputs[number].size(1);
       output.past_caches = static_cast<int64_t>(outputs[number].nbytes()) > kCacheBytes;
-      absl::Status status = look_up(t, training, lists, output);
-      if (training) status.Update(step_->announced.check(t, lists.ids));
+      absl::Status status = look_up_feature(t, training, lists, output);
+      if (training) status.Update(shard_->check_announced(t, lists.ids));
       if (!status.ok()) {
         statuses[t] = annotate(std::move(status), absl::StrCat("feature ", place.name));
         return;
@@ -194,9 +214,10 @@ absl::Status EmbeddingCollection::look_up(const CheckedInput& input, bool traini
   return absl::OkStatus();
 }
 
-absl::Status EmbeddingCollection::look_up(int64_t table, bool training, const IdLists& lists,
-                                          const PoolingOutput& output) {
-  RequestPlan* const requests = shard_ != nullptr ? &shard_->requests(table) : nullptr;
+absl::Status EmbeddingCollection::look_up_feature(int64_t table, bool training,
+                                                  const IdLists& lists,
+                                                  const PoolingOutput& output) {
+  RequestPlan* const requests = sharded() ? &shard_->requests(table) : nullptr;
   if (training && !frozen(table)) {
     return requests != nullptr ? requests->look_up(lists, output)
                                : step_->plans[table]->look_up(lists, output);
@@ -228,12 +249,11 @@ absl::StatusOr<CheckedInput> EmbeddingCollection::check_input(const KeyedJagged&
   return checked_input(features, options_, loop);
 }
 
-absl::StatusOr<EmbeddingOutput> EmbeddingCollection::forward(const KeyedJagged& features) {
-  if (stand_in_.has_value()) return *stand_in_;
+absl::StatusOr<EmbeddingOutput> EmbeddingCollection::look_up(const KeyedJagged& features) {
   ASSIGN_OR_RETURN(const CheckedInput input, check_input(features), "looking up embeddings");
   const int64_t batch = input.batch;
   const bool training = is_training() && at::GradMode::is_enabled();
-  if (training && shard_ != nullptr && !shard_->training()) {
+  if (training && sharded() && !shard_->training()) {
     return absl::FailedPreconditionError(
         "looking up embeddings: a step of training over ranks begins with its requests");
   }
@@ -260,7 +280,8 @@ absl::StatusOr<EmbeddingOutput> EmbeddingCollection::forward(const KeyedJagged& 
     step_->calls.push_back(std::move(call));
     step_->ids += input.features.values.numel();
   }
-  absl::Status looked_up = annotate(look_up(input, training, outputs), "looking up embeddings");
+  absl::Status looked_up =
+      annotate(look_up_tables(input, training, outputs), "looking up embeddings");
   if (!looked_up.ok()) {
     if (training) step_->keep(looked_up);
     return looked_up;
@@ -298,19 +319,19 @@ void EmbeddingCollection::set_duplicate_gradients(
     int64_t table, SparseOptimizerConfig::DuplicateGradients become) {
   const bool mean = become == SparseOptimizerConfig::MEAN;
   step_->plans[table]->set_mean_gradients(mean);
-  if (shard_ != nullptr) shard_->owner(table).set_mean_gradients(mean);
+  if (sharded()) shard_->owner(table).set_mean_gradients(mean);
 }
 
 GradientSummary EmbeddingCollection::summarize(bool with_norm) {
-  if (step_->totals.has_value()) return summary_of(*step_->totals);
-  // Checks all tables, so that the result does not depend on threads.
+  if (shard_->totals().has_value()) return summary_of(*shard_->totals());
+  // All of them, whatever the first says: the answer depends on no thread.
   std::vector<GradientSummary> summaries(tables_.size());
   for_each_table(step_->ids, [&](int64_t t) {
     GradientSummary& summary = summaries[t];
     summary.finite = own_gradients_are_finite(t);
     if (!summary.finite) summary.not_finite = describe(t);
     // Over ranks the norm is one of the sums of all ranks.
-    if (summary.finite && with_norm && shard_ == nullptr) {
+    if (summary.finite && with_norm && !sharded()) {
       summary.norm_squared = step_->in_table[t]->squared_norm();
     }
   });
@@ -345,16 +366,7 @@ absl::Status EmbeddingCollection::check(absl::Span<const TableUpdate> updates) c
           "table ", tables_[t]->name(), " is not bound to the slots of its optimizer"));
     }
   }
-  return check_limits();
-}
-
-absl::Status EmbeddingCollection::check_limits() const {
-  if (!step_->totals.has_value()) return absl::OkStatus();
-  for (size_t t = 0; t < tables_.size(); ++t) {
-    if (frozen(static_cast<int64_t>(t))) continue;
-    RETURN_IF_ERROR(tables_[t]->check_new_rows(step_->totals->new_rows[t]));
-  }
-  return absl::OkStatus();
+  return exchange_->check_limits();
 }
 
 absl::Status EmbeddingCollection::check_step(int64_t step) const {
@@ -367,33 +379,30 @@ absl::Status EmbeddingCollection::check_step(int64_t step) const {
 absl::Status EmbeddingCollection::apply(int64_t step, absl::Span<const TableUpdate> updates) {
   RETURN_IF_ERROR(check_step(step), "updating embeddings");
   RETURN_IF_ERROR(check(updates), "updating embeddings");
-  if (shard_ != nullptr && !step_->totals.has_value()) {
+  if (sharded() && !shard_->totals().has_value()) {
     return absl::FailedPreconditionError(
         "updating embeddings: the totals of all ranks are not known; set_totals() comes first");
   }
   for_each_table(step_->ids, [&](int64_t t) {
     if (frozen(t)) return;
-    if (shard_ != nullptr) {
+    if (sharded()) {
       shard_->owner(t).apply(*updates[t].optimizer, updates[t].context, step);
     } else {
       step_->plans[t]->apply(*updates[t].optimizer, updates[t].context, step);
     }
   });
-  if (shard_ != nullptr) shard_->begin(/*training=*/false);
+  shard_->end();
   step_->end();
   return absl::OkStatus();
 }
 
 void EmbeddingCollection::discard() {
-  if (shard_ != nullptr) {
-    shard_->discard();
-  } else {
+  shard_->discard();
+  if (!sharded()) {
     for (const auto& plan : step_->plans) plan->discard();
   }
   step_->end();
 }
-
-// ---- Over ranks ----
 
 absl::Status EmbeddingCollection::shard(const Placement& placement) {
   if (placement.world_size > kPlacementParts) {
@@ -402,102 +411,13 @@ absl::Status EmbeddingCollection::shard(const Placement& placement) {
                      kPlacementParts, " parts of a table; use at most so many ranks"));
   }
   for (const auto& table : tables_) RETURN_IF_ERROR(table->set_placement(placement));
-  std::vector<ShardStep::Table> tables;
-  for (size_t t = 0; t < tables_.size(); ++t) {
-    tables.push_back({tables_[t].get(), frozen(static_cast<int64_t>(t))});
-  }
-  shard_ = std::make_unique<ShardStep>(
-      std::move(tables), placement,
-      [this](int64_t ids, const std::function<void(int64_t)>& body) { for_each_table(ids, body); });
+  shard_->shard(placement);
   for (size_t t = 0; t < tables_.size(); ++t) {
     const auto number = static_cast<int64_t>(t);
     shard_->owner(number).set_mean_gradients(step_->plans[t]->step_lookups().mean_gradients());
     step_->in_table[t] = &shard_->requests(number).lookups();
   }
   return absl::OkStatus();
-}
-
-bool EmbeddingCollection::sharded() const { return shard_ != nullptr; }
-
-const Placement& EmbeddingCollection::placement() const { return shard_->placement(); }
-
-void EmbeddingCollection::begin_requests(bool training) {
-  discard();
-  if (shard_ != nullptr) {
-    shard_->begin(training);
-  } else if (training) {
-    step_->announced.begin(static_cast<int64_t>(tables_.size()));
-  }
-}
-
-absl::Status EmbeddingCollection::request(const KeyedJagged& features) {
-  ASSIGN_OR_RETURN(const CheckedInput input, check_input(features), "looking up embeddings");
-  for_each_table(input.features.values.numel(), [&](int64_t t) {
-    for (const int64_t f : features_of_[t]) {
-      const absl::Span<const int64_t> ids = lists_of(input, f, options_.features[f]).ids;
-      if (shard_ != nullptr) {
-        shard_->request(t, ids);
-      } else {
-        step_->announced.add(t, ids);
-      }
-    }
-  });
-  return absl::OkStatus();
-}
-
-void EmbeddingCollection::write_ids(int owner, ByteBuffer& frame) {
-  shard_->write_ids(owner, frame);
-}
-
-absl::Status EmbeddingCollection::read_rows(int rank, absl::string_view& ids, ByteBuffer& rows) {
-  return shard_->read_rows(rank, ids, rows);
-}
-
-absl::Status EmbeddingCollection::receive_rows(int owner, absl::string_view& rows) {
-  return shard_->receive_rows(owner, rows);
-}
-
-void EmbeddingCollection::write_sums(int owner, ByteBuffer& frame) {
-  shard_->write_sums(owner, frame);
-}
-
-absl::Status EmbeddingCollection::receive_sums(int rank, absl::string_view& sums) {
-  return shard_->receive_sums(rank, sums);
-}
-
-bool EmbeddingCollection::add_up_owned(int64_t table) {
-  shard_->take_own_sums(table);
-  return shard_->owner(table).add_up();
-}
-
-ShardTotals EmbeddingCollection::owned_totals(bool with_norm) {
-  ShardTotals totals;
-  totals.not_finite.resize(tables_.size());
-  totals.new_rows.resize(tables_.size());
-  std::vector<double> norms(tables_.size());
-  for_each_table(step_->ids, [&](int64_t t) {
-    // Evaluates both, also if the first fails.
-    bool finite = own_gradients_are_finite(t);
-    if (!frozen(t)) {
-      const bool sums_are_finite = add_up_owned(t);
-      finite = finite && sums_are_finite;
-      totals.new_rows[t] = shard_->owner(t).new_rows();
-      if (finite && with_norm) norms[t] = shard_->owner(t).squared_norm();
-    }
-    totals.not_finite[t] = finite ? 0 : 1;
-  });
-  if (totals.finite()) {
-    for (const double norm : norms) totals.squared_norm += norm;
-  }
-  return totals;
-}
-
-void EmbeddingCollection::set_totals(const ShardTotals& of_all_ranks) {
-  step_->totals = of_all_ranks;
-}
-
-void EmbeddingCollection::set_rows_of_all_ranks(absl::Span<const int64_t> rows) {
-  for (size_t t = 0; t < tables_.size(); ++t) tables_[t]->set_rows_of_all_ranks(rows[t]);
 }
 
 GradientSummary EmbeddingCollection::summary_of(const ShardTotals& totals) const {

@@ -85,9 +85,9 @@ CLASSES = {
         "rows_test": "proto",
     },
     "embedding/shard": {
+        "collection_exchange": "proto",
         "owner_plan": "proto",
         "request_plan": "proto",
-        "shard_step": "proto",
         "shard_test": "proto",
     },
     "embedding/table": {

@@ -209,7 +209,7 @@ absl::StatusOr<std::string> RankSteps::weights() {
 // Makes steps without gradients, which leave the initial values. Each rank looks up its own rows.
 absl::Status RankSteps::fill() {
   const EmbeddingShape& shape = workload_.shape();
-  const Placement placement = model_->collection().placement();
+  const Placement placement = model_->collection().exchange().placement();
   std::vector<std::vector<int64_t>> rows;
   for (int64_t t = 0; t < shape.tables; ++t) rows.push_back(workload_.rows_by_arrival(t));
   Figures ignored;

@@ -301,7 +301,7 @@ absl::Status check_state(const TrainState& target, int rank, int world_size,
         lines.size() == 1 ? " point: " : " points:\n  ", absl::StrJoin(lines, "\n  ")));
   }
   for (const EmbeddingTable* table : target.tables) {
-    if (!table->has_tentative_rows()) continue;
+    if (!table->in_step()) continue;
     return absl::FailedPreconditionError(
         absl::StrCat("table ", table->name(), " is inside a step"));
   }

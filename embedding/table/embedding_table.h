@@ -119,7 +119,11 @@ class EmbeddingTable {
   void record_reads(const ReadCounts& counts, bool in_training) const {
     (in_training ? parts_.frozen_reads : parts_.evaluated_reads).add(counts);
   }
-  bool has_tentative_rows() const { return !parts_.tentative.empty(); }
+  // Returns true inside a step: between its first new id, or over ranks its first request, and
+  // commit() or discard(). Content must not change then.
+  bool in_step() const { return parts_.in_step(); }
+  // Sets whether a step over ranks refers to rows and their records, from before it changes any.
+  void set_rows_held(bool held) { parts_.rows_held = held; }
   // Returns the number of steps committed; the t of bias corrections is one more. Part of the
   // table's state.
   int64_t applied_steps() const { return parts_.applied_steps; }

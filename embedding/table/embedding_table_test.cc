@@ -78,11 +78,11 @@ TEST(EmbeddingTableTest, NewRowsHoldInitialValuesWhateverTheOrder) {
 TEST(EmbeddingTableTest, CommitCountsAndRemembersTheStep) {
   std::unique_ptr<EmbeddingTable> table = make_table();
   std::vector<RowIndex> rows = insert(*table, {1, 2});
-  EXPECT_TRUE(table->has_tentative_rows());
+  EXPECT_TRUE(table->in_step());
   EXPECT_EQ(table->maintenance().statistics().rows, 0);
   table->record_occurrences(10, rows, {3, 1});
   table->commit(10);
-  EXPECT_FALSE(table->has_tentative_rows());
+  EXPECT_FALSE(table->in_step());
   step(*table, 11, {2});
   EXPECT_EQ(table->store().frequency(rows[0]), 3);
   EXPECT_EQ(table->store().last_step(rows[0]), 10);

@@ -177,7 +177,7 @@ absl::StatusOr<std::vector<RowIndex>> TableContent::place_rows(absl::Span<const 
 }
 
 void TableContent::drop_rows(absl::Span<const int64_t> ids) {
-  MILLRACE_CHECK(parts_.tentative.empty()) << "rows dropped inside a step";
+  MILLRACE_CHECK(!parts_.in_step()) << "rows dropped inside a step";
   WriterLock lock(parts_.mutex);
   std::vector<RowIndex> rows(ids.size());
   parts_.map.find(ids, absl::MakeSpan(rows));
@@ -229,8 +229,7 @@ absl::uint128 TableContent::digest() const {
 }
 
 void TableContent::swap(TableContent& other) {
-  MILLRACE_CHECK(parts_.tentative.empty() && other.parts_.tentative.empty())
-      << "rows swapped inside a step";
+  MILLRACE_CHECK(!parts_.in_step() && !other.parts_.in_step()) << "rows swapped inside a step";
   WriterLock lock(parts_.mutex);  // nobody else has the other one
   parts_.map.swap(other.parts_.map);
   parts_.store.swap_rows(other.parts_.store);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/failure_kind.h"
 #include "base/hash.h"
+#include "base/log.h"
 
 namespace millrace {
 namespace {
@@ -115,6 +116,7 @@ void TableMaintenance::count_rows(const RowSelection& selection,
 }
 
 void TableMaintenance::evict_selected(const RowSelection& selection) {
+  MILLRACE_CHECK(!parts_.in_step()) << "rows evicted inside a step";
   WriterLock lock(parts_.mutex);
   std::vector<RowIndex> rows;
   const auto flush = [&] {

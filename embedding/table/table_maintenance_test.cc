@@ -49,7 +49,7 @@ TEST(LimitTest, FailRefusesTheStepBeforeAnythingChanges) {
               StatusIs(absl::StatusCode::kResourceExhausted,
                        AllOf(HasSubstr("table items has 3 rows and needs 2 more"),
                              HasSubstr("its limit is 4 rows"), HasSubstr("on_full: FAIL"))));
-  EXPECT_FALSE(table->has_tentative_rows());
+  EXPECT_FALSE(table->in_step());
   EXPECT_EQ(table->content().digest(), digest);
   // Tentative rows count too, whichever lookup of the step they come from.
   look_up(*table, {4, 4, 4, 4, 4, 4});

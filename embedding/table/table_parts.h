@@ -45,8 +45,8 @@ struct TableParts {
   TableParts(const TableParts&) = delete;
   TableParts& operator=(const TableParts&) = delete;
 
-  // True between the first lookup of a step and its commit or discard.
-  bool in_step() const { return !tentative.empty() || !unadmitted.empty(); }
+  // Returns true inside a step: see EmbeddingTable::in_step().
+  bool in_step() const { return rows_held || !tentative.empty() || !unadmitted.empty(); }
   int64_t committed_rows() const { return store.size() - static_cast<int64_t>(tentative.size()); }
   bool on_several_ranks() const { return options.placement.world_size > 1; }
   // Committed rows that count against the limit: those of all ranks, if they are known.
@@ -81,7 +81,8 @@ struct TableParts {
   std::vector<RowIndex> tentative;           // in the order they appeared
   // Ids without a row that occurred in this step, and how often.
   absl::flat_hash_map<int64_t, uint32_t> unadmitted;
-  uint32_t hottest = 0;  // occurrences of the most frequent id that was recorded
+  bool rows_held = false;  // by a step over ranks, which has no tentative rows before its update
+  uint32_t hottest = 0;    // occurrences of the most frequent id that was recorded
 };
 
 }  // namespace millrace

@@ -44,7 +44,7 @@ TEST(AdmissionInTableTest, CountedIdsGetRowsInALaterStep) {
   step(*table, 1, {1, 1, 2});
   EXPECT_THAT(ids_of(*table), IsEmpty());
   EXPECT_THAT(look_up(*table, {2, 1, 1, 1}), ElementsAre(kNoRow, 0, 0, 0));
-  EXPECT_TRUE(table->has_tentative_rows());
+  EXPECT_TRUE(table->in_step());
   table->record_occurrences(2, {{0}}, {{3}});
   table->commit(2);
   EXPECT_THAT(ids_of(*table), ElementsAre(1));

@@ -112,7 +112,11 @@ absl::StatusOr<StepResult> StepRunner::compute(const StepData& data, int64_t exa
   if (status.ok() && !commit_.decided()) {
     status = absl::InternalError("the train step did not call the commit exchange");
   }
-  if (!status.ok()) return commit_.decided() ? status : commit_.fail(status);
+  if (!status.ok()) {
+    // A failure between fetch() and the train step leaves a step open in the tables.
+    if (parts_.tables != nullptr) parts_.tables->discard();
+    return commit_.decided() ? status : commit_.fail(status);
+  }
   return result;
 }
 

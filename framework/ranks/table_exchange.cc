@@ -69,7 +69,13 @@ void TableExchange::begin(Phase phase, int64_t step) {
 }
 
 void TableExchange::repeat() {
-  if (active_) next_ = Kind::kSums;
+  if (!active_) return;
+  next_ = Kind::kSums;
+  for (EmbeddingCollection* collection : collections_) collection->exchange().repeat();
+}
+
+void TableExchange::discard() {
+  for (EmbeddingCollection* collection : collections_) collection->discard();
 }
 
 absl::Status TableExchange::fetch(absl::Span<const Batch> micro_batches) {
@@ -79,27 +85,26 @@ absl::Status TableExchange::fetch(absl::Span<const Batch> micro_batches) {
   absl::Status own =
       catch_part_exceptions("the lookups of the model", [&] { return request(micro_batches); });
   if (own.ok()) {
-    own =
-        write_frames(Kind::kIds, [](EmbeddingCollection& collection, int rank, ByteBuffer& frame) {
-          collection.write_ids(rank, frame);
-          return absl::OkStatus();
-        });
+    own = write_frames(Kind::kIds, [](CollectionExchange& tables, int rank, ByteBuffer& frame) {
+      tables.write_ids(rank, frame);
+      return absl::OkStatus();
+    });
   }
   RETURN_IF_ERROR(exchange(Kind::kIds, own));
 
   // Rows read from the tables go directly into the answers.
   own = write_frames(Kind::kRows,
-                     [](EmbeddingCollection&, int, ByteBuffer&) { return absl::OkStatus(); });
+                     [](CollectionExchange&, int, ByteBuffer&) { return absl::OkStatus(); });
   if (own.ok()) {
     own = read_frames(Kind::kIds,
-                      [this](EmbeddingCollection& collection, int rank, absl::string_view& ids) {
-                        return collection.read_rows(rank, ids, sent_[rank]);
+                      [this](CollectionExchange& tables, int rank, absl::string_view& ids) {
+                        return tables.read_rows(rank, ids, sent_[rank]);
                       });
   }
   RETURN_IF_ERROR(exchange(Kind::kRows, own));
   return read_frames(Kind::kRows,
-                     [](EmbeddingCollection& collection, int rank, absl::string_view& rows) {
-                       return collection.receive_rows(rank, rows);
+                     [](CollectionExchange& tables, int rank, absl::string_view& rows) {
+                       return tables.receive_rows(rank, rows);
                      });
 }
 
@@ -113,7 +118,7 @@ absl::Status TableExchange::announce(absl::Span<const Batch> micro_batches) {
 
 absl::Status TableExchange::request(absl::Span<const Batch> micro_batches) {
   for (EmbeddingCollection* collection : collections_) {
-    collection->begin_requests(phase_ == Phase::kTrain);
+    collection->exchange().begin(phase_ == Phase::kTrain);
   }
   for (const Batch& batch : micro_batches) {
     if (batch.size == 0) continue;
@@ -124,7 +129,7 @@ absl::Status TableExchange::request(absl::Span<const Batch> micro_batches) {
         return absl::InvalidArgumentError(
             "Model::lookups gave a collection that is none of the model's submodules");
       }
-      RETURN_IF_ERROR(lookup.collection->request(lookup.features));
+      RETURN_IF_ERROR(lookup.collection->exchange().request(lookup.features));
     }
   }
   return absl::OkStatus();
@@ -133,14 +138,14 @@ absl::Status TableExchange::request(absl::Span<const Batch> micro_batches) {
 absl::Status TableExchange::exchange_sums() {
   if (!active_) return absl::OkStatus();
   const absl::Status own =
-      write_frames(Kind::kSums, [](EmbeddingCollection& collection, int rank, ByteBuffer& frame) {
-        collection.write_sums(rank, frame);
+      write_frames(Kind::kSums, [](CollectionExchange& tables, int rank, ByteBuffer& frame) {
+        tables.write_sums(rank, frame);
         return absl::OkStatus();
       });
   RETURN_IF_ERROR(exchange(Kind::kSums, own));
   return read_frames(Kind::kSums,
-                     [](EmbeddingCollection& collection, int rank, absl::string_view& sums) {
-                       return collection.receive_sums(rank, sums);
+                     [](CollectionExchange& tables, int rank, absl::string_view& sums) {
+                       return tables.receive_sums(rank, sums);
                      });
 }
 
@@ -148,7 +153,7 @@ std::vector<double> TableExchange::totals() {
   std::vector<double> totals;
   if (!active_) return totals;
   for (EmbeddingCollection* collection : collections_) {
-    const ShardTotals own = collection->owned_totals(/*with_norm=*/true);
+    const ShardTotals own = collection->exchange().owned_totals(/*with_norm=*/true);
     totals.push_back(own.squared_norm);
     for (const int64_t ranks : own.not_finite) totals.push_back(static_cast<double>(ranks));
     for (const int64_t rows : own.new_rows) totals.push_back(static_cast<double>(rows));
@@ -180,8 +185,8 @@ absl::Status TableExchange::set_totals(absl::Span<const double> sums) {
     for (size_t t = 0; t < tables; ++t) totals.new_rows.push_back(static_cast<int64_t>(*next++));
     std::copy(totals.new_rows.begin(), totals.new_rows.end(), new_rows_.begin() + first);
     first += static_cast<int64_t>(tables);
-    collection->set_totals(totals);
-    RETURN_IF_ERROR(collection->check_limits());
+    collection->exchange().set_totals(totals);
+    RETURN_IF_ERROR(collection->exchange().check_limits());
   }
   return absl::OkStatus();
 }
@@ -202,7 +207,7 @@ void TableExchange::set_rows(absl::Span<const int64_t> rows) {
   rows_.assign(rows.begin(), rows.end());
   for (EmbeddingCollection* collection : collections_) {
     const size_t tables = collection->tables().size();
-    collection->set_rows_of_all_ranks(rows.first(tables));
+    collection->exchange().set_rows_of_all_ranks(rows.first(tables));
     rows.remove_prefix(tables);
   }
 }
@@ -252,7 +257,7 @@ absl::Status TableExchange::write_frames(Kind kind, WritePart write) {
       if (rank == this->rank()) continue;
       begin_frame(header, sent_[rank]);
       for (EmbeddingCollection* collection : collections_) {
-        RETURN_IF_ERROR(write(*collection, rank, sent_[rank]));
+        RETURN_IF_ERROR(write(collection->exchange(), rank, sent_[rank]));
       }
     }
     return absl::OkStatus();
@@ -331,7 +336,8 @@ absl::Status TableExchange::read_frames(Kind kind, ReadPart read) {
       absl::string_view frame = received(kind)[rank].view();
       frame.remove_prefix(sizeof(FrameHeader));
       for (EmbeddingCollection* collection : collections_) {
-        RETURN_IF_ERROR(read(*collection, rank, frame), absl::StrCat("a message of rank ", rank));
+        RETURN_IF_ERROR(read(collection->exchange(), rank, frame),
+                        absl::StrCat("a message of rank ", rank));
       }
       if (!frame.empty()) {
         return absl::DataLossError(absl::StrCat(

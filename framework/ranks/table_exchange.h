@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "base/byte_buffer.h"
 #include "embedding/embedding_collection.h"
+#include "embedding/shard/collection_exchange.h"
 #include "framework/model/model.h"
 #include "framework/ranks/agreement.h"
 #include "hook/phase.h"
@@ -55,9 +56,13 @@ class TableExchange {
   // comes next.
   void repeat();
 
+  // Ends the step of all collections as if it had not begun. For a step that fails before the train
+  // step could do so.
+  void discard();
+
   // Asks the model for the lookups of these micro-batches, and fetches their rows. Collective.
   // Errors: Aborted if another rank failed; own errors of this rank: as Model::lookups() and
-  // EmbeddingCollection::request(), DataLoss for a frame that cannot be read. If due() is true
+  // CollectionExchange::request(), DataLoss for a frame that cannot be read. If due() is true
   // afterwards, the other ranks do not know the error yet: call fail(). With one rank, fetch() has
   // the collections check the lookups of the first training step, and does nothing in other steps.
   absl::Status fetch(absl::Span<const Batch> micro_batches);
@@ -104,9 +109,9 @@ class TableExchange {
   enum class Kind : uint8_t { kNone, kIds, kRows, kSums };
 
   // Writes and reads the part of one collection in the frame to or from another rank.
-  using WritePart = absl::FunctionRef<absl::Status(EmbeddingCollection&, int rank, ByteBuffer&)>;
+  using WritePart = absl::FunctionRef<absl::Status(CollectionExchange&, int rank, ByteBuffer&)>;
   using ReadPart =
-      absl::FunctionRef<absl::Status(EmbeddingCollection&, int rank, absl::string_view&)>;
+      absl::FunctionRef<absl::Status(CollectionExchange&, int rank, absl::string_view&)>;
 
   absl::Status announce(absl::Span<const Batch> micro_batches);
   // Builds this rank's requests.

@@ -45,7 +45,7 @@ FAULTS = [
     ("each rank clips by the norm of its own rows", [
         (EXCHANGE, "    totals.squared_norm = *next++;\n",
          "    ++next;\n"
-         "    totals.squared_norm = collection->owned_totals(/*with_norm=*/true).squared_norm;\n"),
+         "    totals.squared_norm = collection->exchange().owned_totals(/*with_norm=*/true).squared_norm;\n"),
     ], "//tests/ranks:tables_test", "TablesTest.ClippingByTheNormOfAllGradients"),
     ("a rank without data keeps the sums of a refused step", [
         ("framework/loop/train_step.cc", "    if (!status.ok() || !result_.applied) discard();\n",

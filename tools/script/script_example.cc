@@ -23,6 +23,16 @@
 namespace millrace {
 namespace {
 
+// Returns the same output whatever the features are.
+class FixedOutput : public RowLookup {
+ public:
+  explicit FixedOutput(EmbeddingOutput output) : output_(std::move(output)) {}
+  absl::StatusOr<EmbeddingOutput> look_up(const KeyedJagged&) override { return output_; }
+
+ private:
+  const EmbeddingOutput output_;
+};
+
 // Returns `name` as an identifier that differs from all names in `inputs`.
 std::string identifier(std::string name, const std::vector<ScriptInput>& inputs) {
   for (char& c : name) {
@@ -165,13 +175,14 @@ StandIns::StandIns(Model& model, const std::vector<ScriptInput>& inputs,
       if (inputs[i].kind == ScriptInput::Kind::kOffsets) unpooled.back().offsets = tensors[i];
     }
     auto places = std::make_shared<const std::vector<FeaturePlace>>(collection->places());
-    collection->set_stand_in(
-        EmbeddingOutput(std::move(pooled), std::move(unpooled), std::move(places)));
+    lookups_.push_back(std::make_unique<FixedOutput>(
+        EmbeddingOutput(std::move(pooled), std::move(unpooled), std::move(places))));
+    collection->set_lookup(lookups_.back().get());
   }
 }
 
 StandIns::~StandIns() {
-  for (EmbeddingCollection* collection : collections_) collection->set_stand_in(std::nullopt);
+  for (EmbeddingCollection* collection : collections_) collection->set_lookup(nullptr);
 }
 
 }  // namespace millrace

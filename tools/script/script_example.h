@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 namespace millrace {
 
 class EmbeddingCollection;
+class RowLookup;
 
 // A tensor that the dense part of a model takes.
 struct ScriptInput {
@@ -67,6 +69,7 @@ class StandIns {
 
  private:
   const std::vector<EmbeddingCollection*> collections_;
+  std::vector<std::unique_ptr<RowLookup>> lookups_;  // of collections_
 };
 
 }  // namespace millrace

@@ -1,11 +1,13 @@
-#include "embedding/shard/shard_step.h"
+#include "embedding/shard/collection_exchange.h"
 
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status_matchers.h"
+#include "embedding/shard/shard_plans.h"
 #include "embedding/table/pooler.h"
 #include "embedding/table/pooling.h"
 #include "optim/rows/sparse_sgd.h"
@@ -19,9 +21,9 @@ using Ids = std::vector<int64_t>;
 
 // Two ranks with the tables t of two columns and u of 16-bit numbers, which admits ids that were
 // seen before. The first rank wants ids of both.
-class ShardStepTest : public testing::Test {
+class CollectionExchangeTest : public testing::Test {
  protected:
-  ShardStepTest() {
+  CollectionExchangeTest() {
     for (int rank = 0; rank < 2; ++rank) {
       EmbeddingTableOptions options;
       options.name = "t";
@@ -35,19 +37,24 @@ class ShardStepTest : public testing::Test {
       options.admission.mutable_count()->set_min_count(2);
       options.default_value.mutable_constant()->set_value(4);
       tables_.push_back(*EmbeddingTable::create(options));
-      ranks_.push_back(std::make_unique<ShardStep>(
-          std::vector<ShardStep::Table>{{tables_[2 * rank].get()}, {tables_[2 * rank + 1].get()}},
-          Placement{rank, 2}, [](int64_t, const std::function<void(int64_t)>& body) {
-            body(0);
-            body(1);
-          }));
+      plans_.push_back(std::make_unique<ShardPlans>(std::vector<ShardPlans::Table>{
+          {tables_[2 * rank].get()}, {tables_[2 * rank + 1].get()}}));
+      plans_[rank]->shard({rank, 2});
+      CollectionExchange::Collection collection;
+      collection.for_each_table = [](int64_t, const std::function<void(int64_t)>& body) {
+        body(0);
+        body(1);
+      };
+      collection.gradients_are_finite = [](int64_t) { return true; };
+      collection.discard = [plans = plans_[rank].get()] { plans->discard(); };
+      ranks_.push_back(std::make_unique<CollectionExchange>(*plans_[rank], std::move(collection)));
     }
     for (int64_t id = 0; id < 70; ++id) ids_.push_back(id * 7 - 20);
   }
   void begin(bool training = true) {
     for (auto& rank : ranks_) rank->begin(training);
-    ranks_[0]->request(0, ids_);
-    ranks_[0]->request(1, Ids(ids_.begin(), ids_.begin() + 9));
+    plans_[0]->request(0, ids_);
+    plans_[0]->request(1, Ids(ids_.begin(), ids_.begin() + 9));
   }
   // Each row of the output is a row of the table.
   static IdLists lists_of(const Ids& ids) {
@@ -61,7 +68,7 @@ class ShardStepTest : public testing::Test {
   std::vector<float> look_up(int table, const Ids& ids) {
     const int64_t dim = tables_[table]->dim();
     std::vector<float> output(ids.size() * dim);
-    EXPECT_OK(ranks_[0]->requests(table).look_up(lists_of(ids), {output.data(), dim}));
+    EXPECT_OK(plans_[0]->requests(table).look_up(lists_of(ids), {output.data(), dim}));
     return output;
   }
   // Frames of the first rank's step; `gradients_` are those of all its ids.
@@ -76,7 +83,7 @@ class ShardStepTest : public testing::Test {
     EXPECT_TRUE(bytes.empty());
     EXPECT_EQ(look_up(0, ids_), std::vector<float>(2 * ids_.size(), 1));
     gradients_.assign(2 * ids_.size(), 0.5f);
-    ranks_[0]->requests(0).lookups().set_gradient(0, gradients_.data(), 2);
+    plans_[0]->requests(0).lookups().set_gradient(0, gradients_.data(), 2);
     ranks_[0]->write_sums(1, sum_frame_);
     bytes = sum_frame_.view();
     ASSERT_OK(ranks_[1]->receive_sums(0, bytes));
@@ -88,22 +95,23 @@ class ShardStepTest : public testing::Test {
 
   Ids ids_;
   std::vector<std::unique_ptr<EmbeddingTable>> tables_;  // of the first rank, then the second
-  std::vector<std::unique_ptr<ShardStep>> ranks_;
+  std::vector<std::unique_ptr<ShardPlans>> plans_;       // of each rank
+  std::vector<std::unique_ptr<CollectionExchange>> ranks_;
   std::vector<float> gradients_;
   ByteBuffer id_frame_, row_frame_, sum_frame_;
 };
 
-TEST_F(ShardStepTest, RowsAppearAtTheirOwnersInTheUpdate) {
+TEST_F(CollectionExchangeTest, RowsAppearAtTheirOwnersInTheUpdate) {
   begin();
   exchange();
   for (int rank = 0; rank < 2; ++rank) {
     EXPECT_EQ(rows(rank, 0), 0);
     for (int t = 0; t < 2; ++t) {
-      ranks_[rank]->take_own_sums(t);
-      EXPECT_TRUE(ranks_[rank]->owner(t).add_up());
+      plans_[rank]->take_own_sums(t);
+      EXPECT_TRUE(plans_[rank]->owner(t).add_up());
       UpdateContext context;
       context.learning_rate = 1;
-      ranks_[rank]->owner(t).apply(SparseSgdOptimizer(), context, 1);
+      plans_[rank]->owner(t).apply(SparseSgdOptimizer(), context, 1);
     }
   }
   EXPECT_EQ(rows(0, 0) + rows(1, 0), 70);
@@ -116,17 +124,17 @@ TEST_F(ShardStepTest, RowsAppearAtTheirOwnersInTheUpdate) {
   bytes = row_frame_.view();
   ASSERT_OK(ranks_[0]->receive_rows(1, bytes));
   std::vector<float> output(2 * ids_.size());
-  ASSERT_OK(ranks_[0]->requests(0).look_up_read_only(lists_of(ids_), {output.data(), 2}));
+  ASSERT_OK(plans_[0]->requests(0).look_up_read_only(lists_of(ids_), {output.data(), 2}));
   EXPECT_EQ(output, std::vector<float>(2 * ids_.size(), 0.5f));
 }
 
-TEST_F(ShardStepTest, IdsThatAreNotAdmittedReadTheDefault) {
+TEST_F(CollectionExchangeTest, IdsThatAreNotAdmittedReadTheDefault) {
   begin();
   exchange();
   EXPECT_EQ(look_up(1, {ids_[0], ids_[8]}), std::vector<float>(6, 4));
 }
 
-TEST_F(ShardStepTest, FramesAreReadAtAnyAddress) {
+TEST_F(CollectionExchangeTest, FramesAreReadAtAnyAddress) {
   begin();
   exchange();
   for (size_t offset = 1; offset < 8; ++offset) {
@@ -138,22 +146,22 @@ TEST_F(ShardStepTest, FramesAreReadAtAnyAddress) {
     bytes = rows.view().substr(offset);
     ASSERT_OK(ranks_[0]->receive_rows(1, bytes));
     EXPECT_EQ(look_up(0, ids_), std::vector<float>(2 * ids_.size(), 1));
-    ranks_[0]->requests(0).lookups().set_gradient(0, gradients_.data(), 2);
+    plans_[0]->requests(0).lookups().set_gradient(0, gradients_.data(), 2);
     frame.resize(offset);
     ranks_[0]->write_sums(1, frame);
     EXPECT_EQ(frame.view().substr(offset), sum_frame_.view());
     bytes = frame.view().substr(offset);
     ASSERT_OK(ranks_[1]->receive_sums(0, bytes));
-    for (int t = 0; t < 2; ++t) ranks_[1]->take_own_sums(t);
-    EXPECT_TRUE(ranks_[1]->owner(0).add_up());
-    EXPECT_EQ(ranks_[1]->owner(0).squared_norm(),
-              0.5 * static_cast<double>(ranks_[1]->owner(0).new_rows()));
+    for (int t = 0; t < 2; ++t) plans_[1]->take_own_sums(t);
+    EXPECT_TRUE(plans_[1]->owner(0).add_up());
+    EXPECT_EQ(plans_[1]->owner(0).squared_norm(),
+              0.5 * static_cast<double>(plans_[1]->owner(0).new_rows()));
   }
 }
 
 // What a frame says may be wrong, but nothing outside it is read. Memory of the frame's size, so
 // that sanitizers see it.
-TEST_F(ShardStepTest, DamagedFramesAreErrorsOrOtherNumbers) {
+TEST_F(CollectionExchangeTest, DamagedFramesAreErrorsOrOtherNumbers) {
   begin();
   exchange();
   const std::string frames[] = {std::string(id_frame_.view()), std::string(row_frame_.view()),
@@ -174,8 +182,8 @@ TEST_F(ShardStepTest, DamagedFramesAreErrorsOrOtherNumbers) {
     absl::Status status = ranks_[1]->receive_sums(0, bytes);
     if (status.ok()) {
       for (int t = 0; t < 2; ++t) {
-        ranks_[1]->take_own_sums(t);
-        ranks_[1]->owner(t).add_up();
+        plans_[1]->take_own_sums(t);
+        plans_[1]->owner(t).add_up();
       }
     }
     return status;
@@ -204,16 +212,16 @@ TEST_F(ShardStepTest, DamagedFramesAreErrorsOrOtherNumbers) {
   }
 }
 
-TEST_F(ShardStepTest, OccurrencesAndGradientsOfRanksAddUp) {
+TEST_F(CollectionExchangeTest, OccurrencesAndGradientsOfRanksAddUp) {
   // An id of the second rank, wanted by both.
   const int64_t id = [] {
     int64_t id = 0;
     while (Placement::owner(id, 2) != 1) ++id;
     return id;
   }();
-  for (auto& rank : ranks_) {
-    rank->begin(true);
-    rank->request(0, {id, id});
+  for (int rank = 0; rank < 2; ++rank) {
+    ranks_[rank]->begin(true);
+    plans_[rank]->request(0, {id, id});
   }
   ByteBuffer ids, rows, sums;
   ranks_[0]->write_ids(1, ids);
@@ -222,7 +230,7 @@ TEST_F(ShardStepTest, OccurrencesAndGradientsOfRanksAddUp) {
   bytes = rows.view();
   ASSERT_OK(ranks_[0]->receive_rows(1, bytes));
   const float gradient[] = {1, 2, 4, 8};
-  for (auto& rank : ranks_) {
+  for (auto& rank : plans_) {
     std::vector<float> output(4);
     ASSERT_OK(rank->requests(0).look_up(lists_of({id, id}), {output.data(), 2}));
     rank->requests(0).lookups().set_gradient(0, gradient, 2);
@@ -230,12 +238,12 @@ TEST_F(ShardStepTest, OccurrencesAndGradientsOfRanksAddUp) {
   ranks_[0]->write_sums(1, sums);
   bytes = sums.view();
   ASSERT_OK(ranks_[1]->receive_sums(0, bytes));
-  OwnerPlan& owner = ranks_[1]->owner(0);
+  OwnerPlan& owner = plans_[1]->owner(0);
   owner.set_mean_gradients(true);
-  ranks_[1]->take_own_sums(0);
-  EXPECT_TRUE(owner.add_up());
-  EXPECT_EQ(owner.new_rows(), 1);
-  EXPECT_EQ(owner.squared_norm(), 2.5 * 2.5 + 5 * 5);
+  const ShardTotals totals = ranks_[1]->owned_totals(/*with_norm=*/true);
+  EXPECT_TRUE(totals.finite());
+  EXPECT_THAT(totals.new_rows, ElementsAre(1, 0));
+  EXPECT_EQ(totals.squared_norm, 2.5 * 2.5 + 5 * 5);
   UpdateContext context;
   context.learning_rate = 1;
   owner.apply(SparseSgdOptimizer(), context, 3);
