@@ -292,7 +292,7 @@ absl::StatusOr<StateWriterOptions> Saver::agree_on_options(const TrainState& sta
         const std::optional<CheckpointManifest::Base> base = next_base(state, step);
         if (base.has_value()) *own.mutable_base() = *base;
         for (const EmbeddingTable* table : state.tables) {
-          own.add_tables()->set_rows(table->store().size());
+          own.add_tables()->set_rows(table->rows());
         }
         return own.SerializeAsString();
       });
@@ -315,7 +315,7 @@ absl::StatusOr<StateWriterOptions> Saver::agree_on_options(const TrainState& sta
     for (size_t t = 0; t < rows.size(); ++t) rows[t] += one.tables(static_cast<int>(t)).rows();
   }
   for (size_t t = 0; t < rows.size(); ++t) {
-    const int64_t row_bytes = state.tables[t]->store().content_bytes() + kRowStateBytes;
+    const int64_t row_bytes = state.tables[t]->layout().content_bytes() + kRowStateBytes;
     options.table_files.push_back(
         files_of_rank(rows[t] * row_bytes, options.world_size, options_.file_bytes));
   }

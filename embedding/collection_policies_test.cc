@@ -73,7 +73,7 @@ class CollectionPoliciesTest : public testing::Test {
   float weight(int64_t id) {
     RowIndex row = 0;
     table().find({&id, 1}, {&row, 1});
-    return row == kNoRow ? std::nanf("") : *table().store().weights(row);
+    return row == kNoRow ? std::nanf("") : *table().content().rows().weights(row);
   }
 
   std::shared_ptr<EmbeddingCollection> collection_;

@@ -21,7 +21,7 @@
 
 namespace millrace::ranks_testing {
 
-// What a rank looks up at once, and what comes back.
+// A lookup of a rank, and its gradients.
 struct MicroBatch {
   KeyedJagged features;
   std::vector<at::Tensor> gradients;  // of each output; undefined: none comes back
@@ -29,7 +29,7 @@ struct MicroBatch {
 };
 using RankBatches = std::vector<MicroBatch>;
 
-// What can differ between jobs that are compared.
+// The options in which compared jobs may differ.
 struct JobOptions {
   EmbeddingCollectionOptions collection;
   SparseOptimizerConfig optimizer;
@@ -78,7 +78,7 @@ class Job {
   void set_offset(size_t offset) { offset_ = offset; }
 
  private:
-  // Has `write` make a frame from each rank to each other one and `read` consume it.
+  // Calls `read` for the frame from each rank to each other rank.
   absl::Status send(std::vector<std::vector<ByteBuffer>>& frames,
                     const std::function<absl::Status(int from, int to, absl::string_view&)>& read);
   absl::string_view body(const ByteBuffer& frame) const;

@@ -1,4 +1,4 @@
-// What has happened to a collection since the last update.
+// The state of a collection between two updates.
 #ifndef MILLRACE_EMBEDDING_COLLECTION_STEP_H_
 #define MILLRACE_EMBEDDING_COLLECTION_STEP_H_
 
@@ -19,8 +19,8 @@ namespace millrace {
 
 // One forward call in training.
 struct ForwardCall {
-  std::vector<at::Tensor> gradients;        // of each output; undefined: none came
-  std::vector<int64_t> versions;            // of those, when they came
+  std::vector<at::Tensor> gradients;        // of each output; undefined: none
+  std::vector<int64_t> versions;            // of the gradients, when the backward pass set them
   std::vector<std::vector<int64_t>> sizes;  // of each output
   std::vector<int64_t> lookup;              // of each feature: its number in the plan of its table
 };
@@ -41,17 +41,17 @@ struct CollectionStep {
   void keep(absl::Status status) {
     if (error.ok()) error = std::move(status);
   }
-  // Begins the next step. Plans are those of others.
+  // Begins the next step. Does not change the plans.
   void end();
-  // Takes the gradient of an output of a call. Errors: Unimplemented, InvalidArgument.
+  // Adds the gradient of an output of a call. Errors: Unimplemented, InvalidArgument.
   absl::Status add_gradient(ForwardCall& call, int64_t output, const at::Tensor& gradient);
-  // Errors: FailedPrecondition if a gradient has changed since it came.
+  // Checks that gradients have not changed since the backward pass. Errors: FailedPrecondition.
   absl::Status check_versions() const;
-  // For messages: the features of an output and their tables.
+  // Returns the features of an output and their tables, for messages.
   std::string name_of(int64_t output) const;
 };
 
-// Makes the outputs of a forward call the results of a node of the graph, which hands their
+// Makes the outputs of a forward call the results of a node of the graph, which gives their
 // gradients to the step. The node is a root, since tables are no tensors.
 void connect_backward(const std::shared_ptr<CollectionStep>& step, int64_t call,
                       std::vector<at::Tensor>& outputs);

@@ -61,7 +61,7 @@ struct TableUpdate {
 // forward() changes nothing. An id without a row reads the default value of its table.
 //
 // The gradients of a row are summed over repeated ids, features and micro-batches, in the order of
-// the forward calls, whatever the order of the backward passes. Then the row is updated once. With
+// the forward calls, in any order of the backward passes. Then the row is updated once. With
 // set_duplicate_gradients(MEAN) the sum is divided by the number of occurrences of the id. Rows
 // that no backward pass reached are counted as seen and not updated. A frozen table
 // (TableConfig.frozen) is only read: no row of it is inserted, counted or updated. The weights of
@@ -82,7 +82,7 @@ class EmbeddingCollection : public torch::nn::Module, private RowLookup {
   ~EmbeddingCollection() override;
 
   // Looks up a micro-batch: `features` in the order of the options. The batch may be empty. Calls
-  // RowLookup::look_up(), by default that of this collection's tables.
+  // RowLookup::look_up(), by default of its own tables.
   // Errors of the tables: InvalidArgument naming the feature if tensors have another type or size
   // than KeyedJagged says; ResourceExhausted if a limit does not allow new rows. After
   // ResourceExhausted in training apply() returns the same error: the step must be discarded.
@@ -119,12 +119,12 @@ class EmbeddingCollection : public torch::nn::Module, private RowLookup {
   // nothing has changed, and the step must still be discarded.
   absl::Status apply(int64_t step, absl::Span<const TableUpdate> updates);
 
-  // Checks that the tables that are not frozen can be updated in this step. Errors: those of
+  // Checks that the tables that are not frozen can be updated in this step. Errors: as
   // EmbeddingTable::check_step().
   absl::Status check_step(int64_t step) const;
 
-  // Returns the error that apply() would return for these updates, except those of check_step(),
-  // without a change. If sharded, after CollectionExchange::set_totals(), includes
+  // Returns the error that apply() would return for these updates, without a change. Omits
+  // check_step(). If sharded, after CollectionExchange::set_totals(), includes
   // CollectionExchange::check_limits().
   absl::Status check(absl::Span<const TableUpdate> updates) const;
 
@@ -141,7 +141,7 @@ class EmbeddingCollection : public torch::nn::Module, private RowLookup {
   CollectionExchange& exchange() const { return *exchange_; }
 
   const EmbeddingCollectionOptions& options() const { return options_; }
-  // In the order of options().tables.
+  // Returns the tables in the order of options().tables.
   absl::Span<const std::unique_ptr<EmbeddingTable>> tables() const { return tables_; }
   // Returns a table, borrowed from the collection. Errors: NotFound, with the most similar name.
   absl::StatusOr<EmbeddingTable*> table(absl::string_view name) const;

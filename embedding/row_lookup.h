@@ -22,7 +22,7 @@ class RowLookup {
   // Outside training several threads may call at once, also while a thread trains; an
   // implementation that is not thread-safe must say so.
   // Errors: InvalidArgument naming the feature if tensors have another type or size than
-  // KeyedJagged says; those of the implementation.
+  // KeyedJagged says; other errors of the implementation.
   virtual absl::StatusOr<EmbeddingOutput> look_up(const KeyedJagged& features) = 0;
 };
 

@@ -129,7 +129,7 @@ absl::Status EmbeddingProjectorHook::start(HookContext& context) {
 }
 
 absl::Status EmbeddingProjectorHook::write(const EmbeddingTable& table, int64_t rows, int rank) {
-  const RowStore& store = table.store();
+  const RowStore& store = table.content().rows();
   std::vector<float> weights(static_cast<size_t>(store.dim()));
   const auto columns = static_cast<size_t>(table.dim() - table.added_columns());
   std::string vectors, ids = "id\tlookups\n";

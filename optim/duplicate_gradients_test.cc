@@ -141,7 +141,7 @@ class DuplicateGradientsTest
     const EmbeddingTable& from = *collection_->tables()[table];
     from.find({&id, 1}, {&found, 1});
     if (found == kNoRow) return {};
-    return {from.store().weights(found), from.store().weights(found) + kDim};
+    return {from.content().rows().weights(found), from.content().rows().weights(found) + kDim};
   }
 
   std::mt19937 random_{7};

@@ -40,31 +40,33 @@ RowParts all_parts(const EmbeddingTable& table) {
 // `step` if their last step is not copied.
 absl::Status copy_rows(const EmbeddingTable& from, const RowParts& parts, int64_t step,
                        EmbeddingTable& to) {
+  const RowStore& there = from.content().rows();
   std::vector<RowIndex> sources;
   std::vector<int64_t> ids;
-  for (RowIndex row = 0; row < from.store().end(); ++row) {
-    if (!from.store().in_use(row)) continue;
+  for (RowIndex row = 0; row < there.end(); ++row) {
+    if (!there.in_use(row)) continue;
     sources.push_back(row);
-    ids.push_back(from.store().id(row));
+    ids.push_back(there.id(row));
   }
   std::vector<RowIndex> before(ids.size());
   to.find(ids, absl::MakeSpan(before));
   ASSIGN_OR_RETURN(const std::vector<RowIndex> rows, to.content().place_rows(ids));
+  RowStore& here = to.content().mutable_rows();
   for (size_t i = 0; i < rows.size(); ++i) {
-    const char* source = from.store().record(sources[i]);
-    char* record = to.store().record(rows[i]);
-    int64_t at = to.store().weight_bytes();
+    const char* source = there.record(sources[i]);
+    char* record = here.record(rows[i]);
+    int64_t at = here.weight_bytes();
     const bool some = before[i] != kNoRow && parts.columns >= 0;
-    std::memcpy(record, source, some ? parts.columns * row_type_bytes(to.store().type()) : at);
+    std::memcpy(record, source, some ? parts.columns * row_type_bytes(here.type()) : at);
     for (const SlotSpec& slot : to.slots()) {
       if (parts.slots.count(slot.name) > 0) std::memcpy(record + at, source + at, 4 * slot.size);
       at += 4 * slot.size;
     }
-    if (parts.frequency) to.store().frequency(rows[i]) = from.store().frequency(sources[i]);
+    if (parts.frequency) here.frequency(rows[i]) = there.frequency(sources[i]);
     if (parts.last_step) {
-      to.store().last_step(rows[i]) = from.store().last_step(sources[i]);
+      here.last_step(rows[i]) = there.last_step(sources[i]);
     } else if (before[i] == kNoRow) {
-      to.store().last_step(rows[i]) = static_cast<uint32_t>(step);
+      here.last_step(rows[i]) = static_cast<uint32_t>(step);
     }
   }
   return absl::OkStatus();
@@ -205,8 +207,7 @@ class BankLoad {
     int64_t applied_steps = 0;
     if (source.chain().empty()) {
       RETURN_IF_ERROR(rows->content().load_rows(source.rows()));
-      loaded_.rows.push_back({absl::StrCat(config.path(), ": table ", own.name()),
-                              rows->store().size(),
+      loaded_.rows.push_back({absl::StrCat(config.path(), ": table ", own.name()), rows->rows(),
                               static_cast<int64_t>(source.rows().ids.size())});
       // The other columns are the model's own, and may have been trained.
       parts.columns = source.file_columns();
@@ -270,7 +271,7 @@ class BankLoad {
     const int64_t step = step_of(own);
     const bool reload = !options_.whole && !options_.step_by_table;
     const int64_t log_begins = reload ? step + 1 : step;
-    if (result != nullptr || (!clear && own.store().size() > 0)) {
+    if (result != nullptr || (!clear && own.rows() > 0)) {
       if (result == nullptr) {
         ASSIGN_OR_RETURN(result, copy_of(own));
       }
@@ -280,7 +281,7 @@ class BankLoad {
       result->content().restart_evicted_log(log_begins);
       return absl::OkStatus();
     }
-    RowStore& store = rows->store();
+    RowStore& store = rows->content().mutable_rows();
     for (RowIndex row = 0; row < store.end() && !parts.last_step; ++row) {
       if (store.in_use(row)) store.last_step(row) = static_cast<uint32_t>(step);
     }

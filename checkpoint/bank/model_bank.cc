@@ -24,7 +24,7 @@ constexpr int32_t kVersion = 1;
 // Checks that the limits of tables on several ranks allow the rows of all ranks.
 absl::Status check_limits(const LoadedState& loaded, Collectives& ranks) {
   std::vector<int64_t> rows;
-  for (const auto& table : loaded.tables) rows.push_back(table->store().size());
+  for (const auto& table : loaded.tables) rows.push_back(table->rows());
   ASSIGN_OR_RETURN(const std::vector<int64_t> sums, sum_over_ranks(rows, ranks));
   for (size_t t = 0; t < sums.size(); ++t) {
     if (loaded.tables[t]->placement().world_size == 1) continue;
@@ -71,7 +71,7 @@ std::vector<std::string> tables_without_rows(const BankPlan& plan, const ModelBa
     if (load.to.kind != BankItem::kTable) continue;
     if ((placed++)->due > 0) continue;
     for (const auto& table : loaded.tables) {
-      if (table->name() != load.to.name || table->store().size() > 0) continue;
+      if (table->name() != load.to.name || table->rows() > 0) continue;
       tables.push_back(
           absl::StrCat("table ", table->name(), " got no rows: there are none in ",
                        config.source(load.source).path(),

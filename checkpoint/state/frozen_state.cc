@@ -92,7 +92,7 @@ void select_rows(const TableRowFilter& filter, FrozenState* frozen, ThreadPool& 
 int64_t row_bytes(const TrainState& state) {
   int64_t bytes = 0;
   for (const EmbeddingTable* table : state.tables) {
-    bytes += table->store().size() * table->store().content_bytes();
+    bytes += table->rows() * table->layout().content_bytes();
   }
   return bytes;
 }

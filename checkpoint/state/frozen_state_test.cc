@@ -110,7 +110,7 @@ TEST_F(FrozenStateTest, SelectedRowsAreThoseOfATableWithoutTheOthers) {
     }
     for (const auto& table : state.tables) table->finish();
   }
-  EXPECT_EQ(state_.tables[0]->store().size(), 6) << "the table itself keeps its rows";
+  EXPECT_EQ(state_.tables[0]->rows(), 6) << "the table itself keeps its rows";
 }
 
 TEST_F(FrozenStateTest, RowsAreSelectedInTheNamedTables) {

@@ -77,11 +77,11 @@ TEST_F(SaveFilterTest, ATrainerKeepsWhatWasLeftOutAndTakesTheRest) {
   ASSERT_OK_AND_ASSIGN(LoadedState loaded, written_and_read({"fc.weight", "items"}));
   EXPECT_THAT(loaded.left_out, ElementsAre("fc.weight", "items"));
   const at::Tensor weight = fresh_.dense[0].value.clone();
-  const int64_t own_rows = fresh_.tables[0]->store().size();
+  const int64_t own_rows = fresh_.tables[0]->rows();
   ASSERT_OK(put_state(fresh_.state(), 0, 1, loaded));
   ASSERT_EQ(fresh_.dense[0].name, "fc.weight");
   EXPECT_TRUE(fresh_.dense[0].value.equal(weight));
-  EXPECT_EQ(fresh_.tables[0]->store().size(), own_rows);
+  EXPECT_EQ(fresh_.tables[0]->rows(), own_rows);
   EXPECT_EQ(fresh_.tables[0]->content().counters().last_step, 2);
   EXPECT_EQ(fresh_.tables[0]->content().counters().applied_steps, 1) << "its own";
   for (size_t i = 1; i < fresh_.dense.size(); ++i) {

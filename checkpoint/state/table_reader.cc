@@ -162,7 +162,7 @@ class TableLoad {
     if (options_.row_state) {
       targets_[prefix_ + "frequency"] = {Target::kFrequency};
       if (options_.last_step) targets_[prefix_ + "last_step"] = {Target::kLastStep};
-      int64_t at = table_.store().weight_bytes();
+      int64_t at = table_.layout().weight_bytes;
       for (const SlotSpec& slot : table_.slots()) {
         const std::string name = name_there(slot);
         if (!name.empty()) targets_[prefix_ + "slot/" + name] = {Target::kRecord, at};
@@ -204,7 +204,7 @@ class TableLoad {
     const auto found = targets_.find(tensor.name);
     if (found == targets_.end()) return absl::OkStatus();
     const Target& target = found->second;
-    RowStore& store = table_.store();
+    RowStore& store = table_.content().mutable_rows();
     switch (target.kind) {
       case Target::kBytes:
         std::memcpy(target.bytes->data() + begin, bytes.data(), bytes.size());
@@ -393,7 +393,7 @@ absl::StatusOr<PlacedRows> read_table_chain(CheckpointChain chain, TableReaderOp
     placed.due = entry->rows();
   }
   placed.what = absl::StrCat(chain.back()->directory(), ": table ", options.table);
-  placed.here = table.store().size();
+  placed.here = table.rows();
   if (table.placement().world_size == 1) {
     RETURN_IF_ERROR(check_placed_rows(placed));
   } else {

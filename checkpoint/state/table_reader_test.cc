@@ -120,7 +120,7 @@ TEST_F(TableReaderTest, AnEmptyTable) {
   ASSERT_OK(write_table(files_, "c", 1, *tiny_table(kConfig)));
   const auto to = tiny_table(kConfig);
   ASSERT_OK(read(kFirst, *to));
-  EXPECT_EQ(to->store().size(), 0);
+  EXPECT_EQ(to->rows(), 0);
 }
 
 TEST_F(TableReaderTest, RowsThatAreThereAreReplaced) {
@@ -128,12 +128,12 @@ TEST_F(TableReaderTest, RowsThatAreThereAreReplaced) {
   const auto to = tiny_table();
   step_table(*to, 1, {1, 77});
   ASSERT_OK(read(kFirst, *to, all(/*table_state=*/false)));
-  EXPECT_EQ(to->store().size(), full()->store().size() + 1);
+  EXPECT_EQ(to->rows(), full()->rows() + 1);
   RowIndex theirs = 0, ours = 0;
   const auto from = full();
   from->find({{1}}, {&theirs, 1});
   to->find({{1}}, {&ours, 1});
-  EXPECT_EQ(to->store().slots(ours)[1], from->store().slots(theirs)[1]);
+  EXPECT_EQ(to->content().rows().slots(ours)[1], from->content().rows().slots(theirs)[1]);
 }
 
 TEST_F(TableReaderTest, PartsCanBeLeftOut) {
@@ -146,20 +146,20 @@ TEST_F(TableReaderTest, PartsCanBeLeftOut) {
   options.row_state = false;
   ASSERT_OK(read(kFirst, *weights_alone, options));
   weights_alone->find({{3}}, {&row, 1});
-  EXPECT_EQ(weights_alone->store().slots(row)[0], 0.5f);
-  EXPECT_EQ(weights_alone->store().slots(row)[1], 0.5f) << "as in a new row";
-  EXPECT_EQ(weights_alone->store().frequency(row), 0);
-  EXPECT_EQ(std::string(weights_alone->store().record(row), 12),
-            std::string(from->store().record(theirs), 12));
+  EXPECT_EQ(weights_alone->content().rows().slots(row)[0], 0.5f);
+  EXPECT_EQ(weights_alone->content().rows().slots(row)[1], 0.5f) << "as in a new row";
+  EXPECT_EQ(weights_alone->content().rows().frequency(row), 0);
+  EXPECT_EQ(std::string(weights_alone->content().rows().record(row), 12),
+            std::string(from->content().rows().record(theirs), 12));
   const auto some = tiny_table();
   options.row_state = true;
   options.last_step = false;
   options.slots.emplace();  // none of them
   ASSERT_OK(read(kFirst, *some, options));
   some->find({{3}}, {&row, 1});
-  EXPECT_EQ(some->store().slots(row)[1], 0.5f);
-  EXPECT_EQ(some->store().last_step(row), 0);
-  EXPECT_EQ(some->store().frequency(row), from->store().frequency(theirs));
+  EXPECT_EQ(some->content().rows().slots(row)[1], 0.5f);
+  EXPECT_EQ(some->content().rows().last_step(row), 0);
+  EXPECT_EQ(some->content().rows().frequency(row), from->content().rows().frequency(theirs));
 }
 
 TEST_F(TableReaderTest, ADeltaTakesRowsAwayAndPutsOthersInTheirPlace) {

@@ -90,7 +90,7 @@ absl::uint128 table_state_digest(const AdmissionState& admission, const EvictedL
 std::vector<std::string> table_differences(const CheckpointManifest::Table& saved,
                                            const EmbeddingTable& table, bool row_state) {
   const CheckpointManifest::Table due =
-      schema(table.name(), table.dim(), table.store().type(), table.slots());
+      schema(table.name(), table.dim(), table.layout().type, table.slots());
   const std::string what = absl::StrCat("table ", table.name());
   std::vector<std::string> lines;
   if (saved.dim() != due.dim()) {

@@ -97,7 +97,7 @@ TEST_F(TableWriterTest, SixteenBitRowsStayAsTheyAre) {
     const Ids ids = numbers_of<int64_t>(files[0].at("ids").bytes);
     RowIndex row = 0;
     table->find({{ids[2]}}, {&row, 1});
-    EXPECT_EQ(weights.bytes.substr(2 * 6, 6), std::string(table->store().record(row), 6));
+    EXPECT_EQ(weights.bytes.substr(2 * 6, 6), std::string(table->content().rows().record(row), 6));
   }
 }
 

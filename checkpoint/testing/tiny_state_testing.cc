@@ -56,13 +56,13 @@ void step_table(EmbeddingTable& table, int64_t step, const std::vector<int64_t>&
   for (const RowIndex row : rows) {
     if (row != kNoRow) seen.push_back(row);
   }
-  table.store().preserve(seen);
+  table.content().mutable_rows().preserve(seen);
   for (const RowIndex row : seen) {
     std::vector<float> weights(table.dim());
-    table.store().read_weights(row, absl::MakeSpan(weights));
+    table.content().rows().read_weights(row, absl::MakeSpan(weights));
     for (float& weight : weights) weight += static_cast<float>(step) * 0.25f;
-    table.store().write_weights(row, weights);
-    table.store().slots(row)[1] += static_cast<float>(step);
+    table.content().mutable_rows().write_weights(row, weights);
+    table.content().mutable_rows().slots(row)[1] += static_cast<float>(step);
   }
   table.record_occurrences(step, seen, std::vector<uint32_t>(seen.size(), 2));
   table.commit(step);
@@ -94,8 +94,8 @@ std::string TinyState::to_string() const {
     const EvictedLogState evicted = table->content().evicted_log();
     absl::StrAppend(&text, table->name(), " ",
                     absl::Hex(absl::Uint128High64(table->content().digest())),
-                    absl::Hex(absl::Uint128Low64(table->content().digest())), " of ",
-                    table->store().size(), " rows, candidates");
+                    absl::Hex(absl::Uint128Low64(table->content().digest())), " of ", table->rows(),
+                    " rows, candidates");
     for (size_t i = 0; i < admission.ids.size(); ++i) {
       absl::StrAppend(&text, " ", admission.ids[i], ":", admission.counts[i]);
     }

@@ -1,4 +1,4 @@
-// Where rows live.
+// The memory of rows.
 #ifndef MILLRACE_EMBEDDING_ROWS_ROW_STORE_H_
 #define MILLRACE_EMBEDDING_ROWS_ROW_STORE_H_
 
@@ -44,19 +44,20 @@ class RowStore {
   // REQUIRES: size() == 0. Gives memory back, since the layout changes.
   void set_slots(std::vector<SlotSpec> slots);
 
+  const RowLayout& layout() const { return layout_; }
   int64_t dim() const { return layout_.dim; }
   RowType type() const { return layout_.type; }
   const std::shared_ptr<BlockPool>& pool() const { return pool_; }
   const std::vector<SlotSpec>& slots() const { return slots_; }
   int64_t slot_floats() const { return layout_.slot_floats; }    // of all slots of a row
   int64_t weight_bytes() const { return layout_.weight_bytes; }  // before the slots
-  // Of weights and slots, without what fills the record up.
+  // Returns the bytes of weights and slots, without padding.
   int64_t content_bytes() const { return layout_.content_bytes(); }
 
-  // A row with initial slots, frequency 0 and last step 0; its weights are to be set by the caller.
+  // Adds a row with initial slots, frequency 0 and last step 0. The caller sets its weights.
   // REQUIRES: size() < kMaxRows.
   RowIndex add(int64_t id);
-  // The same with slots that the caller is to set too.
+  // Does the same without slots, which the caller sets too.
   RowIndex add_unset(int64_t id);
   // REQUIRES: the row is in use.
   void remove(RowIndex row);
@@ -114,7 +115,7 @@ class RowStore {
   // the store, and is finished when the last copy of this pointer ends, if not before.
   // REQUIRES: not frozen().
   std::shared_ptr<RowSnapshot> freeze(std::shared_ptr<UndoBudget> budget);
-  // Whether a frozen snapshot may still be read.
+  // Returns true if a frozen snapshot may still be read.
   bool frozen() const { return snapshot_ != nullptr; }
   // To be called for rows before their record or RowMeta is changed. Costs nothing unless frozen().
   void preserve(absl::Span<const RowIndex> rows) {

@@ -109,7 +109,7 @@ absl::Status CollectionExchange::read_rows(int rank, absl::string_view& ids, Byt
 
   std::vector<size_t> bytes;
   const auto record_bytes = [&](int64_t t) {
-    return plans_.owner(t).records(rank) * plans_.table(t).store().weight_bytes();
+    return plans_.owner(t).records(rank) * plans_.table(t).layout().weight_bytes;
   };
   for (int64_t t = 0; t < plans_.tables(); ++t) {
     bytes.push_back(sizeof(uint64_t) * (1 + words_of_bits(plans_.owner(t).ids(rank))) +
@@ -154,7 +154,7 @@ absl::Status CollectionExchange::parse_rows(int owner, absl::string_view& rows,
     ASSIGN_OR_RETURN(section.bits, reader.bits(plans_.name(t), section.count));
     ASSIGN_OR_RETURN(section.values,
                      reader.piece(plans_.name(t), count_bits(section.bits.data(), section.count),
-                                  plans_.table(t).store().weight_bytes()));
+                                  plans_.table(t).layout().weight_bytes));
   }
   return absl::OkStatus();
 }
@@ -172,7 +172,7 @@ absl::Status CollectionExchange::receive_rows(int owner, absl::string_view& rows
                                for (size_t i = 0; i < places.size(); ++i) {
                                  if (bit_of(sections[t].bits.data(), i)) {
                                    requests.set_record(places[i], record);
-                                   record += plans_.table(t).store().weight_bytes();
+                                   record += plans_.table(t).layout().weight_bytes;
                                  } else {
                                    requests.set_no_record(places[i]);
                                  }

@@ -251,9 +251,10 @@ TEST_F(CollectionExchangeTest, OccurrencesAndGradientsOfRanksAddUp) {
   RowIndex row = kNoRow;
   table.find({&id, 1}, {&row, 1});
   ASSERT_NE(row, kNoRow);
-  EXPECT_EQ(table.store().frequency(row), 4u);
-  EXPECT_EQ(table.store().last_step(row), 3u);
-  EXPECT_THAT(std::vector<float>(table.store().weights(row), table.store().weights(row) + 2),
+  EXPECT_EQ(table.content().rows().frequency(row), 4u);
+  EXPECT_EQ(table.content().rows().last_step(row), 3u);
+  EXPECT_THAT(std::vector<float>(table.content().rows().weights(row),
+                                 table.content().rows().weights(row) + 2),
               ElementsAre(1 - 2.5, 1 - 5));
 }
 

@@ -7,11 +7,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
-#include "base/shared_mutex.h"
 #include "embedding/id_map/id_map.h"
 #include "embedding/table/new_record.h"
 #include "embedding/table/prefetch.h"
 #include "embedding/table/row_updater.h"
+#include "embedding/table/table_access.h"
 
 namespace millrace {
 
@@ -19,7 +19,7 @@ OwnerPlan::OwnerPlan(EmbeddingTable& table, const Placement& placement)
     : table_(table),
       placement_(placement),
       shares_(placement.world_size),
-      initial_(table.store().weight_bytes()),
+      initial_(table.layout().weight_bytes),
       sums_(table.dim(), table.kernels()) {}
 
 void OwnerPlan::begin(bool training) {
@@ -45,8 +45,8 @@ absl::Status OwnerPlan::find(int rank, absl::Span<const int64_t> ids) {
   share.ids.insert(share.ids.end(), ids.begin(), ids.end());
   share.rows.resize(share.ids.size());
   share.found.resize(share.ids.size());
-  ReaderLock lock(table_.mutex());
-  table_.map().find(ids, absl::MakeSpan(share.rows).subspan(before));
+  const TableReader reader(table_);
+  reader.find(ids, absl::MakeSpan(share.rows).subspan(before));
   for (size_t i = before; i < share.ids.size(); ++i) {
     Found& found = share.found[i];
     found = Found::kRow;
@@ -61,16 +61,15 @@ absl::Status OwnerPlan::find(int rank, absl::Span<const int64_t> ids) {
 void OwnerPlan::copy_records(int rank, char* to) const {
   constexpr size_t kAhead = 16;
   const Share& share = shares_[rank];
-  const RowStore& store = table_.store();
-  const int64_t bytes = store.weight_bytes();
-  ReaderLock lock(table_.mutex());
+  const int64_t bytes = table_.layout().weight_bytes;
+  const TableReader reader(table_);
   for (size_t i = 0; i < share.ids.size(); ++i) {
     if (i + kAhead < share.ids.size() && share.found[i + kAhead] == Found::kRow) {
-      prefetch(store.record(share.rows[i + kAhead]), bytes);
+      prefetch(reader.record(share.rows[i + kAhead]), bytes);
     }
     if (share.found[i] == Found::kNone) continue;
     if (share.found[i] == Found::kRow) {
-      std::memcpy(to, store.record(share.rows[i]), bytes);
+      std::memcpy(to, reader.record(share.rows[i]), bytes);
     } else {
       write_initial_record(table_, share.ids[i], to);
     }
@@ -78,12 +77,18 @@ void OwnerPlan::copy_records(int rank, char* to) const {
   }
 }
 
-const char* OwnerPlan::record(int rank, size_t i) {
+void OwnerPlan::find_records(int rank, size_t first, absl::Span<const char*> records) {
   const Share& share = shares_[rank];
-  if (share.found[i] == Found::kRow) return table_.store().record(share.rows[i]);
-  char* const record = initial_.add();
-  write_initial_record(table_, share.ids[i], record);
-  return record;
+  const TableReader reader(table_);
+  for (size_t n = 0; n < records.size(); ++n) {
+    const size_t i = first + n;
+    records[n] = nullptr;
+    if (share.found[i] == Found::kRow) records[n] = reader.record(share.rows[i]);
+    if (share.found[i] != Found::kNew) continue;
+    char* const record = initial_.add();
+    write_initial_record(table_, share.ids[i], record);
+    records[n] = record;
+  }
 }
 
 void OwnerPlan::set_sums(int rank, std::vector<uint32_t> counts, std::vector<const float*> sums) {
@@ -158,7 +163,7 @@ bool OwnerPlan::add_up() {
   return sums_are_finite_;
 }
 
-void OwnerPlan::make_rows() {
+void OwnerPlan::make_rows(TableWriter& table) {
   std::vector<int64_t> ids;
   std::vector<uint32_t> places;
   for (size_t place = 0; place < rows_.size(); ++place) {
@@ -167,8 +172,7 @@ void OwnerPlan::make_rows() {
     places.push_back(static_cast<uint32_t>(place));
   }
   std::vector<RowIndex> made(ids.size());
-  table_.map().find_or_insert(ids, absl::MakeSpan(made),
-                              [this](int64_t id) { return table_.make_row(id); });
+  table.find_or_insert(ids, absl::MakeSpan(made));
   for (size_t i = 0; i < ids.size(); ++i) {
     MILLRACE_CHECK(made[i] != kNoRow) << "table " << table_.name() << ", id " << ids[i];
     rows_[places[i]] = made[i];
@@ -185,11 +189,11 @@ void OwnerPlan::make_rows() {
 
 void OwnerPlan::apply(const RowOptimizer& optimizer, const UpdateContext& context, int64_t step) {
   add_up();
-  WriterLock lock(table_.mutex());
-  make_rows();
+  TableWriter table(table_);
+  make_rows(table);
   std::vector<char*> records(rows_.size());
-  for (size_t i = 0; i < rows_.size(); ++i) records[i] = table_.store().record(rows_[i]);
-  update_rows(table_, optimizer, context, step, {rows_, records, counts_},
+  for (size_t i = 0; i < rows_.size(); ++i) records[i] = table.record(rows_[i]);
+  update_rows(table, optimizer, context, step, {rows_, records, counts_},
               [this](size_t begin, size_t) { return sums_.sums().data() + begin; });
   table_.commit(step);
   forget_sums();

@@ -1,4 +1,4 @@
-// What the ranks of a job want, in one step, from the rows of one table that this rank holds.
+// The requests of all ranks for the rows of one table that this rank holds, in one step.
 #ifndef MILLRACE_EMBEDDING_SHARD_OWNER_PLAN_H_
 #define MILLRACE_EMBEDDING_SHARD_OWNER_PLAN_H_
 
@@ -18,6 +18,8 @@
 
 namespace millrace {
 
+class TableWriter;
+
 // The side of the rank that owns ids. The table is only read until apply(): an id without a row
 // reads what its row would begin with.
 //
@@ -28,13 +30,13 @@ namespace millrace {
 //   plan.add_up();
 //   plan.apply(optimizer, context, step);           // or plan.discard()
 //
-// The gradient of a row is the sum of those of ranks, in the order of ranks: in double, rounded
-// once to float32; that of one rank alone is taken as it is. Occurrences of an id are added up over
-// ranks. An id that no rank looked up counts as if it had never been announced. For one thread;
-// different tables are independent.
+// The gradient of a row is the sum of the ranks' gradients, in the order of ranks: in double,
+// rounded once to float32. The gradient of one rank alone is used without change. Occurrences of an
+// id are added up over ranks. An id that no rank looked up has no effect. For one thread; different
+// tables are independent.
 class OwnerPlan {
  public:
-  // The table is borrowed; nobody else may change it between find() and apply().
+  // Borrows the table, which must not be changed by others between find() and apply().
   OwnerPlan(EmbeddingTable& table, const Placement& placement);
 
   // Chooses whether the gradient of a row is divided by its occurrences on all ranks. Between
@@ -43,19 +45,20 @@ class OwnerPlan {
 
   // Forgets the step before. Outside training, ids without a row have no record.
   void begin(bool training);
-  // Looks for ids that a rank wants, beside those it wanted before. Errors: InvalidArgument naming
-  // an id that is another rank's; the ids before it are known then.
+  // Adds ids to the requests of a rank and finds their rows. Errors: InvalidArgument naming an id
+  // that another rank owns; nothing is added then.
   absl::Status find(int rank, absl::Span<const int64_t> ids);
   size_t ids(int rank) const { return shares_[rank].ids.size(); }
-  // True if the id that a rank named i-th has a row or, in training, is to get one.
+  // Returns true if the i-th id of a rank has a row or, in training, gets one in this step.
   bool has_record(int rank, size_t i) const { return shares_[rank].found[i] != Found::kNone; }
   size_t records(int rank) const { return shares_[rank].records; }
-  // Writes the records of all ids that have one, one after the other.
+  // Writes the records of all ids of a rank that have one, without gaps.
   void copy_records(int rank, char* to) const;
-  // Returns the record of such an id, until apply() or begin().
-  const char* record(int rank, size_t i);
+  // Sets records[n] to the record of the (first + n)-th id of a rank; null if the id has none.
+  // Records are valid until apply() or begin().
+  void find_records(int rank, size_t first, absl::Span<const char*> records);
 
-  // Sets how often a rank looked each of its ids up, and the gradients; null: none. Gradients are
+  // Sets how often a rank looked up each of its ids, and the gradients; null: none. Gradients are
   // borrowed until the step ends. REQUIRES: both are as long as ids(rank); ids without a record or
   // a count have no gradient.
   void set_sums(int rank, std::vector<uint32_t> counts, std::vector<const float*> sums);
@@ -65,11 +68,11 @@ class OwnerPlan {
   bool add_up();
   // Returns the number of rows that apply() adds. REQUIRES: add_up().
   int64_t new_rows() const { return new_rows_; }
-  // The sum of squares of the gradients of all rows, in double. REQUIRES: add_up().
+  // Returns the sum of squares of the gradients of all rows, in double. REQUIRES: add_up().
   double squared_norm() const { return sums_.squared_norm(); }
 
   // Makes new rows, in the order of ranks and of their ids; updates every row that has a gradient;
-  // commits the step. begin() is to follow. REQUIRES: as StepPlan::apply().
+  // commits the step. The caller calls begin() next. REQUIRES: as StepPlan::apply().
   void apply(const RowOptimizer& optimizer, const UpdateContext& context, int64_t step);
   // Forgets counts and gradients; ids are kept.
   void discard();
@@ -88,7 +91,7 @@ class OwnerPlan {
   // Gives rows that were looked up their places in the order of ranks, and adds up their counts.
   // Sets places[i] of the ids of a rank; kNoPlace: no row, or not looked up.
   void merge(const Share& share, bool alone, std::vector<uint32_t>& places);
-  void make_rows();
+  void make_rows(TableWriter& table);
   void forget_sums();
 
   EmbeddingTable& table_;
@@ -96,8 +99,8 @@ class OwnerPlan {
   bool training_ = false;
   bool mean_gradients_ = false;
   std::vector<Share> shares_;
-  RecordMemory initial_;  // of record()
-  // Of all ranks, each row once, in the order of ranks.
+  RecordMemory initial_;  // of find_records()
+  // The rows of all ranks' requests, each once, in the order of ranks.
   bool added_up_ = false;
   bool sums_are_finite_ = false;
   int64_t new_rows_ = 0;

@@ -48,8 +48,8 @@ float weight_after(const std::array<float, 3>& gradients, const std::array<int, 
   RowIndex row = kNoRow;
   table->find({&id, 1}, {&row, 1});
   EXPECT_NE(row, kNoRow);
-  EXPECT_EQ(table->store().frequency(row), 3u);
-  return table->store().weights(row)[0];
+  EXPECT_EQ(table->content().rows().frequency(row), 3u);
+  return table->content().rows().weights(row)[0];
 }
 
 // A sum in double of which the order decides: 1 is lost beside 1e30.
@@ -89,13 +89,13 @@ TEST(OwnerPlanTest, RowsAppearInApplyAlone) {
     plan.set_sums(0, {2}, {&gradient});
     EXPECT_TRUE(plan.add_up());
     EXPECT_EQ(plan.new_rows(), 1);
-    EXPECT_EQ(table->store().size(), 0);
+    EXPECT_EQ(table->rows(), 0);
     if (!applied) {
       plan.discard();
       continue;
     }
     plan.apply(SparseSgdOptimizer(), context, 1);
-    EXPECT_EQ(table->store().size(), 1);
+    EXPECT_EQ(table->rows(), 1);
   }
 }
 

@@ -4,12 +4,12 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "base/shared_mutex.h"
 #include "base/status_macros.h"
 #include "embedding/id_map/id_map.h"
 #include "embedding/shard/announced_ids.h"
 #include "embedding/table/new_record.h"
 #include "embedding/table/prefetch.h"
+#include "embedding/table/table_access.h"
 
 namespace millrace {
 namespace {
@@ -22,7 +22,7 @@ RequestPlan::RequestPlan(const EmbeddingTable& table, const Placement& placement
     : table_(table),
       placement_(placement),
       places_of_(placement.world_size),
-      defaults_(table.store().weight_bytes()),
+      defaults_(table.layout().weight_bytes),
       lookups_(table.dim(), table.kernels()) {}
 
 void RequestPlan::begin() {
@@ -106,8 +106,8 @@ absl::Status RequestPlan::find(const IdLists& lists, std::vector<uint32_t>& memo
 void RequestPlan::pool(const IdLists& lists, const PoolingOutput& output, bool copies,
                        absl::Span<const uint32_t> places) const {
   // Records of this rank's own ids are the table's.
-  ReaderLock lock(table_.mutex());
-  const int64_t bytes = table_.store().weight_bytes();
+  const TableReader reader(table_);
+  const int64_t bytes = table_.layout().weight_bytes;
   Pooler pooler(table_, lists, output, copies);
   std::vector<const char*>& records = pooler.records();
   for (size_t begin = 0; begin < places.size(); begin += kChunk) {

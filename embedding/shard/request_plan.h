@@ -1,4 +1,4 @@
-// The requests of one step for one table whose rows are on several ranks.
+// The requests of this rank for rows of one table on several ranks, in one step.
 #ifndef MILLRACE_EMBEDDING_SHARD_REQUEST_PLAN_H_
 #define MILLRACE_EMBEDDING_SHARD_REQUEST_PLAN_H_
 
@@ -35,42 +35,43 @@ namespace millrace {
 // thread; different tables are independent.
 class RequestPlan {
  public:
-  // The table is borrowed. Of it are read: what ids read that have no record.
+  // Borrows the table, for the default values of ids without a record.
   RequestPlan(const EmbeddingTable& table, const Placement& placement);
 
   // Forgets requests, records and lookups.
   void begin();
   // Announces ids.
   void request(absl::Span<const int64_t> ids);
-  // The ids announced so far, by place.
+  // Returns the ids announced so far, by place.
   absl::Span<const int64_t> ids() const { return ids_; }
-  // The places of the ids that a rank owns, ascending.
+  // Returns the places of the ids that a rank owns, ascending.
   absl::Span<const uint32_t> places_of(int owner) const { return places_of_[owner]; }
-  // The same ids.
+  // Writes the same ids.
   void copy_ids_of(int owner, char* to) const;
 
-  // Sets what the id at `place` reads: weights of the table's type, borrowed until begin().
+  // Sets the record that the id at `place` reads: weights of the table's type, borrowed until
+  // begin().
   void set_record(uint32_t place, const char* record) { records_[place] = record; }
-  // The id has no record: it reads the table's default, and gets no gradient.
+  // Makes the id at `place` read the table's default value. It gets no gradient.
   void set_no_record(uint32_t place);
 
-  // Looks announced ids up and pools them (see IdLists). The first form remembers the lookup, as
-  // StepPlan::look_up; the second changes nothing, and may be called by many threads at once. It
-  // returns the number of ids, repeated ids included, without a record.
+  // Looks up announced ids and pools them (see IdLists). The first function records the lookup, as
+  // StepPlan::look_up(). The second changes nothing, may be called by several threads at once, and
+  // returns the number of ids without a record, repeated ids included.
   // Errors: InvalidArgument naming an id that was not announced, or whose record was not received.
   absl::Status look_up(const IdLists& lists, const PoolingOutput& output);
   absl::StatusOr<int64_t> look_up_read_only(const IdLists& lists,
                                             const PoolingOutput& output) const;
 
-  // How often an id was looked up, also one without a record.
+  // Returns the number of occurrences of an id in lookups, with or without a record.
   uint32_t count(uint32_t place) const {
     return place < lookups_.counts().size() ? lookups_.counts()[place] : 0;
   }
-  // The gradient of an id; null: none. REQUIRES: lookups().add_up().
+  // Returns the gradient of an id; null: none. REQUIRES: lookups().add_up().
   const float* sum(uint32_t place) const {
     return place < lookups_.sums().size() ? lookups_.sums()[place] : nullptr;
   }
-  // What was looked up; rows are numbered by place.
+  // Returns the lookups; their rows are numbered by place.
   StepLookups& lookups() { return lookups_; }
   const StepLookups& lookups() const { return lookups_; }
   // Forgets lookups and gradients.
@@ -79,8 +80,8 @@ class RequestPlan {
  private:
   // Returns the places of `ids` if consecutive requests had exactly these ids; else null.
   const uint32_t* places_of_request(absl::Span<const int64_t> ids) const;
-  // Sets `places` to those of the lists' ids, in `memory` if they are not known already. Errors:
-  // those of look_up().
+  // Sets `places` to the places of the lists' ids. Uses `memory` if they are not known already.
+  // Errors: as look_up().
   absl::Status find(const IdLists& lists, std::vector<uint32_t>& memory,
                     absl::Span<const uint32_t>& places) const;
   void pool(const IdLists& lists, const PoolingOutput& output, bool copies,

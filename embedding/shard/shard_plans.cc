@@ -17,7 +17,7 @@ void ShardPlans::shard(const Placement& placement) {
     requests_.push_back(std::make_unique<RequestPlan>(*table.table, placement));
     owners_.push_back(std::make_unique<OwnerPlan>(*table.table, placement));
     absl::StrAppend(&all, table.table->name(), "\n", table.table->dim(), " ",
-                    static_cast<int>(table.table->store().type()), " ", table.frozen, "\n");
+                    static_cast<int>(table.table->layout().type), " ", table.frozen, "\n");
   }
   fingerprint_ = xxh3(all, placement.world_size);
 }
@@ -71,9 +71,11 @@ void ShardPlans::request(int64_t table, absl::Span<const int64_t> ids) {
   for (const uint32_t place : places) own.push_back(requests.ids()[place]);
   const absl::Status found = owner.find(self, own);
   MILLRACE_CHECK(found.ok()) << found;
+  std::vector<const char*> records(places.size());
+  owner.find_records(self, known, absl::MakeSpan(records));
   for (size_t i = 0; i < places.size(); ++i) {
-    if (owner.has_record(self, known + i)) {
-      requests.set_record(places[i], owner.record(self, known + i));
+    if (records[i] != nullptr) {
+      requests.set_record(places[i], records[i]);
     } else {
       requests.set_no_record(places[i]);
     }

@@ -70,7 +70,7 @@ TEST(EmbeddingTableTest, NewRowsHoldInitialValuesWhateverTheOrder) {
   EXPECT_EQ(a->content().digest(), b->content().digest());
   std::vector<float> row(3);
   a->initial_row(12, absl::MakeSpan(row));
-  const float* weights = a->store().weights(find(*a, {12})[0]);
+  const float* weights = a->content().rows().weights(find(*a, {12})[0]);
   EXPECT_EQ(std::vector<float>(weights, weights + 3), row);
   EXPECT_THAT(std::vector<float>(weights + 3, weights + 7), ElementsAre(0, 0, 0, 0.5f));
 }
@@ -84,10 +84,10 @@ TEST(EmbeddingTableTest, CommitCountsAndRemembersTheStep) {
   table->commit(10);
   EXPECT_FALSE(table->in_step());
   step(*table, 11, {2});
-  EXPECT_EQ(table->store().frequency(rows[0]), 3);
-  EXPECT_EQ(table->store().last_step(rows[0]), 10);
-  EXPECT_EQ(table->store().frequency(rows[1]), 2);
-  EXPECT_EQ(table->store().last_step(rows[1]), 11);
+  EXPECT_EQ(table->content().rows().frequency(rows[0]), 3);
+  EXPECT_EQ(table->content().rows().last_step(rows[0]), 10);
+  EXPECT_EQ(table->content().rows().frequency(rows[1]), 2);
+  EXPECT_EQ(table->content().rows().last_step(rows[1]), 11);
   EXPECT_EQ(table->applied_steps(), 2);
   EXPECT_EQ(table->maintenance().statistics().rows, 2);
   EXPECT_EQ(table->maintenance().statistics().inserted, 2);
@@ -146,7 +146,8 @@ TEST(EmbeddingTableTest, LoadMakesTheSameTable) {
     std::vector<int64_t> ids;
     for (int i = 0; i < 100; ++i) ids.push_back(i * 64 + random() % 64);
     for (const RowIndex row : step(*table, number, ids)) {
-      for (int c = 0; c < 7; ++c) table->store().weights(row)[c] += 0.001f * (random() % 1000);
+      for (int c = 0; c < 7; ++c)
+        table->content().mutable_rows().weights(row)[c] += 0.001f * (random() % 1000);
     }
   }
   step(*copy, 1, {0, 1, 2});
@@ -163,15 +164,15 @@ TEST(EmbeddingTableTest, LoadMakesTheSameTable) {
 TEST(EmbeddingTableTest, LoadOfWeightsAloneBeginsWithFreshSlots) {
   std::unique_ptr<EmbeddingTable> table = make_table();
   const std::vector<RowIndex> rows = step(*table, 4, {1});
-  table->store().slots(rows[0])[0] = 8;
+  table->content().mutable_rows().slots(rows[0])[0] = 8;
   TableRows weights;
   weights.dim = 3;
   weights.ids = {2, 1};
   weights.weights = {1, 2, 3, 4, 5, 6};
   EXPECT_OK(table->content().load_rows(weights));
-  EXPECT_EQ(table->store().slots(rows[0])[0], 0);
-  EXPECT_EQ(table->store().weights(rows[0])[2], 6);
-  EXPECT_EQ(table->store().frequency(rows[0]), 0);
+  EXPECT_EQ(table->content().rows().slots(rows[0])[0], 0);
+  EXPECT_EQ(table->content().rows().weights(rows[0])[2], 6);
+  EXPECT_EQ(table->content().rows().frequency(rows[0]), 0);
   EXPECT_EQ(table->maintenance().statistics().rows, 2);
 }
 
@@ -208,13 +209,13 @@ TEST(EmbeddingTableTest, DigestSeesEveryPart) {
     return before != last;
   };
   EXPECT_FALSE(changed());
-  table->store().weights(row)[2] += 1;
+  table->content().mutable_rows().weights(row)[2] += 1;
   EXPECT_TRUE(changed());
-  table->store().slots(row)[3] += 1;
+  table->content().mutable_rows().slots(row)[3] += 1;
   EXPECT_TRUE(changed());
-  ++table->store().frequency(row);
+  ++table->content().mutable_rows().frequency(row);
   EXPECT_TRUE(changed());
-  ++table->store().last_step(row);
+  ++table->content().mutable_rows().last_step(row);
   EXPECT_TRUE(changed());
 }
 

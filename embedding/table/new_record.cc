@@ -8,15 +8,15 @@ namespace {
 
 // Rounds weights to the type of the table, as RowStore::write_weights does.
 void write_record(const EmbeddingTable& table, const std::vector<float>& weights, char* record) {
-  const RowStore& store = table.store();
-  if (store.type() == RowType::kFloat32) {
-    std::memcpy(record, weights.data(), store.weight_bytes());
+  const RowLayout& layout = table.layout();
+  if (layout.type == RowType::kFloat32) {
+    std::memcpy(record, weights.data(), layout.weight_bytes);
     return;
   }
   // Kernels write at any address; what fills the record up to its slots is defined.
-  std::memset(record, 0, store.weight_bytes());
-  table.kernels().round_to_nearest[static_cast<int>(store.type())](weights.data(), table.dim(),
-                                                                   record);
+  std::memset(record, 0, layout.weight_bytes);
+  table.kernels().round_to_nearest[static_cast<int>(layout.type)](weights.data(), table.dim(),
+                                                                  record);
 }
 
 }  // namespace

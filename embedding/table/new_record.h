@@ -1,4 +1,4 @@
-// What ids without a row read.
+// The records of ids without a row.
 #ifndef MILLRACE_EMBEDDING_TABLE_NEW_RECORD_H_
 #define MILLRACE_EMBEDDING_TABLE_NEW_RECORD_H_
 
@@ -8,11 +8,12 @@
 
 namespace millrace {
 
-// Write the weights of a record, RowStore::weight_bytes() of the table's type, at any address. Safe
-// from many threads.
-// What the row of this id holds when it appears.
+// Both functions write the weights of a record, RowLayout::weight_bytes of the table's type, at any
+// address. Thread-safe.
+
+// Writes the initial weights of the row of an id.
 void write_initial_record(const EmbeddingTable& table, int64_t id, char* record);
-// What an id reads that gets no row.
+// Writes the weights that an id without a row reads.
 void write_default_record(const EmbeddingTable& table, int64_t id, char* record);
 
 }  // namespace millrace

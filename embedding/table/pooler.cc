@@ -12,7 +12,7 @@ std::vector<const char*>& Pooler::records_of_thread() {
 Pooler::Pooler(const EmbeddingTable& table, const IdLists& lists, const PoolingOutput& output,
                bool copies)
     : kernels_(table.kernels()),
-      type_(static_cast<int>(table.store().type())),
+      type_(static_cast<int>(table.layout().type)),
       dim_(table.dim()),
       lists_(lists),
       output_(output),

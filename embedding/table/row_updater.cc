@@ -3,34 +3,29 @@
 #include <algorithm>
 #include <limits>
 
-#include "embedding/table/prefetch.h"
-
 namespace millrace {
 namespace {
 
 // Has what an update of the rows at these places touches, if there are so many, fetched.
-void prefetch_rows(const EmbeddingTable& table, const SeenRows& seen, size_t begin, size_t end) {
-  const RowStore& store = table.store();
-  const int64_t bytes = store.content_bytes();
+void prefetch_rows(const TableWriter& table, const SeenRows& seen, size_t begin, size_t end) {
   for (size_t place = begin; place < std::min(end, seen.rows.size()); ++place) {
-    prefetch(seen.records[place], bytes);
-    prefetch(&store.meta(seen.rows[place]), sizeof(RowMeta));
-    store.prefetch_preserve(seen.rows[place]);
+    table.prefetch_update(seen.rows[place], seen.records[place]);
   }
 }
 
 }  // namespace
 
-RowUpdater::RowUpdater(EmbeddingTable& table, const RowOptimizer& optimizer,
+RowUpdater::RowUpdater(TableWriter& table, const RowOptimizer& optimizer,
                        const UpdateContext& context, int64_t step)
     : table_(table),
+      kernels_(table.table().kernels()),
       optimizer_(optimizer),
       context_(context),
       step_(step),
-      dim_(table.dim()),
-      weight_bytes_(table.store().weight_bytes()),
-      type_(static_cast<int>(table.store().type())),
-      widens_(table.store().type() != RowType::kFloat32),
+      dim_(table.table().dim()),
+      weight_bytes_(table.table().layout().weight_bytes),
+      type_(static_cast<int>(table.table().layout().type)),
+      widens_(table.table().layout().type != RowType::kFloat32),
       limits_(context.gradient_limit != std::numeric_limits<double>::infinity()),
       gradient_scale_(static_cast<float>(context.gradient_scale)),
       gradient_limit_(static_cast<float>(context.gradient_limit)),
@@ -48,7 +43,7 @@ void RowUpdater::add(RowIndex row, char* record, const float* gradient) {
   auto* weights = reinterpret_cast<float*>(record);
   if (widens_) {
     weights = weights_.data() + next() * dim_;
-    table_.kernels().widen[type_](record, dim_, weights);
+    kernels_.widen[type_](record, dim_, weights);
   }
   rows_.push_back(row);
   updates_.push_back({weights, reinterpret_cast<float*>(record + weight_bytes_), gradient});
@@ -77,15 +72,14 @@ void RowUpdater::update() {
 
 void RowUpdater::round(int64_t i) {
   const uint64_t key = table_.rounding_key();
-  const auto id = static_cast<uint64_t>(table_.store().id(rows_[i]));
+  const auto id = static_cast<uint64_t>(table_.id(rows_[i]));
   const uint32_t keys[2] = {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)};
   const uint32_t counter[3] = {static_cast<uint32_t>(step_), static_cast<uint32_t>(id),
                                static_cast<uint32_t>(id >> 32)};
-  table_.kernels().round_randomly[type_](updates_[i].weights, dim_, keys, counter,
-                                         table_.store().record(rows_[i]));
+  kernels_.round_randomly[type_](updates_[i].weights, dim_, keys, counter, table_.record(rows_[i]));
 }
 
-void update_rows(EmbeddingTable& table, const RowOptimizer& optimizer, const UpdateContext& context,
+void update_rows(TableWriter& table, const RowOptimizer& optimizer, const UpdateContext& context,
                  int64_t step, const SeenRows& seen,
                  absl::FunctionRef<const float* const*(size_t begin, size_t end)> read) {
   constexpr size_t kRows = RowUpdater::kRows, kAhead = 2 * kRows;
@@ -96,13 +90,13 @@ void update_rows(EmbeddingTable& table, const RowOptimizer& optimizer, const Upd
     prefetch_rows(table, seen, begin + kAhead, end + kAhead);
     const float* const* gradients = read(begin, end);
     const auto rows = seen.rows.subspan(begin, end - begin);
-    table.store().preserve(rows);
+    table.preserve(rows);
     for (size_t place = begin; place < end; ++place, ++gradients) {
       if (*gradients != nullptr) updater.add(seen.rows[place], seen.records[place], *gradients);
     }
     updater.update();
     // Now: what is kept about a row stands beside it.
-    table.record_occurrences(step, rows, seen.counts.subspan(begin, end - begin));
+    table.table().record_occurrences(step, rows, seen.counts.subspan(begin, end - begin));
   }
 }
 

@@ -8,9 +8,10 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
+#include "embedding/rows/kernels.h"
 #include "embedding/rows/row_index.h"
 #include "embedding/rows/row_optimizer.h"
-#include "embedding/table/embedding_table.h"
+#include "embedding/table/table_access.h"
 
 namespace millrace {
 
@@ -26,22 +27,24 @@ class RowUpdater {
  public:
   static constexpr size_t kRows = 16;
 
-  // All are borrowed. `step`: the committed step's number.
-  RowUpdater(EmbeddingTable& table, const RowOptimizer& optimizer, const UpdateContext& context,
+  // Borrows all arguments. `step`: the number of the step that is committed.
+  RowUpdater(TableWriter& table, const RowOptimizer& optimizer, const UpdateContext& context,
              int64_t step);
 
-  // `record` is that of `row`; the gradient must stay until update(). REQUIRES: fewer than kRows.
+  // Adds a row with its record. The gradient is borrowed until update(). REQUIRES: fewer than kRows
+  // rows were added.
   void add(RowIndex row, char* record, const float* gradient);
-  // Updates what was added.
+  // Updates the rows that were added.
   void update();
 
  private:
-  // Replaces the gradients of the rows that were added by scaled and limited ones.
+  // Replaces the gradients of the rows that were added by scaled and limited gradients.
   void limit_gradients();
   int64_t next() const { return static_cast<int64_t>(updates_.size()); }
   void round(int64_t i);
 
-  EmbeddingTable& table_;
+  TableWriter& table_;
+  const Kernels& kernels_;
   const RowOptimizer& optimizer_;
   UpdateContext context_;  // as the optimizer gets it
   const int64_t step_;
@@ -58,8 +61,8 @@ class RowUpdater {
   std::vector<RowIndex> rows_;
 };
 
-// Rows that a step has seen, each once, tentative ones among them; with the record of each, and how
-// often it occurred.
+// The rows that a step has seen, tentative rows included, each once; their records and their
+// numbers of occurrences.
 struct SeenRows {
   absl::Span<const RowIndex> rows;
   absl::Span<char* const> records;
@@ -69,8 +72,8 @@ struct SeenRows {
 // Updates each of these rows that has a gradient, in any number of calls of the optimizer, and
 // records the occurrences of all. `read(begin, end)`, called in order, returns the gradients of
 // rows [begin, end), at most RowUpdater::kRows, valid until the next call; null: the row has none.
-// EmbeddingTable::commit() is to follow. REQUIRES: the caller holds the table's mutex alone.
-void update_rows(EmbeddingTable& table, const RowOptimizer& optimizer, const UpdateContext& context,
+// The caller calls EmbeddingTable::commit() next.
+void update_rows(TableWriter& table, const RowOptimizer& optimizer, const UpdateContext& context,
                  int64_t step, const SeenRows& seen,
                  absl::FunctionRef<const float* const*(size_t begin, size_t end)> read);
 

@@ -6,6 +6,7 @@
 #include "embedding/table/new_record.h"
 #include "embedding/table/prefetch.h"
 #include "embedding/table/row_updater.h"
+#include "embedding/table/table_access.h"
 
 namespace millrace {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 constexpr int64_t kChunk = 64;  // ids whose rows are fetched together
 
 std::vector<char> default_record(const EmbeddingTable& table, int64_t id) {
-  std::vector<char> record(table.store().weight_bytes());
+  std::vector<char> record(table.layout().weight_bytes);
   write_default_record(table, id, record.data());
   return record;
 }
@@ -27,30 +28,28 @@ StepPlan::StepPlan(EmbeddingTable& table)
 
 absl::Status StepPlan::look_up(const IdLists& lists, const PoolingOutput& output) {
   RETURN_IF_ERROR(table_->check_room(lists.ids));
-  WriterLock lock(table_->mutex());
+  TableWriter table(*table_);
   const absl::Span<uint32_t> places = lookups_.add(lists);
   Pooler pooler(*table_, lists, output, lookups_.last_copies());
-  const auto make_row = [this](int64_t id) { return table_->make_row(id); };
   int64_t begin = 0;
   const auto each_block = [&](int64_t end, absl::Span<const RowIndex> rows) {
-    resolve(lists, begin, end, rows, pooler.records());
-    // The records resolved before are in the cache by now.
+    resolve(table, lists, begin, end, rows, pooler.records());
+    // What was resolved before has come meanwhile.
     pooler.advance(begin);
     begin = end;
   };
-  table_->map().find_or_insert_distinct(lists.ids, make_row, rows_, places, each_block);
+  table.find_or_insert_distinct(lists.ids, rows_, places, each_block);
   pooler.finish();
   lookups_.finish(/*all_have_rows=*/defaults_.empty());
   defaults_.clear();
   return absl::OkStatus();
 }
 
-void StepPlan::resolve(const IdLists& lists, int64_t begin, int64_t end,
+void StepPlan::resolve(const TableWriter& table, const IdLists& lists, int64_t begin, int64_t end,
                        absl::Span<const RowIndex> rows, std::vector<const char*>& found) {
-  RowStore& store = table_->store();
-  const int64_t bytes = store.weight_bytes();
+  const int64_t bytes = table_->layout().weight_bytes;
   for (size_t i = records_.size(); i < rows.size(); ++i) {
-    records_.push_back(store.record(rows[i]));
+    records_.push_back(table.record(rows[i]));
     prefetch(records_.back(), bytes);
   }
   std::vector<uint32_t>& counts = lookups_.counts();
@@ -68,16 +67,16 @@ void StepPlan::resolve(const IdLists& lists, int64_t begin, int64_t end,
 }
 
 void StepPlan::apply(const RowOptimizer& optimizer, const UpdateContext& context, int64_t step) {
-  WriterLock lock(table_->mutex());
+  TableWriter table(*table_);
   lookups_.begin_reading();
-  update_rows(*table_, optimizer, context, step, {rows_, records_, lookups_.counts()},
+  update_rows(table, optimizer, context, step, {rows_, records_, lookups_.counts()},
               [this](size_t begin, size_t end) { return lookups_.read(begin, end); });
   table_->commit(step);
   clear();
 }
 
 void StepPlan::discard() {
-  WriterLock lock(table_->mutex());
+  const TableWriter table(*table_);
   table_->discard();
   clear();
 }
@@ -91,17 +90,18 @@ void StepPlan::clear() {
 int64_t look_up_read_only(const EmbeddingTable& table, const IdLists& lists,
                           const PoolingOutput& output) {
   const auto count = static_cast<int64_t>(lists.ids.size());
-  ReaderLock lock(table.mutex());
+  const TableReader reader(table);
+  const int64_t bytes = table.layout().weight_bytes;
   std::vector<RowIndex> rows(count);
-  table.map().find(lists.ids, absl::MakeSpan(rows));
+  reader.find(lists.ids, absl::MakeSpan(rows));
   std::deque<std::vector<char>> defaults;
   Pooler pooler(table, lists, output, lists.copies());
   std::vector<const char*>& found = pooler.records();
   for (int64_t begin = 0; begin < count; begin += kChunk) {
     for (int64_t i = begin; i < std::min(begin + kChunk, count); ++i) {
       if (rows[i] == kNoRow) defaults.push_back(default_record(table, lists.ids[i]));
-      found[i] = rows[i] == kNoRow ? defaults.back().data() : table.store().record(rows[i]);
-      prefetch(found[i], table.store().weight_bytes());
+      found[i] = rows[i] == kNoRow ? defaults.back().data() : reader.record(rows[i]);
+      prefetch(found[i], bytes);
     }
     // The records requested before are in the cache by now.
     pooler.advance(begin);

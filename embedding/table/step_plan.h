@@ -1,4 +1,4 @@
-// The lookups, gradients and update of one step for one table.
+// The lookups and the update of one table in one step.
 #ifndef MILLRACE_EMBEDDING_TABLE_STEP_PLAN_H_
 #define MILLRACE_EMBEDDING_TABLE_STEP_PLAN_H_
 
@@ -17,9 +17,10 @@
 
 namespace millrace {
 
-// Remembers every occurrence of an id in the lookups of a step (all its features and
-// micro-batches), so that ids are hashed once, and the gradients of a row add up before its one
-// update:
+class TableWriter;
+
+// Records every occurrence of an id in the lookups of a step (all its features and micro-batches),
+// so that ids are hashed once, and the gradients of a row are summed before its one update:
 //
 //   StepPlan plan(table);
 //   plan.look_up(lists, output);                 // any number of times
@@ -35,7 +36,7 @@ namespace millrace {
 // Called by one thread; different tables are independent.
 class StepPlan {
  public:
-  // The table is borrowed; nobody else may change it inside a step.
+  // Borrows the table, which must not be changed by others inside a step.
   explicit StepPlan(EmbeddingTable& table);
 
   // Chooses whether the gradient of a row is divided by the number of its occurrences in the step,
@@ -43,55 +44,55 @@ class StepPlan {
   // steps. Default: false.
   void set_mean_gradients(bool mean) { lookups_.set_mean_gradients(mean); }
 
-  // Looks ids up, making tentative rows, and pools them (see IdLists). Lookups are numbered from 0.
-  // `lists` and what it shows need not stay. Errors: those of EmbeddingTable::find_or_insert.
+  // Looks up ids, makes tentative rows, and pools the rows (see IdLists). Lookups are numbered from
+  // 0. Copies what it needs of `lists`. Errors: as EmbeddingTable::find_or_insert().
   absl::Status look_up(const IdLists& lists, const PoolingOutput& output);
 
-  // Sets the derivative of the loss by the output of a lookup, laid out like the output and
-  // borrowed until the step ends. Replaces an earlier derivative.
+  // Sets the derivative of the loss by the output of a lookup, with the layout of that output.
+  // Borrowed until the step ends. Replaces an earlier one.
   void set_gradient(int64_t lookup, const float* gradient, int64_t stride) {
     lookups_.set_gradient(lookup, gradient, stride);
   }
 
   // See StepLookups.
   bool gradients_are_finite() { return lookups_.gradients_are_finite(); }
-  // The sum of squares of the gradients of all rows, in double.
+  // Returns the sum of squares of the gradients of all rows, in double.
   double squared_norm() { return lookups_.squared_norm(); }
 
-  // Updates every row that has a gradient, then commits the table's tentative rows, the counts
-  // and last steps of all rows seen. The next step begins. REQUIRES: the table's slots are the
-  // optimizer's, the context is in range.
+  // Updates every row that has a gradient, then commits the table's tentative rows and the counts
+  // and last steps of all rows seen. Ends the step. REQUIRES: the table has the slots of the
+  // optimizer; the context is in range.
   void apply(const RowOptimizer& optimizer, const UpdateContext& context, int64_t step);
 
-  // Ends the step as if it had not been.
+  // Ends the step as if it had not begun.
   void discard();
 
   const EmbeddingTable& table() const { return *table_; }
   int64_t lookups() const { return lookups_.lookups(); }
   // Returns the lookups of this step so far.
   StepLookups& step_lookups() { return lookups_; }
-  // Distinct rows seen in this step, in the order of their first occurrence.
+  // Returns the distinct rows seen in this step, in the order of their first occurrence.
   absl::Span<const RowIndex> rows() const { return rows_; }
   // Returns the number of occurrences of each of rows().
   absl::Span<const uint32_t> counts() const { return lookups_.counts(); }
 
  private:
-  // Prefetches the records of ids [begin, end), whose places are known, and sets found[i] to the
-  // record of each id. `rows`: the distinct rows of the step so far.
-  void resolve(const IdLists& lists, int64_t begin, int64_t end, absl::Span<const RowIndex> rows,
-               std::vector<const char*>& found);
+  // Fetches the records of ids [begin, end), whose places are known, and sets found[i] to the
+  // record of id i. `rows`: the distinct rows of the step so far.
+  void resolve(const TableWriter& table, const IdLists& lists, int64_t begin, int64_t end,
+               absl::Span<const RowIndex> rows, std::vector<const char*>& found);
   void clear();
 
   EmbeddingTable* table_;
   StepLookups lookups_;  // numbers rows as rows_ does
   std::vector<RowIndex> rows_;
   std::vector<char*> records_;              // of rows_
-  std::deque<std::vector<char>> defaults_;  // of look_up: what ids without a row read
+  std::deque<std::vector<char>> defaults_;  // of look_up: records of ids without a row
 };
 
-// Looks ids up without changing anything: an unknown id reads what its row would hold at first, or
-// what the table says. May be called by many threads at once, also while a plan works on the table.
-// Returns the number of ids, repeated ids included, that have no row.
+// Looks up ids without a change: an id without a row reads the table's default value. May be called
+// by several threads at once, also while a plan works on the table. Returns the number of ids
+// without a row, repeated ids included.
 int64_t look_up_read_only(const EmbeddingTable& table, const IdLists& lists,
                           const PoolingOutput& output);
 

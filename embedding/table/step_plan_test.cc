@@ -68,13 +68,13 @@ class StepPlanTest : public testing::Test {
     RowIndex row;
     table.find({&id, 1}, {&row, 1});
     if (row == kNoRow) return {};
-    return {table.store().weights(row), table.store().weights(row) + 2};
+    return {table.content().rows().weights(row), table.content().rows().weights(row) + 2};
   }
   std::vector<float> row(int64_t id) const { return row_of(*table_, id); }
   int64_t frequency(int64_t id) const {
     RowIndex row;
     table_->find({&id, 1}, {&row, 1});
-    return row == kNoRow ? -1 : static_cast<int64_t>(table_->store().frequency(row));
+    return row == kNoRow ? -1 : static_cast<int64_t>(table_->content().rows().frequency(row));
   }
 
   std::unique_ptr<EmbeddingTable> table_;
@@ -101,7 +101,7 @@ TEST_F(StepPlanTest, RepeatedIdsAddUpOverLookups) {
   EXPECT_THAT(row(2), ElementsAre(-3, -30));
   EXPECT_THAT(row(3), ElementsAre(-2.75, -27.5));
   EXPECT_EQ(frequency(1), 3);
-  EXPECT_EQ(table_->store().last_step(0), 9);
+  EXPECT_EQ(table_->content().rows().last_step(0), 9);
   EXPECT_EQ(plan_->lookups(), 0);
 }
 
@@ -276,7 +276,7 @@ TEST_F(StepPlanTest, RowsWithColumnsLeftOverAddUp) {
   UpdateContext context;
   context.learning_rate = 1;
   plan.apply(SparseSgdOptimizer(), context, 1);
-  for (int c = 0; c < 37; ++c) EXPECT_EQ(table->store().weights(0)[c], -(2.0f * c + 37));
+  for (int c = 0; c < 37; ++c) EXPECT_EQ(table->content().rows().weights(0)[c], -(2.0f * c + 37));
 }
 
 TEST_F(StepPlanTest, ReadOnlyLookupsChangeNothing) {
@@ -290,7 +290,7 @@ TEST_F(StepPlanTest, ReadOnlyLookupsChangeNothing) {
   ASSERT_OK(plan.look_up(known.lists(), {output.data(), 2}));
   UpdateContext context;
   plan.apply(SparseSgdOptimizer(), context, 1);
-  table->store().weights(0)[0] = 7;
+  table->content().mutable_rows().weights(0)[0] = 7;
   const absl::uint128 digest = table->content().digest();
 
   Input mixed{{6, 1, 6}, NONE};
@@ -577,7 +577,7 @@ TEST(StepPlanTypesTest, SmallUpdatesOf16BitRowsCountOnAverage) {
       plan.apply(SparseSgdOptimizer(), context, step);
     }
     std::vector<float> weights(2000);
-    table->store().read_weights(0, absl::MakeSpan(weights));
+    table->content().rows().read_weights(0, absl::MakeSpan(weights));
     double mean = 0;
     for (const float weight : weights) mean += weight / 2000;
     // Two units on average; one column's number of units has a standard deviation below 1.5.

@@ -1,4 +1,4 @@
-// How the content of a table leaves it and comes back.
+// Saves and loads the content of a table.
 #ifndef MILLRACE_EMBEDDING_TABLE_TABLE_CONTENT_H_
 #define MILLRACE_EMBEDDING_TABLE_TABLE_CONTENT_H_
 
@@ -13,6 +13,7 @@
 #include "embedding/policies/admission.h"
 #include "embedding/policies/evicted_log.h"
 #include "embedding/rows/row_index.h"
+#include "embedding/rows/row_store.h"
 #include "embedding/rows/undo_budget.h"
 #include "embedding/table/table_maintenance.h"
 #include "embedding/table/table_parts.h"
@@ -22,7 +23,7 @@
 
 namespace millrace {
 
-// All that the future of one EmbeddingTable depends on, for checkpoints and those who load rows:
+// The complete state of one EmbeddingTable, for checkpoints and for loading rows:
 //
 //   std::unique_ptr<TableSnapshot> saved = table->content().freeze(budget);   // to a checkpoint
 //
@@ -31,8 +32,8 @@ namespace millrace {
 //   ... write the records of `rows` ...
 //   table->content().swap(loaded->content());
 //
-// Called between steps, by one thread; const methods may be called from many threads at once while
-// nobody changes the table. EmbeddingTable owns it.
+// Called between steps, by one thread. Const functions may be called from several threads at once
+// while no thread changes the table. EmbeddingTable owns its content.
 class TableContent {
  public:
   // Borrows both.
@@ -41,13 +42,18 @@ class TableContent {
   TableContent(const TableContent&) = delete;
   TableContent& operator=(const TableContent&) = delete;
 
-  // Returns the table as it is, without a copy; the table must not change while that is used.
-  // REQUIRES: no tentative rows.
+  // Returns the table as it is, without a copy. The table must not change while the result is used.
+  // REQUIRES: not inside a step.
   std::unique_ptr<TableSnapshot> view() const;
-  // Returns the table as it is now, to be read while it changes. REQUIRES: no tentative rows; an
-  // earlier one has been read.
+  // Returns the table as it is now, readable while the table changes. REQUIRES: not inside a step;
+  // reading of an earlier result has finished.
   std::unique_ptr<TableSnapshot> freeze(std::shared_ptr<UndoBudget> budget);
 
+  // Returns the rows, for reading while no step changes them.
+  const RowStore& rows() const { return parts_.store; }
+  // Returns the rows for writing. REQUIRES: place_rows() returned the row that is written, or
+  // RowStore::preserve() was called for it. Only the functions below add and remove rows.
+  RowStore& mutable_rows() { return parts_.store; }
   // Returns the rows in use by ascending placement_hash of their id: the order of checkpoint files.
   std::vector<RowIndex> rows_in_placement_order() const;
   // Returns a copy of all rows in that order. REQUIRES: no tentative rows.
@@ -56,50 +62,48 @@ class TableContent {
   // id, weights, slots, frequency and last step. It depends on neither order nor history.
   absl::uint128 digest() const;
 
-  // Adds rows or, where the id is there, replaces them. Of a table on several ranks, rows that
-  // belong to other ranks are passed over (EmbeddingTable::placement). A slot that `rows` lacks
-  // gets its initial value. Holds the table's mutex alone. Errors: InvalidArgument for sizes that
-  // do not fit, an id that comes twice and an unknown slot; ResourceExhausted for more rows than a
-  // limit with on_full FAIL allows; FailedPrecondition inside a step. The table is as before then.
-  // Other limits act from the next step on. The log of evicted ids begins anew, after the last step
-  // of any row: a copy of the table as it was then lacks these rows.
+  // Adds rows, and replaces the rows of ids that have one. Skips rows of other ranks
+  // (EmbeddingTable::placement). A slot that `rows` lacks gets its initial value. Locks the table.
+  // Other limits than FAIL act from the next step on. The log of evicted ids restarts after the
+  // last step of any row, since a copy of the table at that step lacks these rows.
+  // Errors: InvalidArgument for sizes that do not fit, a repeated id and an unknown slot;
+  // ResourceExhausted for more rows than a limit with on_full FAIL allows; FailedPrecondition
+  // inside a step. After an error the table is as before.
   absl::Status load_rows(const TableRows& rows);
-  // Makes room for rows that are loaded in pieces, straight into the store: rows[i] becomes the row
-  // of ids[i], made if it is not there, with initial slots or (kUnset) any; all else of the row is
-  // to be written. REQUIRES: ids are distinct and of this rank; not inside a step. Errors:
-  // ResourceExhausted as load_rows(); nothing changes then.
+  // Returns the rows of `ids`, for rows that are loaded in pieces: the caller writes them in
+  // mutable_rows(). Adds rows that do not exist; new rows have initial slots (kInitial) or
+  // undefined slots (kUnset), and undefined weights. REQUIRES: ids are distinct and of this rank;
+  // not inside a step. Errors: ResourceExhausted as load_rows(); nothing changes then.
   enum class NewSlots { kInitial, kUnset };
   absl::StatusOr<std::vector<RowIndex>> place_rows(absl::Span<const int64_t> ids,
                                                    NewSlots slots = NewSlots::kInitial);
   // Removes the rows of these ids; ids without a row are ignored. They do not count as evicted.
-  // Rows may get other numbers. Holds the table's mutex alone.
+  // Rows may get other numbers. Locks the table. REQUIRES: not inside a step.
   void drop_rows(absl::Span<const int64_t> ids);
-  // Removes all rows, counts and the step count; memory is given back. Slots stay. Holds the
-  // table's mutex alone.
+  // Removes all rows, counts and the step count, and releases memory. Keeps slots. Locks the table.
   void reset();
-  // Exchanges rows, admission counts, evicted ids and counters. Holds the mutex of this table
-  // alone. REQUIRES: between steps of both; the table of `other` was made by
-  // EmbeddingTable::make_empty() of this one's, and nobody else uses it.
+  // Exchanges rows, admission counts, evicted ids and counters. Locks this table. REQUIRES: neither
+  // table is inside a step; EmbeddingTable::make_empty() of this table made the table of `other`,
+  // and no other thread uses that.
   void swap(TableContent& other);
 
-  // The table's state beside the rows.
+  // Return the state of the table except its rows.
   AdmissionState admission_state() const { return parts_.admission->state(); }
   EvictedLogState evicted_log() const { return parts_.evicted.state(); }
   TableCounters counters() const { return {parts_.applied_steps, parts_.step, parts_.counted}; }
-  // Errors: InvalidArgument naming the table if it does not fit, OutOfRange for counters of a step
-  // that check_table_step() refuses; nothing changes then.
+  // Set this state. Errors: InvalidArgument naming the table if the state does not fit, OutOfRange
+  // for counters of a step that check_table_step() refuses; nothing changes then.
   absl::Status set_admission_state(const AdmissionState& state);
   absl::Status set_evicted_log(const EvictedLogState& state);
   absl::Status set_counters(const TableCounters& counters);
 
-  // Returns the ids evicted, for whatever reason, when `step` steps or more had been applied, and
-  // that have no row now; by ascending placement_hash. Errors: OutOfRange if that is too long ago
-  // to know.
+  // Returns the ids without a row that were evicted, for any reason, after `step` or more steps had
+  // been applied; by ascending placement_hash. Errors: OutOfRange if the log begins after `step`.
   absl::StatusOr<std::vector<int64_t>> evicted_since(int64_t step) const;
   // Returns the first step that evicted_since() knows.
   int64_t evicted_log_begins() const { return parts_.evicted.begins(); }
-  // Begins the log of evicted ids anew: called with `step` by those who load rows and know that all
-  // rows of that step are there.
+  // Restarts the log of evicted ids at `step`. Called after rows were loaded, if all rows of that
+  // step are present.
   void restart_evicted_log(int64_t step) { parts_.evicted.restart(step); }
 
  private:

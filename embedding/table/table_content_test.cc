@@ -36,10 +36,10 @@ void step(EmbeddingTable& table, int64_t number) {
     if (row == kNoRow) continue;
     seen.push_back(row);
     std::vector<float> weights(3);
-    table.store().read_weights(row, absl::MakeSpan(weights));
+    table.content().rows().read_weights(row, absl::MakeSpan(weights));
     for (float& weight : weights) weight += static_cast<float>(number) * 0.25f;
-    table.store().write_weights(row, weights);
-    table.store().slots(row)[0] += 1;
+    table.content().mutable_rows().write_weights(row, weights);
+    table.content().mutable_rows().slots(row)[0] += 1;
   }
   table.record_occurrences(number, seen, std::vector<uint32_t>(seen.size(), 2));
   table.commit(number);

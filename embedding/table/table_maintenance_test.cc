@@ -204,10 +204,10 @@ TEST(EvictInTableTest, MemoryDoesNotGrowWhenIdsComeAndGo) {
     step(*table, number, ids);
     ASSERT_OK(table->maintenance().evict({.step = number}));
     EXPECT_LE(table->maintenance().statistics().rows, 8000);
-    if (number == 10) largest = table->store().bytes();
+    if (number == 10) largest = table->content().rows().bytes();
   }
   // Four steps' rows at a time, not a hundred's.
-  EXPECT_LE(table->store().bytes(), 2 * largest);
+  EXPECT_LE(table->content().rows().bytes(), 2 * largest);
   EXPECT_GT(table->maintenance().statistics().evicted_rows(), 190'000);
 }
 
@@ -273,7 +273,7 @@ TEST(StatisticsTest, FrequenciesEndAtTheLargest) {
     table->record_occurrences(number, rows, {{3'000'000'000u}});
     table->commit(number);
   }
-  EXPECT_EQ(table->store().frequency(0), 4294967295);
+  EXPECT_EQ(table->content().rows().frequency(0), 4294967295);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// All that a table consists of.
+// The state of a table.
 #ifndef MILLRACE_EMBEDDING_TABLE_TABLE_PARTS_H_
 #define MILLRACE_EMBEDDING_TABLE_TABLE_PARTS_H_
 
@@ -36,8 +36,8 @@ struct AtomicReadCounts {
   std::atomic<int64_t> lookups = 0, without_row = 0;
 };
 
-// The state of an EmbeddingTable, which owns it, and on which TableContent and TableMaintenance
-// work too. Those three classes alone see it.
+// The state of an EmbeddingTable, which owns it. TableContent, TableMaintenance, TableReader and
+// TableWriter work on it; no other class has access.
 struct TableParts {
   // REQUIRES: options.blocks is not null.
   TableParts(EmbeddingTableOptions options, Initializer initializer,
@@ -49,7 +49,8 @@ struct TableParts {
   bool in_step() const { return rows_held || !tentative.empty() || !unadmitted.empty(); }
   int64_t committed_rows() const { return store.size() - static_cast<int64_t>(tentative.size()); }
   bool on_several_ranks() const { return options.placement.world_size > 1; }
-  // Committed rows that count against the limit: those of all ranks, if they are known.
+  // Returns the committed rows that count against the limit, on several ranks the rows of all
+  // ranks; nullopt: not known.
   std::optional<int64_t> rows_that_count() const {
     return on_several_ranks() ? rows_of_all_ranks : committed_rows();
   }
@@ -76,7 +77,7 @@ struct TableParts {
   // See TableStatistics.
   mutable AtomicReadCounts frozen_reads, evaluated_reads;
 
-  // State of the step that has begun.
+  // The step that has begun.
   std::optional<int64_t> rows_of_all_ranks;  // when it began, if the table is on several ranks
   std::vector<RowIndex> tentative;           // in the order they appeared
   // Ids without a row that occurred in this step, and how often.

@@ -48,7 +48,7 @@ TEST(AdmissionInTableTest, CountedIdsGetRowsInALaterStep) {
   table->record_occurrences(2, {{0}}, {{3}});
   table->commit(2);
   EXPECT_THAT(ids_of(*table), ElementsAre(1));
-  EXPECT_EQ(table->store().frequency(0), 3);
+  EXPECT_EQ(table->content().rows().frequency(0), 3);
   step(*table, 3, {2});
   EXPECT_THAT(ids_of(*table), UnorderedElementsAre(1, 2));
   EXPECT_EQ(table->maintenance().statistics().candidates, 0);

@@ -141,10 +141,10 @@ TEST_P(TableSnapshotTest, IsTheTableAsItWasAndChangesNothing) {
       }
     }
     EXPECT_EQ(read(*snapshot, 2), before) << round;
-    EXPECT_TRUE(training.table().store().frozen());
+    EXPECT_TRUE(training.table().content().rows().frozen());
     snapshot->finish();
     training.step(), without.step();
-    EXPECT_FALSE(training.table().store().frozen());
+    EXPECT_FALSE(training.table().content().rows().frozen());
     EXPECT_EQ(read(*training.table().content().view()), read(*without.table().content().view()))
         << round;
   }
@@ -167,7 +167,7 @@ TEST_P(TableSnapshotTest, IsReadWhileStepsAreDone) {
     for (int i = 0; i < 10 || reading.load() > 0; ++i) training.step();
     for (std::thread& reader : readers) reader.join();
     training.step();
-    EXPECT_FALSE(training.table().store().frozen());
+    EXPECT_FALSE(training.table().content().rows().frozen());
   }
   while (without.steps() < training.steps()) without.step();
   EXPECT_EQ(read(*training.table().content().view()), read(*without.table().content().view()));
@@ -181,8 +181,8 @@ TEST_P(TableSnapshotTest, OutlivesWhatItWasTakenOf) {
   training.step();
   const std::unique_ptr<EmbeddingTable> other = training.table().make_empty();
   training.table().content().swap(other->content());
-  EXPECT_FALSE(training.table().store().frozen());
-  EXPECT_TRUE(other->store().frozen());
+  EXPECT_FALSE(training.table().content().rows().frozen());
+  EXPECT_TRUE(other->content().rows().frozen());
   TableRows rows = other->content().export_rows();
   for (float& weight : rows.weights) weight += 1;
   ASSERT_OK(other->content().load_rows(rows));

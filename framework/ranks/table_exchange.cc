@@ -198,7 +198,7 @@ std::vector<int64_t> TableExchange::rows() const {
   if (!active_) return rows;
   for (const EmbeddingCollection* collection : collections_) {
     // A sharded table has no tentative rows.
-    for (const auto& table : collection->tables()) rows.push_back(table->store().size());
+    for (const auto& table : collection->tables()) rows.push_back(table->rows());
   }
   return rows;
 }

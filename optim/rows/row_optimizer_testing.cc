@@ -75,7 +75,8 @@ class Comparison {
       table_->find({&id, 1}, {&found, 1});
       ASSERT_NE(found, kNoRow);
       std::vector<double> difference = row.weights;
-      for (int64_t c = 0; c < dim_; ++c) difference[c] -= table_->store().weights(found)[c];
+      for (int64_t c = 0; c < dim_; ++c)
+        difference[c] -= table_->content().rows().weights(found)[c];
       EXPECT_LE(norm(difference), 1e-5 * norm(row.weights)) << "id " << id << ", dim " << dim_;
     }
   }

@@ -28,9 +28,7 @@ namespace {
 
 constexpr char kFolder[] = "c";
 
-int64_t rows_of(const Trainer& trainer) {
-  return trainer.collections()[0]->tables()[0]->store().size();
-}
+int64_t rows_of(const Trainer& trainer) { return trainer.collections()[0]->tables()[0]->rows(); }
 
 // The parameter: how often an id must be seen to be admitted.
 class RefusedStepTest : public testing::TestWithParam<int> {

@@ -188,7 +188,7 @@ TEST(CollectionsTest, TheLimitOfTheSecondEndsAllRanks) {
       const absl::Status status = trainer.train().status();
       of_ranks[rank] = trainer.progress().step;
       for (const EmbeddingCollection* collection : trainer.collections()) {
-        rows_of[rank].push_back(collection->tables()[0]->store().size());
+        rows_of[rank].push_back(collection->tables()[0]->rows());
       }
       return status;
     });

@@ -293,7 +293,7 @@ absl::Status refuse_first_step(Trainer& trainer, int rank,
     EXPECT_EQ(context.progress().step, 0);
     EXPECT_EQ(context.progress().skipped_steps, 1);
     for (const EmbeddingCollection* collection : trainer.collections()) {
-      for (const auto& table : collection->tables()) EXPECT_EQ(table->store().size(), 0);
+      for (const auto& table : collection->tables()) EXPECT_EQ(table->rows(), 0);
     }
     after(context);
     return absl::OkStatus();

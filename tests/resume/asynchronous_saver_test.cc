@@ -366,8 +366,8 @@ class LargeTable {
   void step() {
     std::vector<RowIndex> rows(ids_.size());
     EXPECT_OK(table_->find_or_insert(ids_, absl::MakeSpan(rows)));
-    table_->store().preserve(rows);
-    for (const RowIndex row : rows) table_->store().weights(row)[0] += 1;
+    table_->content().mutable_rows().preserve(rows);
+    for (const RowIndex row : rows) table_->content().mutable_rows().weights(row)[0] += 1;
     table_->record_occurrences(++step_, rows, std::vector<uint32_t>(rows.size(), 1));
     table_->commit(step_);
   }
@@ -378,7 +378,7 @@ class LargeTable {
     return state;
   }
   // Whether nothing is kept for a snapshot.
-  bool thawed() { return table_->store().thaw(); }
+  bool thawed() { return table_->content().mutable_rows().thaw(); }
 
  private:
   std::unique_ptr<EmbeddingTable> table_;

@@ -351,16 +351,16 @@ TEST_F(ModelBankTest, RowsOfSeveralSourcesAreMerged) {
   const std::string rows = "path: \"rows.txt\" rows { table: \"items\" }";
   const std::unique_ptr<Trainer> to = tiny_trainer(job());
   ASSERT_OK(load(absl::StrCat("source {} source { ", rows, " }"), *to));
-  const int64_t before = table_of(*from).store().size();
-  EXPECT_EQ(table_of(*to).store().size(), before + 1);
+  const int64_t before = table_of(*from).rows();
+  EXPECT_EQ(table_of(*to).rows(), before + 1);
   const int64_t ids[] = {known, 777777};
   RowIndex found[2];
   table_of(*to).find(ids, found);
-  EXPECT_EQ(table_of(*to).store().weights(found[0])[3], 4);
-  EXPECT_EQ(table_of(*to).store().weights(found[1])[0], 5);
-  EXPECT_GT(table_of(*to).store().frequency(found[0]), 0u);
+  EXPECT_EQ(table_of(*to).content().rows().weights(found[0])[3], 4);
+  EXPECT_EQ(table_of(*to).content().rows().weights(found[1])[0], 5);
+  EXPECT_GT(table_of(*to).content().rows().frequency(found[0]), 0u);
   ASSERT_OK(load(absl::StrCat("source {} source { clear_rows: \"*\" ", rows, " }"), *to));
-  EXPECT_EQ(table_of(*to).store().size(), 2);
+  EXPECT_EQ(table_of(*to).rows(), 2);
   EXPECT_THAT(load("source {} source { path: \"rows.txt\" rows { table: \"itms\" } }", *to),
               StatusIs(kInvalid, HasSubstr("no table itms")));
 }
@@ -411,13 +411,13 @@ TEST_F(ModelBankTest, DynamicSourcesAreLoadedWhenTheyChange) {
   table_of(*to).find(theirs.ids, absl::MakeSpan(rows));
   for (size_t i = 0; i < rows.size(); ++i) {
     ASSERT_NE(rows[i], kNoRow);
-    EXPECT_EQ(table_of(*to).store().weights(rows[i])[0], theirs.weights[i * 4]);
+    EXPECT_EQ(table_of(*to).content().rows().weights(rows[i])[0], theirs.weights[i * 4]);
   }
   rows.resize(old.ids.size());
   table_of(*to).find(old.ids, absl::MakeSpan(rows));
   for (size_t i = 0; i < rows.size(); ++i) {
     ASSERT_NE(rows[i], kNoRow);
-    EXPECT_EQ(table_of(*to).store().last_step(rows[i]), old.last_step[i]);
+    EXPECT_EQ(table_of(*to).content().rows().last_step(rows[i]), old.last_step[i]);
   }
   EXPECT_EQ(table_of(*to).content().evicted_log_begins(), 6)
       << "a delta cannot know of the new rows";
@@ -451,7 +451,7 @@ TEST_F(ModelBankTest, ADeltaOnTheStartHasTheRowsThatWereLoadedAfterIt) {
     ASSERT_OK_AND_ASSIGN(FoundCheckpoint found,
                          saver->restore_from(info.path, state_of(*back), ranks_));
     ASSERT_OK(back->restore(std::move(found.state), &notes_));
-    EXPECT_EQ(table_of(*back).store().size(), table_of(*to).store().size());
+    EXPECT_EQ(table_of(*back).rows(), table_of(*to).rows());
     EXPECT_EQ(table_of(*back).content().digest(), table_of(*to).content().digest());
   }
 }
@@ -476,7 +476,7 @@ TEST_F(ModelBankTest, VectorsMayLackTheColumnThatTheModelAdds) {
   const auto weights = [&](int64_t id) {
     RowIndex row = kNoRow;
     table.find({&id, 1}, {&row, 1});
-    return table.store().weights(row);
+    return table.content().mutable_rows().weights(row);
   };
   std::vector<float> initial(4);
   for (const int64_t id : {777777, 888888}) {

@@ -157,9 +157,9 @@ TEST_F(SaveFilterTest, WithoutABankItBeginsAnewAndIsNamed) {
                                HasSubstr("items, which begin anew")));
   EXPECT_EQ(trainer->progress().step, 4);
   ASSERT_OK_AND_ASSIGN(const TrainState state, trainer->capture());
-  EXPECT_EQ(state.tables[0]->store().size(), 0);
+  EXPECT_EQ(state.tables[0]->rows(), 0);
   ASSERT_OK(trainer->train().status());
-  EXPECT_GT(state.tables[0]->store().size(), 0);
+  EXPECT_GT(state.tables[0]->rows(), 0);
 }
 
 TEST_F(SaveFilterTest, ABankFillsNothingButWhatIsMissing) {
@@ -239,7 +239,7 @@ TEST_F(SaveFilterTest, RowsThatAFilterOmitsBeginAnewAndAreCounted) {
     for (size_t i = 0; i < rows.ids.size(); ++i) there[rows.ids[i]] = rows.frequency[i];
     EXPECT_EQ(there, frequent);
     ASSERT_OK(after->train().status());
-    EXPECT_GT(state.tables[0]->store().size(), static_cast<int64_t>(frequent.size()))
+    EXPECT_GT(state.tables[0]->rows(), static_cast<int64_t>(frequent.size()))
         << "rows that begin anew";
   }
 }
