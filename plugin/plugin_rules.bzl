@@ -9,6 +9,7 @@ _IN_PROGRAMS = [
     "distributed",
     "embedding",
     "framework",
+    "hook",
     "hooks",
     "io",
     "job",

@@ -407,7 +407,7 @@ CLASSES = {
         "output_test": "torch",
         "output_without_torch_test": "proto",
         "prediction_hook": "torch",
-        "run_inputs_test": "proto",
+        "run_outputs_test": "proto",
         "without_torch": "proto",
     },
     "tools/plot": {
