@@ -7,45 +7,24 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
 #include "checkpoint/state/checkpointable.h"
-#include "checkpoint/state/train_state.h"
-#include "framework/loop/batch_feed.h"
-#include "framework/loop/best_score.h"
-#include "framework/loop/checkpoint_keeper.h"
-#include "framework/loop/consistency.h"
-#include "framework/loop/counted_feed.h"
-#include "framework/loop/evaluations.h"
-#include "framework/loop/hook_list.h"
-#include "framework/loop/loop_context.h"
-#include "framework/loop/loop_position.h"
-#include "framework/loop/loop_recorder.h"
-#include "framework/loop/request_server.h"
-#include "framework/loop/step_runner.h"
-#include "framework/loop/stop_state.h"
-#include "framework/loop/trainer_state.h"
-#include "framework/model/model_parts.h"
-#include "framework/ranks/agreement.h"
-#include "framework/ranks/table_exchange.h"
-#include "framework/report/report_watch.h"
-#include "framework/report/reporter.h"
 #include "framework/report/summary.h"
-#include "framework/report/training_clock.h"
 #include "framework/trainer_parts.h"
-#include "hook/events.h"
 #include "hook/hook.h"
 #include "hook/hook_statistics.h"
-#include "hook/request_queue.h"
+#include "proto/checkpoint_manifest.pb.h"
 
 namespace millrace {
 
 class EmbeddingCollection;
-class PhaseTimer;
+class TrainerLoop;
+struct LoadedState;
+struct TrainState;
 
 // Trains and evaluates a model. Used by one thread, which also calls every hook. The trainer starts
 // one more thread, which cancels a dataset that gives no batch for data_timeout.
@@ -78,25 +57,21 @@ class Trainer {
   ~Trainer();
 
   // Adds a hook. Hooks are called in the order of their addition. Not during a run.
-  absl::Status add_hook(std::unique_ptr<Hook> hook, OnError on_error = OnError::kFail) {
-    return hooks_.add(std::move(hook), on_error);
-  }
+  absl::Status add_hook(std::unique_ptr<Hook> hook, OnError on_error = OnError::kFail);
   // Adds several hooks with the same OnError. Errors: the error of the first hook that cannot be
   // added; hooks before it stay.
   absl::Status add_hooks(std::vector<std::unique_ptr<Hook>> hooks,
                          OnError on_error = OnError::kFail);
-  std::vector<std::string> hook_names() const { return hooks_.names(); }
+  std::vector<std::string> hook_names() const;
 
   // Trains until the data or a limit ends training or a hook stops it. A further call continues
   // from the current position. Errors: the first error of a hook, the data, the model or an
   // optimizer, returned after every hook got `end`. summary() then describes the progress of the
   // failed run.
-  absl::StatusOr<Summary> train() { return train("train", /*evaluate_at_end=*/false); }
+  absl::StatusOr<Summary> train();
 
   // Trains as train() does, then evaluates every set at the end unless one rank stopped the run.
-  absl::StatusOr<Summary> train_and_evaluate() {
-    return train("train_and_evaluate", /*evaluate_at_end=*/true);
-  }
+  absl::StatusOr<Summary> train_and_evaluate();
 
   // Evaluates one of the evaluation sets. `action`: see EvaluationOptions. Errors: NotFound naming
   // the nearest set; otherwise as run_evaluation().
@@ -108,157 +83,71 @@ class Trainer {
 
   // Registers an object of the job whose state checkpoints include. Borrowed. Not during a run.
   // Errors: AlreadyExists for a name that is taken, InvalidArgument for an empty name.
-  absl::Status add_state(absl::string_view name, Checkpointable& object, StatePlacement placement) {
-    if (running_) return absl::FailedPreconditionError("add_state() during a run");
-    return state_.add_object(name, object, placement);
-  }
+  absl::Status add_state(absl::string_view name, Checkpointable& object, StatePlacement placement);
 
   // Returns everything on which the next step depends, between two runs. Reads the tensors of steps
   // that are not reported yet; changes nothing. Errors: FailedPrecondition during a run; errors of
   // hooks and registered objects, with their names.
-  absl::StatusOr<TrainState> capture() {
-    if (running_) return absl::FailedPreconditionError("capture() during a run");
-    return state_.capture(nullptr);
-  }
+  absl::StatusOr<TrainState> capture();
   // Restores a captured state, so that train() continues as if never interrupted. Called between
   // runs, before data is read. `notes` gets a line for each hook or registered object that is new
   // or missing, for different data, and for a report that restarts. Errors: InvalidArgument listing
   // all names, types and shapes of tensors and tables that differ or, if an epoch is open, the
   // training files that differ (between epochs only a note); DataLoss for damaged parts; errors of
   // hooks and registered objects, with their names. After an error, nothing has changed.
-  absl::Status restore(LoadedState loaded, std::vector<std::string>* notes) {
-    if (running_) return absl::FailedPreconditionError("restore() during a run");
-    return state_.restore(std::move(loaded), notes);
-  }
+  absl::Status restore(LoadedState loaded, std::vector<std::string>* notes);
 
   // Resumes from the newest checkpoint of the saver. Returns none if no checkpoint exists. Called
   // on all ranks, between runs. `notes` gets the lines of restore(), and lines about damaged
   // checkpoints that were skipped and about state that was not saved and restarts. Errors:
   // FailedPrecondition without a saver; otherwise as StateSaver and restore().
-  absl::StatusOr<std::optional<CheckpointInfo>> resume(std::vector<std::string>* notes) {
-    if (running_) return absl::FailedPreconditionError("resume() during a run");
-    return checkpoints_.resume(notes);
-  }
+  absl::StatusOr<std::optional<CheckpointInfo>> resume(std::vector<std::string>* notes);
   // Resumes from the checkpoint at `path`. Errors: as resume(), and NotFound.
   absl::StatusOr<CheckpointInfo> resume_from(const std::string& path,
-                                             std::vector<std::string>* notes) {
-    if (running_) return absl::FailedPreconditionError("resume_from() during a run");
-    return checkpoints_.resume_from(path, notes);
-  }
+                                             std::vector<std::string>* notes);
   // Initializes the model from the model bank, if no checkpoint is resumed; without a bank, the
   // model stays as created. Called on all ranks, between runs. `notes`: see restore(). Errors: as
   // StateLoader and restore().
-  absl::Status load_model_bank(std::vector<std::string>* notes) {
-    if (running_) return absl::FailedPreconditionError("load_model_bank() during a run");
-    return checkpoints_.load_model_bank(notes);
-  }
+  absl::Status load_model_bank(std::vector<std::string>* notes);
   // Loads, from the model bank, dense tensors and tables that a checkpoint omits, as resume() does
   // if necessary. `began_with`: the files with which training began, according to the checkpoint;
   // other files are refused. Returns the names that no source provides; their tensors and tables
   // stay unchanged. Errors: as StateLoader::fill().
-  using ReferredFiles = TrainerState::ReferredFiles;
+  using ReferredFiles = google::protobuf::RepeatedPtrField<CheckpointManifest::ReferredFile>;
   absl::StatusOr<std::vector<std::string>> load_left_out(const std::vector<std::string>& names,
-                                                         const ReferredFiles& began_with) {
-    return checkpoints_.load_left_out(names, began_with);
-  }
+                                                         const ReferredFiles& began_with);
   // Returns table → rows, over all ranks. Called on all ranks, between runs. Errors: any error of
   // Collectives.
   absl::StatusOr<std::map<std::string, int64_t>> count_rows();
   // Saves a checkpoint between runs, durable on return. Hooks are not notified. Called on all
   // ranks. Errors: FailedPrecondition without a saver, during a run, or after a run that failed
   // within a step; otherwise as capture() and StateSaver.
-  absl::StatusOr<CheckpointInfo> save_checkpoint() {
-    if (running_) return absl::FailedPreconditionError("save_checkpoint() during a run");
-    return checkpoints_.save_between_runs();
-  }
+  absl::StatusOr<CheckpointInfo> save_checkpoint();
   // Returns the reason if training is finished: "stopped: ..." or "completed". The data, a limit or
   // a decision of all ranks has then ended training, and the state was saved, so train() would have
   // nothing to do. None: training is not finished.
-  std::optional<std::string> finished() const { return checkpoints_.finished(); }
+  std::optional<std::string> finished() const;
 
-  const Progress& progress() const { return position_.progress; }
+  const Progress& progress() const;
   // Returns the best score so far, over resumes. None: no score is kept, or no step has a score.
   std::optional<BestSummary> best() const;
-  const Summary& summary() const { return recorder_.summary(); }  // of the last run
+  const Summary& summary() const;  // of the last run
   // Returns true if a data source was given up: its threads may hang, and destroying the trainer
   // may hang with them. After a stop during a wait for data, no further run reads.
-  bool data_hangs() const { return feed_.gave_up(); }
+  bool data_hangs() const;
   // Leaves the job, as the destructor does: ranks that still wait for this rank get an error. Meant
   // for a process that ends without destroying the trainer because its data hangs. Takes at most
   // some seconds. Only the destructor may follow.
   void leave_job();
-  Model& model() { return *parts_.model; }
-  const std::vector<EmbeddingCollection*>& collections() const { return model_parts_.collections; }
+  Model& model();
+  const std::vector<EmbeddingCollection*>& collections() const;
   // Returns every dense parameter, by name.
-  const std::vector<NamedParameter>& parameters() const { return model_parts_.parameters; }
+  const std::vector<NamedParameter>& parameters() const;
 
  private:
-  // Reason why a pass over an epoch or a window ended.
-  enum class PassEnd { kOutOfData, kCap, kInterrupted };
+  explicit Trainer(std::unique_ptr<TrainerLoop> loop);
 
-  Trainer(TrainerOptions options, TrainerParts parts, std::unique_ptr<PhaseTimer> timer,
-          MetricSet metrics, SpanMetrics spans);
-  WindowedDataset* windows() const;  // the training data, if it comes in windows; else null
-  bool windowed() const { return windows() != nullptr; }
-  MovingAverage* evaluated_average() const;  // null: evaluations take the parameters
-
-  absl::StatusOr<Summary> train(absl::string_view function, bool evaluate_at_end);
-
-  void count_over_ranks(Summary& summary);
-  absl::Status sum_over_ranks(absl::Span<int64_t* const> counts);
-
-  // Executes a run: start, `body`, end. Returns the outcome.
-  template <typename Body>
-  absl::Status run(Phase phase, const Body& body);
-
-  absl::Status train_epochs();
-  absl::Status check_parameters();
-  absl::Status train_epoch();
-  absl::Status open_epoch();
-  absl::Status complete_epoch(bool out_of_data);
-  absl::StatusOr<PassEnd> train_windows();
-  absl::StatusOr<std::optional<WindowState>> wait_for_window(WindowedDataset& windows);
-  absl::Status evaluate_window();
-  absl::Status evaluate_paired(const Window& window);
-  absl::Status complete_window(const Window& window, bool out_of_data);
-  absl::StatusOr<PassEnd> train_pass(Place place, int64_t max_steps, bool may_be_empty);
-  absl::Status check_data(const ExchangeResult& agreed, Place place) const;
-  bool goes_on(const ExchangeResult& agreed) const;
-  absl::Status drop_rest(std::unique_ptr<StepData> next);
-  absl::StatusOr<ExchangeResult> run_step(const StepData& data, const ExchangeResult& of_step,
-                                          const StepData* next);
-  void advance(const StepResult& result);
-  void update_elapsed();
-  RankShare share(const StepData* next) const;
-  absl::Status report_if_due();
-  absl::Status report();
-  absl::Status finish();
-
-  const TrainerOptions options_;
-  const std::unique_ptr<PhaseTimer> timer_;
-  TrainerParts parts_;
-  const ModelParts model_parts_;
-  TrainingClock training_;
-  LoopPosition position_;
-  Consistency consistency_;
-  StopState stop_;
-  RequestQueue requests_;
-  LoopRecorder recorder_;
-  HookList hooks_;
-  BatchFeed feed_;
-  CountedFeed step_data_;  // reads from feed_
-  Reporter reporter_;
-  ReportWatch watch_;
-  LoopContext context_;
-  Agreement agreement_;
-  TableExchange tables_;
-  StepRunner steps_;
-  Evaluations evaluations_;
-  BestScore best_;
-  TrainerState state_;
-  CheckpointKeeper checkpoints_;
-  RequestServer server_;
-  bool running_ = false;
+  const std::unique_ptr<TrainerLoop> loop_;
 };
 
 }  // namespace millrace

@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "base/status_matchers.h"
+#include "checkpoint/state/train_state.h"
 #include "framework/trainer.h"
+#include "optim/moving_average.h"
 #include "tests/fakes/fake_windowed_dataset.h"
 #include "tests/fakes/recording_hook.h"
 #include "tests/fakes/tiny_model.h"

@@ -1,7 +1,6 @@
 #include "framework/trainer_parts.h"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <set>
 #include <string>
@@ -9,14 +8,22 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/signals/stop_signals.h"
 #include "base/status_macros.h"
+#include "checkpoint/state/state_loader.h"
+#include "checkpoint/state/state_saver.h"
+#include "distributed/collectives.h"
 #include "embedding/embedding_collection.h"
 #include "framework/loop/limits.h"
+#include "framework/loop/train_step.h"
 #include "framework/model/model.h"
 #include "framework/model/model_parts.h"
 #include "framework/precision/precision_check.h"
+#include "framework/report/event_log.h"
+#include "io/windowed_dataset.h"
 #include "metrics/metric.h"
+#include "optim/dense/dense_optimizer.h"
+#include "optim/moving_average.h"
+#include "optim/sparse_optimizer.h"
 #include "proto/config.pb.h"
 #include "proto/field_check.h"
 #include "proto/range_check.h"
@@ -84,6 +91,11 @@ absl::Status check_tables(const TrainerParts& parts) {
 
 }  // namespace
 
+TrainerParts::TrainerParts() = default;
+TrainerParts::TrainerParts(TrainerParts&& other) noexcept = default;
+TrainerParts& TrainerParts::operator=(TrainerParts&& other) noexcept = default;
+TrainerParts::~TrainerParts() = default;
+
 absl::Status check_trainer_parts(const TrainerOptions& options, const TrainerParts& parts) {
   if (parts.model == nullptr) return absl::InvalidArgumentError("the trainer has no model");
   RETURN_IF_ERROR(check_options(options));
@@ -96,27 +108,6 @@ absl::Status check_trainer_parts(const TrainerOptions& options, const TrainerPar
         "step cannot repeat one (TrainStep::can_repeat); use BFLOAT16 or another train step");
   }
   return check_tables(parts);
-}
-
-BatchFeedOptions feed_options(const TrainerOptions& options, const TrainingClock& training) {
-  std::function<absl::Duration()> time_left;
-  if (options.max_elapsed > absl::ZeroDuration()) {
-    time_left = [limit = options.max_elapsed, &training] { return limit - training.total(); };
-  }
-  return {.micro_batches = options.micro_batches,
-          .tasks = static_cast<int64_t>(options.tasks.size()),
-          .data_timeout = options.data_timeout,
-          .stop_waiting = [] { return noted_stop_signal() != 0; },
-          .time_left = std::move(time_left)};
-}
-
-EvaluationOptions evaluation_defaults(const TrainerOptions& options) {
-  return {.tasks = options.tasks,
-          .metrics = options.metrics,
-          .metric_configs = options.metric_configs,
-          .slices = options.slices,
-          .max_steps = options.max_evaluation_steps,
-          .compute = options.precision.compute()};
 }
 
 }  // namespace millrace

@@ -10,36 +10,39 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "base/clock.h"
-#include "checkpoint/state/state_loader.h"
-#include "checkpoint/state/state_saver.h"
-#include "distributed/collectives.h"
-#include "framework/loop/batch_feed.h"
 #include "framework/loop/best_score.h"
-#include "framework/loop/evaluator.h"
+#include "framework/loop/evaluation_options.h"
 #include "framework/loop/limits.h"
-#include "framework/loop/paired_evaluation.h"
-#include "framework/loop/train_step.h"
-#include "framework/report/event_log.h"
-#include "framework/report/slice_metrics.h"
-#include "framework/report/span_metrics.h"
-#include "framework/report/training_clock.h"
+#include "framework/report/slice_and_span_options.h"
 #include "hook/cadence.h"
-#include "io/windowed_dataset.h"
-#include "optim/dense/dense_optimizer.h"
+#include "io/dataset.h"
 #include "optim/gradient_clipping.h"
-#include "optim/moving_average.h"
-#include "optim/sparse_optimizer.h"
 #include "proto/config.pb.h"
 
 namespace millrace {
 
+class Clock;
+class Collectives;
+class DenseOptimizer;
+class EventLog;
 class Model;
+class MovingAverage;
+class SparseOptimizer;
+class StateLoader;
+class StateSaver;
+class TrainStep;
 
 // Name of the evaluation of each window before training on the window.
 inline constexpr char kNextWindow[] = "next_window";
 
+// The objects that a trainer works with. A source that fills a part includes the header of its
+// class.
 struct TrainerParts {
+  TrainerParts();
+  TrainerParts(TrainerParts&& other) noexcept;
+  TrainerParts& operator=(TrainerParts&& other) noexcept;
+  ~TrainerParts();
+
   // Shared because LibTorch's modules hold one another by shared pointers; only the trainer keeps
   // it.
   std::shared_ptr<Model> model;
@@ -108,10 +111,6 @@ struct TrainerOptions : Limits {
 // evaluation sets or two tables of one name, FLOAT16 with a train step that cannot repeat; NotFound
 // for an unknown metric of an evaluation set.
 absl::Status check_trainer_parts(const TrainerOptions& options, const TrainerParts& parts);
-
-// Each returns the options of one part of the trainer.
-BatchFeedOptions feed_options(const TrainerOptions& options, const TrainingClock& training);
-EvaluationOptions evaluation_defaults(const TrainerOptions& options);
 
 }  // namespace millrace
 

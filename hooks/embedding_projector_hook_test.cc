@@ -16,6 +16,8 @@
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "distributed/thread_collectives.h"
+#include "embedding/embedding_collection.h"
+#include "framework/model/model.h"
 #include "hook/hook_registry.h"
 #include "tests/conformance/hook_conformance.h"
 #include "tests/fakes/tiny_trainer.h"

@@ -6,6 +6,7 @@
 #include <csignal>
 
 #include "base/status_matchers.h"
+#include "checkpoint/state/train_state.h"
 #include "tests/conformance/hook_conformance.h"
 #include "tests/fakes/fake_hook_context.h"
 #include "tests/fakes/hanging_dataset.h"

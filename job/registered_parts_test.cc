@@ -20,6 +20,7 @@
 #include "checkpoint/state/row_filter.h"
 #include "distributed/one_rank_collectives.h"
 #include "distributed/thread_collectives.h"
+#include "embedding/embedding_collection.h"
 #include "embedding/policies/admission_registry.h"
 #include "embedding/policies/eviction_registry.h"
 #include "framework/report/sink.h"

@@ -10,10 +10,11 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "optim/dense/named_parameter.h"
-#include "optim/sparse_optimizer.h"
 #include "proto/config.pb.h"
 
 namespace millrace {
+
+class SparseOptimizer;
 
 // Clips the complete gradients of a step: summed over micro-batches and ranks, divided by the
 // targets of the step, unscaled and finite. Every rank has the same sums, so that every rank gets

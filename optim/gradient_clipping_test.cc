@@ -5,8 +5,10 @@
 
 #include <cmath>
 
+#include "base/progress.h"
 #include "base/status_matchers.h"
 #include "embedding/embedding_collection.h"
+#include "optim/sparse_optimizer.h"
 
 namespace millrace {
 namespace {

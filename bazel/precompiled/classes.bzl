@@ -111,11 +111,11 @@ CLASSES = {
     },
     "examples/own_program": {
         "in_memory": "torch",
-        "own_program": "torch",
-        "own_program_test": "torch",
+        "own_program": "tensor",
+        "own_program_test": "tensor",
     },
     "examples/plugins": {
-        "plugins_test": "torch",
+        "plugins_test": "tensor",
     },
     "framework": {
         "framework": "torch",
@@ -149,6 +149,8 @@ CLASSES = {
         "report": "torch",
         "report_test": "torch",
         "report_testing": "tensor",
+        "report_without_torch_test": "proto",
+        "without_torch": "proto",
     },
     "hook": {
         "hook": "tensor",
@@ -159,9 +161,9 @@ CLASSES = {
     "hooks": {
         "hooks": "tensor",
         "hooks_test": "torch",
-        "profiler_hook_test": "torch",
+        "profiler_hook_test": "tensor",
         "registered_hooks": "torch",
-        "signal_stop_hook_test": "torch",
+        "signal_stop_hook_test": "tensor",
     },
     "hooks/inspect": {
         "inspect": "torch",
@@ -308,7 +310,7 @@ CLASSES = {
         "tensorboard_test": "tensor",
     },
     "tests/campaigns": {
-        "campaigns": "torch",
+        "campaigns": "tensor",
         "rank_failures": "tensor",
         "rank_failures_test": "tensor",
         "rank_faults_fit_test": "tensor",
@@ -338,7 +340,7 @@ CLASSES = {
         "data_files": "proto",
     },
     "tests/plugins": {
-        "misbehaving_plugins_test": "torch",
+        "misbehaving_plugins_test": "tensor",
         "plugin_cost_test": "tensor",
         "plugin_places_test": "tensor",
         "plugin_race_test": "tensor",
@@ -347,8 +349,8 @@ CLASSES = {
         "wrong_plugins_test": "tensor",
     },
     "tests/ranks": {
-        "bad_frames_processes_test": "torch",
-        "bad_frames_test": "torch",
+        "bad_frames_processes_test": "tensor",
+        "bad_frames_test": "tensor",
         "checkpoint_processes_test": "tensor",
         "checkpoint_ranks_test": "tensor",
         "equality_test": "torch",
@@ -369,19 +371,19 @@ CLASSES = {
         "tensor_reads_test": "torch",
     },
     "tests/resume": {
-        "asynchronous_saver_test": "torch",
+        "asynchronous_saver_test": "tensor",
         "metrics_resume_test": "tensor",
-        "model_bank_test": "torch",
+        "model_bank_test": "tensor",
         "rank_bank_test": "torch",
         "rank_save_test": "torch",
-        "resume_test": "torch",
+        "resume_test": "tensor",
         "resume_testing": "torch",
-        "save_filter_test": "torch",
-        "saver_test": "torch",
-        "trainer_save_test": "torch",
+        "save_filter_test": "tensor",
+        "saver_test": "tensor",
+        "trainer_save_test": "tensor",
     },
     "tools": {
-        "command_end_test": "torch",
+        "command_end_test": "tensor",
         "tools": "torch",
         "tools_test": "tensor",
     },

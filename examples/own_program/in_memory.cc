@@ -19,6 +19,7 @@
 #include "job/ranks.h"
 #include "models/binary_output.h"
 #include "optim/dense_optimizer_factory.h"
+#include "optim/sparse_optimizer.h"
 
 namespace millrace {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
+#include "framework/loop/evaluation_options.h"
 #include "framework/loop/hook_list.h"
 #include "framework/ranks/rank_part.h"
 #include "framework/report/metric_set.h"
@@ -21,27 +22,6 @@
 namespace millrace {
 
 class Model;
-
-// A named data set to evaluate.
-struct EvaluationSet {
-  std::string name;
-  std::unique_ptr<Dataset> data;
-  std::vector<std::string> metrics = {};  // names; empty: the trainer's metrics
-  std::string no_examples = "";           // see EvaluationOptions
-};
-
-struct EvaluationOptions {
-  std::string name = "eval";
-  std::vector<std::string> tasks;    // names of the labels
-  std::vector<std::string> metrics;  // names of metrics
-  // Error message for data without examples; "": a generic one.
-  std::string no_examples;
-  std::vector<CustomConfig> metric_configs;  // messages of metrics
-  std::vector<SliceOptions> slices;          // slices without `metrics` use the metrics above
-  int64_t max_steps = 0;                     // limit on the batches of each rank; 0: none
-  PrecisionConfig::Compute compute = PrecisionConfig::FLOAT32;  // of forward passes
-  std::string action = "evaluating";                            // in error messages
-};
 
 // Keeps the ranks of an evaluation in step; implemented by the trainer. Every function that returns
 // a status is collective, and an error ends the evaluation on all ranks.

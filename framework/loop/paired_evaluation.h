@@ -11,16 +11,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "checkpoint/state/checkpointable.h"
+#include "framework/loop/evaluation_options.h"
 #include "io/windowed_dataset.h"
 
 namespace millrace {
-
-// An evaluation set that comes in windows, parallel to the training windows.
-struct PairedSet {
-  std::string name;
-  std::unique_ptr<WindowedDataset> windows;
-  std::vector<std::string> metrics = {};  // see EvaluationSet
-};
 
 // Evaluates one window of a set after each training window. Checkpoints, which are made while no
 // window of the set is open, include the position.

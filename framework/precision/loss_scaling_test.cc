@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "distributed/thread_collectives.h"
+#include "framework/loop/train_step.h"
 #include "framework/trainer.h"
 #include "tests/fakes/recording_hook.h"
 #include "tests/fakes/tiny_model.h"

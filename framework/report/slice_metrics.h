@@ -15,6 +15,7 @@
 #include "absl/types/span.h"
 #include "base/byte_stream.h"
 #include "base/catch_exceptions.h"
+#include "framework/report/slice_and_span_options.h"
 #include "metrics/metric.h"
 
 namespace millrace {
@@ -28,17 +29,6 @@ auto call_metric(const Metric& metric, Call&& call) -> decltype(call()) {
 // Calls metric.merge_saved(). Errors, also for exceptions: as merge_saved(), with the name of the
 // metric.
 absl::Status merge_saved_metric(Metric& metric, absl::string_view bytes);
-
-// A feature whose ids each have metrics (SliceConfig).
-struct SliceOptions {
-  std::string name;                  // name of the feature in reports
-  int64_t feature = 0;               // index of the feature in Batch::sparse
-  std::vector<int64_t> ids = {};     // ids that have a slice; empty: the smallest ids
-  int64_t max_ids = 10;              // without `ids`: maximum number of ids with a slice
-  std::vector<std::string> metrics;  // names of metrics
-  // Names of ids in reports. Default: the id itself.
-  std::map<int64_t, std::string> id_names = {};
-};
 
 // The metrics of each id of one feature, of the examples without an id ("none") and of the examples
 // of all other ids ("other"). Without SliceOptions::ids, the ids are the max_ids smallest of all

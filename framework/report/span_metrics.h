@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "framework/report/metric_set.h"
+#include "framework/report/slice_and_span_options.h"
 #include "proto/checkpoint_state.pb.h"
 #include "proto/config.pb.h"
 
@@ -22,11 +23,6 @@ namespace millrace {
 struct SpanPosition {
   int64_t epoch = 0;
   int64_t window = 0;
-};
-
-struct SpanOptions {
-  std::vector<ReportConfig::Span> spans = {};  // all different
-  int64_t moving_reports = 10;                 // span of MOVING; at least 2
 };
 
 // Returns "window", "epoch", "total" or "moving".

@@ -92,10 +92,10 @@ FAULTS = [
          "      if (rank == 0) rows = more;\n    }\n"),
     ], "//tests/ranks:table_models_test", "ReportsTest.*"),
     ("limits evict after after_step", [
-        ("framework/trainer.cc",
+        ("framework/trainer_loop.cc",
          "      RETURN_IF_ERROR(tables_.enforce_limits({\"eviction\", position_.steps_done()}));\n",
          ""),
-        ("framework/trainer.cc", "    RETURN_IF_ERROR(hooks_.after_step(context_, result));\n",
+        ("framework/trainer_loop.cc", "    RETURN_IF_ERROR(hooks_.after_step(context_, result));\n",
          "    RETURN_IF_ERROR(hooks_.after_step(context_, result));\n"
          "    if (result.applied) {\n"
          "      RETURN_IF_ERROR(tables_.enforce_limits({\"eviction\", position_.steps_done()}));\n"

@@ -7,6 +7,7 @@
 #include "framework/model/model_parts.h"
 #include "optim/dense_optimizer_factory.h"
 #include "optim/moving_average.h"
+#include "optim/sparse_optimizer.h"
 #include "tests/fakes/tiny_model.h"
 
 namespace millrace {

@@ -13,6 +13,8 @@
 
 namespace millrace {
 
+class Clock;
+
 struct TinyTrainerOptions {
   TrainerOptions trainer;
   FakeDatasetOptions train;

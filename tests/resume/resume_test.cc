@@ -1,6 +1,7 @@
 // 2N steps are N steps, a resume, and N steps: to the last bit, from every serving point.
 #include <google/protobuf/text_format.h>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "tests/resume/resume_case.h"
 

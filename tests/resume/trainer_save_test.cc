@@ -13,6 +13,7 @@
 #include "base/status_matchers.h"
 #include "checkpoint/folder/checkpoint_list.h"
 #include "checkpoint/saver.h"
+#include "framework/report/event_log.h"
 #include "tests/fakes/gated_file_system.h"
 #include "tests/fakes/memory_checkpoint.h"
 #include "tests/fakes/recording_hook.h"
