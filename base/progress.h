@@ -19,6 +19,9 @@ struct Progress {
   int64_t skipped_examples = 0;  // examples of those steps
   absl::Duration elapsed = absl::ZeroDuration();  // rank 0's time spent training
 
+  // Returns the number of steps, including refused steps, which all ranks count too.
+  int64_t steps_done() const { return step + skipped_steps; }
+
   friend bool operator==(const Progress&, const Progress&) = default;
 };
 

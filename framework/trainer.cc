@@ -134,14 +134,14 @@ bool Trainer::data_hangs() const { return loop_->data_hangs(); }
 
 void Trainer::leave_job() { loop_->leave_job(); }
 
-Model& Trainer::model() { return loop_->model(); }
+Model& Trainer::model() { return *loop_->model().model; }
 
 const std::vector<EmbeddingCollection*>& Trainer::collections() const {
-  return loop_->model_parts().collections;
+  return loop_->model().model_parts.collections;
 }
 
 const std::vector<NamedParameter>& Trainer::parameters() const {
-  return loop_->model_parts().parameters;
+  return loop_->model().model_parts.parameters;
 }
 
 }  // namespace millrace

@@ -18,7 +18,6 @@
 #include "checkpoint/state/state_saver.h"
 #include "distributed/collectives.h"
 #include "embedding/embedding_collection.h"
-#include "framework/loop/phase_scope.h"
 #include "framework/loop/phase_timer.h"
 #include "framework/loop/schedule_monitor.h"
 #include "framework/model/model.h"
@@ -58,43 +57,40 @@ TrainerLoop::TrainerLoop(TrainerOptions options, TrainerParts parts,
     : options_(std::move(options)),
       timer_(std::move(timer)),
       parts_(std::move(parts)),
-      model_parts_(*parts_.model),
+      model_{std::move(parts_.model), std::move(parts_.dense_optimizers),
+             std::move(parts_.sparse_optimizer), std::move(parts_.moving_average),
+             std::move(parts_.clipping)},
       training_(*parts_.clock),
       requests_(parts_.collectives->rank(), parts_.collectives->world_size()),
-      recorder_(parts_.event_log.get(), position_, parts_.collectives->rank(),
+      recorder_(parts_.event_log.get(), loop_, parts_.collectives->rank(),
                 parts_.collectives->world_size()),
       hooks_(*parts_.clock),
-      feed_(feed_options(options_, training_), parts_.train_data.get(), position_,
-            *parts_.collectives, *parts_.clock),
-      step_data_(feed_, *parts_.model, options_.tasks.size()),
-      reporter_(std::move(metrics), std::move(spans), parts_.dense_optimizers,
-                parts_.sparse_optimizer.get(), model_parts_.collections, training_),
+      feed_(feed_options(options_, training_), parts_.train_data.get(), loop_, *parts_.collectives,
+            *parts_.clock),
+      step_data_(feed_, *model_.model, options_.tasks.size()),
+      reporter_(std::move(metrics), std::move(spans), model_.dense_optimizers,
+                model_.sparse_optimizer.get(), model_.model_parts.collections, training_),
       watch_(options_.tasks),
       context_({parts_.collectives->rank(), parts_.collectives->world_size(), windowed(),
                 options_.report},
-               position_, requests_, {reporter_.values(), reporter_.distributions()}),
+               loop_.position, requests_, {reporter_.values(), reporter_.distributions()}),
       agreement_(*parts_.collectives, requests_, names_of(parts_.evaluation_sets),
                  static_cast<int64_t>(options_.tasks.size()),
-                 context_.world_size() > 1 ? model_parts_.tables() : 0),
-      tables_(agreement_, *parts_.model, model_parts_.collections),
-      steps_({*parts_.model, model_parts_, parts_.dense_optimizers, parts_.sparse_optimizer.get(),
-              *parts_.train_step, agreement_, hooks_, context_, position_,
-              parts_.clipping.has_value() ? &*parts_.clipping : nullptr,
-              parts_.moving_average.get(), &tables_},
+                 context_.world_size() > 1 ? model_.model_parts.tables() : 0),
+      tables_(agreement_, *model_.model, model_.model_parts.collections),
+      commit_(agreement_, model_.model_parts.parameters, &tables_),
+      steps_({model_, commit_, hooks_, context_, &tables_}, std::move(parts_.train_step),
              options_.seed, options_.precision),
-      evaluations_(
-          {*parts_.model, parts_.evaluation_sets, hooks_, context_, agreement_, feed_, training_,
-           position_, stop_, recorder_, *parts_.clock, evaluated_average(), &tables_},
-          std::move(parts_.paired_sets), evaluation_defaults(options_)),
-      best_(options_.best),
-      state_({*parts_.model, model_parts_, parts_.dense_optimizers, parts_.train_data.get(), hooks_,
-              reporter_, requests_, evaluations_, best_, position_, context_.rank(),
-              context_.world_size(), parts_.moving_average.get()}),
-      checkpoints_({parts_.saver.get(), parts_.model_bank.get(), state_, evaluations_, hooks_,
-                    context_, agreement_, consistency_, position_, stop_, recorder_},
+      evaluations_({model_, hooks_, context_, agreement_, feed_, training_, &tables_},
+                   std::move(parts_.evaluation_sets), std::move(parts_.paired_sets),
+                   evaluation_defaults(options_), options_.best),
+      state_({model_, parts_.train_data.get(), hooks_, reporter_, requests_, evaluations_,
+              loop_.position, context_.rank(), context_.world_size()}),
+      checkpoints_({state_, evaluations_, hooks_, context_, agreement_, loop_, recorder_},
+                   std::move(parts_.saver), std::move(parts_.model_bank),
                    {options_, options_.save_at_end, options_.save_on_failure}),
-      server_({requests_, evaluations_, best_, checkpoints_, hooks_, context_, agreement_,
-               consistency_, reporter_, position_, stop_, recorder_},
+      server_({requests_, evaluations_, checkpoints_, hooks_, context_, agreement_, reporter_,
+               loop_, recorder_},
               {options_, options_.report.at_end, options_.save_best}) {
   hooks_.set_event_log(parts_.event_log.get());
   hooks_.set_timer(timer_.get());
@@ -108,20 +104,14 @@ absl::Status TrainerLoop::register_states() {
                                       StatePlacement::kOnce));
   }
   const auto schedules =
-      ScheduleMonitor::find_schedules(parts_.dense_optimizers, parts_.sparse_optimizer.get());
+      ScheduleMonitor::find_schedules(model_.dense_optimizers, model_.sparse_optimizer.get());
   if (!schedules.empty()) {
     RETURN_IF_ERROR(hooks_.add(std::make_unique<ScheduleMonitor>(schedules)));
   }
   if (LossScaler* const scaler = steps_.loss_scaler()) {
     RETURN_IF_ERROR(state_.add_object("loss_scale", *scaler, StatePlacement::kOnce));
   }
-  StateSaver* const saver = parts_.saver.get();
-  if (saver != nullptr) RETURN_IF_ERROR(saver->check(state_.tensors_and_tables()));
-  StateLoader* const bank = parts_.model_bank.get();
-  if (bank != nullptr && bank->dynamic()) {
-    RETURN_IF_ERROR(state_.add_object(kModelBank, *bank, StatePlacement::kOnce));
-  }
-  return absl::OkStatus();
+  return checkpoints_.prepare(model_.tensors_and_tables());
 }
 
 absl::Status TrainerLoop::check_between_runs(absl::string_view function) const {
@@ -133,11 +123,6 @@ absl::Status TrainerLoop::check_between_runs(absl::string_view function) const {
 void TrainerLoop::leave_job() {
   feed_.leave_job();
   parts_.collectives.reset();
-}
-
-MovingAverage* TrainerLoop::evaluated_average() const {
-  MovingAverage* const average = parts_.moving_average.get();
-  return average != nullptr && average->evaluates() ? average : nullptr;
 }
 
 WindowedDataset* TrainerLoop::windows() const {
@@ -160,10 +145,10 @@ absl::Status TrainerLoop::run(Phase phase, const Body& body) {
   recorder_.begin_run(trains ? "train" : "evaluate", trains ? checkpoints_.newest() : "");
   if (trains) {
     checkpoints_.record_changes();
-    position_.finished = false;
-    consistency_.begin_run();
-    training_.start(position_.progress.elapsed);
-    requests_.resume(position_.within_pass());
+    loop_.position.finished = false;
+    loop_.consistency.begin_run();
+    training_.start(loop_.position.progress.elapsed);
+    requests_.resume(loop_.position.within_pass());
   }
   absl::Status outcome;
   {
@@ -177,7 +162,7 @@ absl::Status TrainerLoop::run(Phase phase, const Body& body) {
     checkpoints_.save_after_failure();
     outcome = checkpoints_.explain(outcome);
   }
-  parts_.collectives->set_phase(RankPhase::kEnd, position_.steps_done());
+  parts_.collectives->set_phase(RankPhase::kEnd, loop_.position.steps_done());
   absl::Status ended;
   {
     const ScopedValue<bool> ending = context_.ending();
@@ -185,27 +170,31 @@ absl::Status TrainerLoop::run(Phase phase, const Body& body) {
   }
   training_.stop();
   outcome.Update(agreement_.settle({"leaving"}, ended));
-  Summary& summary = recorder_.summary();
-  summary.steps_begun = checkpoints_.steps_begun();
-  summary.checkpoint = checkpoints_.newest();
-  if (trains) summary.best = best();
-  summary.hooks = hooks_.statistics();
-  summary.times = timer_->times();
-  summary.rows = model_parts_.table_rows();
-  if (outcome.ok()) count_over_ranks(summary);
-  recorder_.end_run(outcome, stop_, agreement_.failed_rank());
+  RunFigures figures = run_figures(trains);
+  if (outcome.ok()) count_over_ranks(figures);
+  recorder_.end_run(outcome, agreement_.failed_rank(), std::move(figures));
   if (trains && outcome.ok() && context_.rank() == 0) {
     if (const auto warning = watch_.end()) MILLRACE_LOG(WARNING) << *warning;
   }
   return outcome;
 }
 
+RunFigures TrainerLoop::run_figures(bool trains) const {
+  return {.steps_begun = checkpoints_.steps_begun(),
+          .bad_examples = recorder_.summary().bad_examples,
+          .checkpoint = checkpoints_.newest(),
+          .best = trains ? best() : std::nullopt,
+          .hooks = hooks_.statistics(),
+          .times = timer_->times(),
+          .rows = model_.model_parts.table_rows()};
+}
+
 // Replaces the counts of this rank by the sums over all ranks. REQUIRES: the run succeeded on all
 // ranks.
-void TrainerLoop::count_over_ranks(Summary& summary) {
+void TrainerLoop::count_over_ranks(RunFigures& figures) {
   if (context_.world_size() == 1) return;
-  std::vector<int64_t*> counts = {&summary.bad_examples};
-  for (auto& [table, rows] : summary.rows) {
+  std::vector<int64_t*> counts = {&figures.bad_examples};
+  for (auto& [table, rows] : figures.rows) {
     if (tables_.active()) counts.push_back(&rows);
   }
   // Fails if a rank was lost after all had ended well.
@@ -222,7 +211,7 @@ absl::Status TrainerLoop::sum_over_ranks(absl::Span<int64_t* const> counts) {
 }
 
 absl::StatusOr<std::map<std::string, int64_t>> TrainerLoop::count_rows() {
-  std::map<std::string, int64_t> rows = model_parts_.table_rows();
+  std::map<std::string, int64_t> rows = model_.model_parts.table_rows();
   if (!tables_.active()) return rows;
   std::vector<int64_t*> counts;
   for (auto& [table, count] : rows) counts.push_back(&count);
@@ -231,9 +220,9 @@ absl::StatusOr<std::map<std::string, int64_t>> TrainerLoop::count_rows() {
 }
 
 std::optional<BestSummary> TrainerLoop::best() const {
-  if (!best_.best().has_value()) return std::nullopt;
-  const auto [value, step] = *best_.best();
-  return BestSummary{value, step, checkpoints_.durable_path(step), best_.name()};
+  if (!evaluations_.best().has_value()) return std::nullopt;
+  const auto [value, step] = *evaluations_.best();
+  return BestSummary{value, step, checkpoints_.durable_path(step), evaluations_.best_name()};
 }
 
 absl::StatusOr<Summary> TrainerLoop::train(absl::string_view function, bool evaluate_at_end) {
@@ -260,16 +249,17 @@ absl::StatusOr<EvaluationResult> TrainerLoop::evaluate(Dataset& data, Evaluation
     return hooks_.after_evaluate(context_, *result);
   }));
   if (!result.has_value()) {
-    return absl::CancelledError(absl::StrCat("the evaluation was stopped: ", stop_.reason));
+    return absl::CancelledError(absl::StrCat("the evaluation was stopped: ", loop_.stop.reason));
   }
   return *std::move(result);
 }
 
 absl::Status TrainerLoop::train_epochs() {
-  parts_.model->train();
+  model_.model->train();
   RETURN_IF_ERROR(check_parameters());
   RETURN_IF_ERROR(server_.serve_common().status());
-  while (!server_.training_is_over() && !position_.stream_ended) RETURN_IF_ERROR(train_epoch());
+  while (!server_.training_is_over() && !loop_.position.stream_ended)
+    RETURN_IF_ERROR(train_epoch());
   return finish();
 }
 
@@ -277,40 +267,41 @@ absl::Status TrainerLoop::train_epochs() {
 // detects them.
 absl::Status TrainerLoop::check_parameters() {
   if (context_.world_size() == 1) return absl::OkStatus();
-  agreement_.served(model_parts_.describe_parameters());
+  agreement_.served(model_.model_parts.describe_parameters());
   return absl::OkStatus();
 }
 
 absl::Status TrainerLoop::train_epoch() {
-  const std::string epoch = absl::StrCat(position_.progress.epoch);
+  const std::string epoch = absl::StrCat(loop_.position.progress.epoch);
   RETURN_IF_ERROR(catch_part_exceptions("the dataset", [&] { return open_epoch(); }),
                   absl::StrCat("epoch ", epoch));
   recorder_.opened("epoch", epoch);
-  RETURN_IF_ERROR(consistency_.suspend([&] { return hooks_.before_epoch(context_); }));
-  position_.open_epoch();
+  RETURN_IF_ERROR(loop_.consistency.suspend([&] { return hooks_.before_epoch(context_); }));
+  loop_.position.open_epoch();
   PassEnd end;
   if (windowed()) {
     ASSIGN_OR_RETURN(end, train_windows());
   } else {
     // A resumed epoch also counts the steps made before.
     const int64_t cap = options_.max_steps_per_epoch;
-    ASSIGN_OR_RETURN(end, train_pass({"epoch", position_.progress.epoch},
-                                     cap > 0 ? position_.epoch_first_step + cap : 0,
-                                     /*may_be_empty=*/position_.cursor.has_value()));
+    ASSIGN_OR_RETURN(end, train_pass({"epoch", loop_.position.progress.epoch},
+                                     cap > 0 ? loop_.position.epoch_first_step + cap : 0,
+                                     /*may_be_empty=*/loop_.position.cursor.has_value()));
   }
   if (end == PassEnd::kInterrupted) return absl::OkStatus();
   return complete_epoch(end == PassEnd::kOutOfData);
 }
 
 absl::Status TrainerLoop::open_epoch() {
-  if (!position_.cursor.has_value())
-    return parts_.train_data->start_epoch(position_.progress.epoch);
-  if (!position_.former_ranks.empty()) return parts_.train_data->seek(position_.former_ranks);
+  if (!loop_.position.cursor.has_value())
+    return parts_.train_data->start_epoch(loop_.position.progress.epoch);
+  if (!loop_.position.former_ranks.empty())
+    return parts_.train_data->seek(loop_.position.former_ranks);
   // Each rank continues at its own cursor, but seek() needs the cursors of all ranks, as after a
   // resume.
-  RETURN_IF_ERROR(agreement_.meet({"open epoch", position_.progress.epoch}));
+  RETURN_IF_ERROR(agreement_.meet({"open epoch", loop_.position.progress.epoch}));
   ASSIGN_OR_RETURN(const std::vector<Cursor> cursors,
-                   gather_cursors(*position_.cursor, *parts_.collectives));
+                   gather_cursors(*loop_.position.cursor, *parts_.collectives));
   return parts_.train_data->seek(cursors);
 }
 
@@ -318,9 +309,9 @@ absl::Status TrainerLoop::complete_epoch(bool out_of_data) {
   if (out_of_data) {
     RETURN_IF_ERROR(hooks_.out_of_data(context_, windowed() ? DataEnd::kStream : DataEnd::kEpoch));
   }
-  return consistency_.suspend([&]() -> absl::Status {
-    recorder_.closed("epoch", absl::StrCat(position_.progress.epoch));
-    position_.complete_epoch();
+  return loop_.consistency.suspend([&]() -> absl::Status {
+    recorder_.closed("epoch", absl::StrCat(loop_.position.progress.epoch));
+    loop_.position.complete_epoch();
     RETURN_IF_ERROR(hooks_.after_epoch(context_));
     RETURN_IF_ERROR(report_if_due());
     return server_.serve_common().status();
@@ -331,27 +322,28 @@ absl::StatusOr<TrainerLoop::PassEnd> TrainerLoop::train_windows() {
   while (true) {
     ASSIGN_OR_RETURN(const std::optional<WindowState> state, wait_for_window(*windows()));
     if (!state.has_value()) return PassEnd::kInterrupted;
-    position_.stream_ended = state->kind == WindowState::kEnded;
-    if (position_.stream_ended && !evaluations_.paired().empty())
+    loop_.position.stream_ended = state->kind == WindowState::kEnded;
+    if (loop_.position.stream_ended && !evaluations_.paired().empty())
       MILLRACE_LOG(INFO) << "the windows to train on have ended";
-    if (position_.stream_ended) return PassEnd::kOutOfData;
-    position_.open_window(state->window);
+    if (loop_.position.stream_ended) return PassEnd::kOutOfData;
+    loop_.position.open_window(state->window);
     recorder_.opened("window", state->window.name);
-    if (!state->window.damage.empty()) ++recorder_.summary().damaged_windows;
-    RETURN_IF_ERROR(consistency_.suspend([&]() -> absl::Status {
+    if (!state->window.damage.empty()) recorder_.damaged_window();
+    RETURN_IF_ERROR(loop_.consistency.suspend([&]() -> absl::Status {
       RETURN_IF_ERROR(hooks_.before_window(context_, state->window));
       return evaluate_window();
     }));
-    if (stop_.stopped) return PassEnd::kInterrupted;
+    if (loop_.stop.stopped) return PassEnd::kInterrupted;
     const int64_t cap = options_.max_steps_per_window;
-    ASSIGN_OR_RETURN(const PassEnd end, train_pass({"window", state->window.index},
-                                                   cap > 0 ? position_.window_first_step + cap : 0,
-                                                   /*may_be_empty=*/true));
+    ASSIGN_OR_RETURN(const PassEnd end,
+                     train_pass({"window", state->window.index},
+                                cap > 0 ? loop_.position.window_first_step + cap : 0,
+                                /*may_be_empty=*/true));
     if (end == PassEnd::kInterrupted) return end;
-    RETURN_IF_ERROR(consistency_.suspend([&] { return evaluate_paired(state->window); }));
-    if (stop_.stopped) return PassEnd::kInterrupted;
+    RETURN_IF_ERROR(loop_.consistency.suspend([&] { return evaluate_paired(state->window); }));
+    if (loop_.stop.stopped) return PassEnd::kInterrupted;
     RETURN_IF_ERROR(complete_window(state->window, end == PassEnd::kOutOfData));
-    if (position_.stream_ended) return PassEnd::kOutOfData;
+    if (loop_.position.stream_ended) return PassEnd::kOutOfData;
     if (server_.training_is_over()) return PassEnd::kInterrupted;
   }
 }
@@ -359,8 +351,9 @@ absl::StatusOr<TrainerLoop::PassEnd> TrainerLoop::train_windows() {
 // Returns a window that is ready or the end of the stream; none if a stop or a limit came first.
 absl::StatusOr<std::optional<WindowState>> TrainerLoop::wait_for_window(WindowedDataset& windows) {
   while (true) {
-    const PhaseScope waiting(*parts_.collectives, position_, RankPhase::kWindowWait);
-    RETURN_IF_ERROR(agreement_.meet({"window wait", position_.progress.window}, share(nullptr)));
+    const PhaseScope waiting(*parts_.collectives, progress(), RankPhase::kWindowWait);
+    RETURN_IF_ERROR(
+        agreement_.meet({"window wait", loop_.position.progress.window}, share(nullptr)));
     update_elapsed();
     RETURN_IF_ERROR(checkpoints_.poll(agreement_.result()));
     ASSIGN_OR_RETURN(const bool agreed, server_.serve_agreed());
@@ -395,7 +388,7 @@ absl::Status TrainerLoop::evaluate_paired(const Window& window) {
                      absl::StrCat("evaluation set ", set->name()));
     if (!state.has_value()) return absl::OkStatus();
     if (state->kind == WindowState::kEnded) {
-      position_.stream_ended = true;
+      loop_.position.stream_ended = true;
       MILLRACE_LOG(INFO) << "the windows of evaluation set " << set->name()
                          << " have ended, and training ends with them";
       continue;
@@ -411,9 +404,9 @@ absl::Status TrainerLoop::evaluate_paired(const Window& window) {
 
 absl::Status TrainerLoop::complete_window(const Window& window, bool out_of_data) {
   if (out_of_data) RETURN_IF_ERROR(hooks_.out_of_data(context_, DataEnd::kWindow));
-  return consistency_.suspend([&]() -> absl::Status {
+  return loop_.consistency.suspend([&]() -> absl::Status {
     recorder_.closed("window", window.name);
-    position_.complete_window(window);
+    loop_.position.complete_window(window);
     RETURN_IF_ERROR(hooks_.after_window(context_, window));
     RETURN_IF_ERROR(report_if_due());
     return server_.serve_common().status();
@@ -431,12 +424,12 @@ absl::StatusOr<TrainerLoop::PassEnd> TrainerLoop::train_pass(Place place, int64_
   if (agreed.time_is_up > 0) update_elapsed();
   RETURN_IF_ERROR(server_.serve_agreed().status());
   requests_.resume_due_later();
-  if (stop_.stopped) return PassEnd::kInterrupted;
-  RETURN_IF_ERROR(feed_.check_interruption(stop_));
+  if (loop_.stop.stopped) return PassEnd::kInterrupted;
+  RETURN_IF_ERROR(feed_.check_interruption());
   if (!may_be_empty) RETURN_IF_ERROR(check_data(agreed, place));
   while (goes_on(agreed)) {
-    if (limit_reached(options_, position_.progress)) return PassEnd::kInterrupted;
-    if (max_steps > 0 && position_.steps_done() >= max_steps) return PassEnd::kCap;
+    if (limit_reached(options_, loop_.position.progress)) return PassEnd::kInterrupted;
+    if (max_steps > 0 && loop_.position.steps_done() >= max_steps) return PassEnd::kCap;
     std::unique_ptr<StepData> current = std::move(next);
     if (current == nullptr) {
       ASSIGN_OR_RETURN(current, step_data_.padding());
@@ -446,11 +439,11 @@ absl::StatusOr<TrainerLoop::PassEnd> TrainerLoop::train_pass(Place place, int64_
       ASSIGN_OR_RETURN(next, step_data_.next_step());
     }
     ASSIGN_OR_RETURN(agreed, run_step(*current, of_step, next.get()));
-    if (stop_.stopped) return PassEnd::kInterrupted;
-    RETURN_IF_ERROR(feed_.check_interruption(stop_));
+    if (loop_.stop.stopped) return PassEnd::kInterrupted;
+    RETURN_IF_ERROR(feed_.check_interruption());
   }
   if (agreed.ranks_with_data > 0) RETURN_IF_ERROR(drop_rest(std::move(next)));
-  return stop_.stopped ? PassEnd::kInterrupted : PassEnd::kOutOfData;
+  return loop_.stop.stopped ? PassEnd::kInterrupted : PassEnd::kOutOfData;
 }
 
 // Refuses an epoch without a step, which would repeat for ever.
@@ -486,15 +479,15 @@ absl::Status TrainerLoop::drop_rest(std::unique_ptr<StepData> next) {
     }
     share.elapsed = training_.total();
     share.time_is_up = feed_.time_is_up();
-    RETURN_IF_ERROR(agreement_.meet({"dropping", position_.steps_done()}, share));
+    RETURN_IF_ERROR(agreement_.meet({"dropping", loop_.position.steps_done()}, share));
     agreed = agreement_.result();
     update_elapsed();
     RETURN_IF_ERROR(server_.serve_agreed().status());
-    RETURN_IF_ERROR(feed_.check_interruption(stop_));
-  } while (agreed.ranks_with_data > 0 && !stop_.stopped &&
-           !time_is_up(options_, position_.progress));
+    RETURN_IF_ERROR(feed_.check_interruption());
+  } while (agreed.ranks_with_data > 0 && !loop_.stop.stopped &&
+           !time_is_up(options_, loop_.position.progress));
   const int64_t dropped = agreed.examples;
-  recorder_.summary().dropped_examples += dropped;
+  recorder_.dropped_examples(dropped);
   if (dropped > 0) {
     MILLRACE_LOG(WARNING) << "a rank is out of data: " << dropped
                           << " examples of other ranks are dropped (uneven_data: UNTIL_FIRST)";
@@ -508,10 +501,10 @@ absl::StatusOr<ExchangeResult> TrainerLoop::run_step(const StepData& data,
                                                      const StepData* next) {
   RETURN_IF_ERROR(checkpoints_.open());
   // Here all ranks are at this step and have the same tables.
-  for (const EmbeddingCollection* collection : model_parts_.collections) {
-    RETURN_IF_ERROR(collection->check_step(position_.progress.step + 1));
+  for (const EmbeddingCollection* collection : model_.model_parts.collections) {
+    RETURN_IF_ERROR(collection->check_step(loop_.position.progress.step + 1));
   }
-  agreement_.start({kStepPlace, position_.steps_done() + 1}, share(next));
+  agreement_.start({kStepPlace, loop_.position.steps_done() + 1}, share(next));
   // Failures since the last exchange must be reported before an exchange of tables. The step waits
   // for the rows of all ranks in any case.
   if (tables_.active()) {
@@ -520,26 +513,24 @@ absl::StatusOr<ExchangeResult> TrainerLoop::run_step(const StepData& data,
   }
   checkpoints_.begin_step();
   ExchangeResult agreed;
-  RETURN_IF_ERROR(consistency_.suspend([&]() -> absl::Status {
+  RETURN_IF_ERROR(loop_.consistency.suspend([&]() -> absl::Status {
     absl::Span<const int64_t> targets;
     if (!data.targets.empty()) targets = of_step.targets;
     ASSIGN_OR_RETURN(StepResult result, steps_.run(data, of_step.examples, targets));
     add_example_columns(data.micro_batches, options_.slices, result);
     agreed = agreement_.result();
     advance(result);
-    for (const Batch& batch : data.micro_batches) {
-      recorder_.summary().bad_examples += batch.bad_examples;
-    }
+    for (const Batch& batch : data.micro_batches) recorder_.bad_examples(batch.bad_examples);
     // Precedes serving, because a checkpoint holds the position after this step.
-    position_.after_step(data.micro_batches.back().cursor, !goes_on(agreed));
+    loop_.position.after_step(data.micro_batches.back().cursor, !goes_on(agreed));
     RETURN_IF_ERROR(steps_.after_backward_status());
     // Part of the update phase, also in messages of other ranks about this rank.
     if (result.applied) {
-      RETURN_IF_ERROR(tables_.enforce_limits({"eviction", position_.steps_done()}));
+      RETURN_IF_ERROR(tables_.enforce_limits({"eviction", loop_.position.steps_done()}));
     }
-    parts_.collectives->set_phase(RankPhase::kBetweenSteps, position_.steps_done());
+    parts_.collectives->set_phase(RankPhase::kBetweenSteps, loop_.position.steps_done());
     if (result.applied) {
-      const Progress& progress = position_.progress;
+      const Progress& progress = loop_.position.progress;
       RETURN_IF_ERROR(reporter_.add(result, {progress.epoch, progress.window}));
     }
     RETURN_IF_ERROR(hooks_.after_step(context_, result));
@@ -554,12 +545,12 @@ absl::StatusOr<ExchangeResult> TrainerLoop::run_step(const StepData& data,
 void TrainerLoop::advance(const StepResult& result) {
   update_elapsed();
   if (result.applied) {
-    ++position_.progress.step;
-    position_.progress.examples += result.examples;
+    ++loop_.position.progress.step;
+    loop_.position.progress.examples += result.examples;
     return;
   }
-  ++position_.progress.skipped_steps;
-  position_.progress.skipped_examples += result.examples;
+  ++loop_.position.progress.skipped_steps;
+  loop_.position.progress.skipped_examples += result.examples;
   recorder_.refused_step(result.refused);
 }
 
@@ -569,9 +560,9 @@ void TrainerLoop::update_elapsed() {
   const ExchangeResult& agreed = agreement_.result();
   absl::Duration elapsed = context_.world_size() == 1
                                ? training_.total()
-                               : std::max(position_.progress.elapsed, agreed.elapsed);
+                               : std::max(loop_.position.progress.elapsed, agreed.elapsed);
   if (agreed.time_is_up > 0) elapsed = std::max(elapsed, options_.max_elapsed);
-  position_.progress.elapsed = elapsed;
+  loop_.position.progress.elapsed = elapsed;
 }
 
 RankShare TrainerLoop::share(const StepData* next) const {
@@ -585,7 +576,7 @@ RankShare TrainerLoop::share(const StepData* next) const {
   share.rows = tables_.rows();
   share.elapsed = training_.total();
   share.time_is_up = feed_.time_is_up();
-  share.durable = parts_.saver != nullptr && parts_.saver->ready();
+  share.durable = checkpoints_.save_ready();
   return share;
 }
 
@@ -596,18 +587,15 @@ absl::Status TrainerLoop::report_if_due() {
 
 absl::Status TrainerLoop::report() {
   RETURN_IF_ERROR(catch_part_exceptions("the report", [this] { return reporter_.fold(); }));
-  RETURN_IF_ERROR(agreement_.meet({"report", position_.steps_done()}));
+  RETURN_IF_ERROR(agreement_.meet({"report", loop_.position.steps_done()}));
   ASSIGN_OR_RETURN(const Report report, catch_part_exceptions("the report", [this] {
-                     return reporter_.take(position_.progress, *parts_.collectives,
+                     return reporter_.take(loop_.position.progress, *parts_.collectives,
                                            std::exchange(agreement_.figures(), {}));
                    }));
-  recorder_.summary().train = report.metrics;
-  recorder_.summary().train_report = {
-      .step = report.progress.step, .steps = report.steps, .examples = report.examples};
+  recorder_.reported(report);
   for (const std::string& warning : watch_.add(report)) {
     if (context_.rank() == 0) MILLRACE_LOG(WARNING) << warning;
   }
-  for (const auto& [name, table] : report.tables) recorder_.evicted(name, table.evicted);
   return hooks_.after_report(context_, report);
 }
 
@@ -616,12 +604,12 @@ absl::Status TrainerLoop::finish() {
   RETURN_IF_ERROR(agreement_.meet({"finish"}, share(nullptr)));
   update_elapsed();
   RETURN_IF_ERROR(server_.serve_agreed(/*ending=*/true).status());
-  return consistency_.suspend([&]() -> absl::Status {
+  return loop_.consistency.suspend([&]() -> absl::Status {
     // If a resumed run will continue the report, that run writes the complete report.
-    const bool continues = stop_.by_rank && parts_.saver != nullptr && options_.save_at_end;
+    const bool continues = loop_.stop.by_rank && checkpoints_.has_saver() && options_.save_at_end;
     if (options_.report.at_end && reporter_.steps() > 0 && !continues) RETURN_IF_ERROR(report());
     RETURN_IF_ERROR(server_.serve_common().status());
-    if (!stop_.by_rank) {
+    if (!loop_.stop.by_rank) {
       RETURN_IF_ERROR(server_.serve_at_end());
       RETURN_IF_ERROR(server_.serve_common().status());
     }

@@ -13,22 +13,20 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "framework/loop/batch_feed.h"
-#include "framework/loop/best_score.h"
 #include "framework/loop/checkpoint_keeper.h"
-#include "framework/loop/consistency.h"
 #include "framework/loop/counted_feed.h"
 #include "framework/loop/evaluation_options.h"
 #include "framework/loop/evaluations.h"
 #include "framework/loop/hook_list.h"
 #include "framework/loop/loop_context.h"
-#include "framework/loop/loop_position.h"
 #include "framework/loop/loop_recorder.h"
+#include "framework/loop/loop_state.h"
 #include "framework/loop/request_server.h"
 #include "framework/loop/step_runner.h"
-#include "framework/loop/stop_state.h"
+#include "framework/loop/trained_model.h"
 #include "framework/loop/trainer_state.h"
-#include "framework/model/model_parts.h"
 #include "framework/ranks/agreement.h"
+#include "framework/ranks/commit_exchange.h"
 #include "framework/ranks/table_exchange.h"
 #include "framework/report/report_watch.h"
 #include "framework/report/reporter.h"
@@ -66,7 +64,7 @@ class TrainerLoop {
   absl::StatusOr<EvaluationResult> evaluate(Dataset& data, EvaluationOptions options);
   absl::StatusOr<std::map<std::string, int64_t>> count_rows();
   std::optional<BestSummary> best() const;
-  const Progress& progress() const { return position_.progress; }
+  const Progress& progress() const { return loop_.position.progress; }
   const Summary& summary() const { return recorder_.summary(); }
   bool data_hangs() const { return feed_.gave_up(); }
   void leave_job();
@@ -79,8 +77,7 @@ class TrainerLoop {
   Evaluations& evaluations() { return evaluations_; }
   TrainerState& state() { return state_; }
   CheckpointKeeper& checkpoints() { return checkpoints_; }
-  Model& model() { return *parts_.model; }
-  const ModelParts& model_parts() const { return model_parts_; }
+  TrainedModel& model() { return model_; }
 
  private:
   // Reason why a pass over an epoch or a window ended.
@@ -88,9 +85,9 @@ class TrainerLoop {
 
   WindowedDataset* windows() const;  // the training data, if it comes in windows; else null
   bool windowed() const { return windows() != nullptr; }
-  MovingAverage* evaluated_average() const;  // null: evaluations take the parameters
 
-  void count_over_ranks(Summary& summary);
+  RunFigures run_figures(bool trains) const;
+  void count_over_ranks(RunFigures& figures);
   absl::Status sum_over_ranks(absl::Span<int64_t* const> counts);
 
   // Executes a run: start, `body`, end. Returns the outcome.
@@ -122,12 +119,10 @@ class TrainerLoop {
 
   const TrainerOptions options_;
   const std::unique_ptr<PhaseTimer> timer_;
-  TrainerParts parts_;
-  const ModelParts model_parts_;
+  TrainerParts parts_;  // except those that a part below owns
+  TrainedModel model_;
   TrainingClock training_;
-  LoopPosition position_;
-  Consistency consistency_;
-  StopState stop_;
+  LoopState loop_;
   RequestQueue requests_;
   LoopRecorder recorder_;
   HookList hooks_;
@@ -138,9 +133,9 @@ class TrainerLoop {
   LoopContext context_;
   Agreement agreement_;
   TableExchange tables_;
+  CommitExchange commit_;
   StepRunner steps_;
   Evaluations evaluations_;
-  BestScore best_;
   TrainerState state_;
   CheckpointKeeper checkpoints_;
   RequestServer server_;

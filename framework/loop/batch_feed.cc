@@ -9,11 +9,11 @@
 
 namespace millrace {
 
-BatchFeed::BatchFeed(BatchFeedOptions options, Dataset* data, const LoopPosition& position,
+BatchFeed::BatchFeed(BatchFeedOptions options, Dataset* data, const LoopState& loop,
                      Collectives& ranks, Clock& clock)
     : options_(std::move(options)),
       data_(data),
-      position_(position),
+      loop_(loop),
       ranks_(ranks),
       clock_(clock),
       watch_(options_.data_timeout, [this] { return must_stop(); }) {}
@@ -28,7 +28,7 @@ absl::StatusOr<std::unique_ptr<StepData>> BatchFeed::next_step() {
   const absl::Duration start = clock_.elapsed();
   for (int64_t i = 0; i < options_.micro_batches; ++i) {
     ASSIGN_OR_RETURN(std::optional<Batch> batch, read_for_training(),
-                     absl::StrCat("reading data after step ", position_.progress.step));
+                     absl::StrCat("reading data after step ", loop_.position.progress.step));
     if (interrupted_) return nullptr;
     if (!batch.has_value()) break;
     data->examples += batch->size;
@@ -46,10 +46,10 @@ absl::StatusOr<std::unique_ptr<StepData>> BatchFeed::next_step() {
 
 std::unique_ptr<StepData> BatchFeed::padding() const {
   // The last batch may belong to another window.
-  const Window* window = position_.window.has_value() ? &*position_.window : nullptr;
+  const Window* window = loop_.position.window.has_value() ? &*loop_.position.window : nullptr;
   const bool same_window = last_.has_value() && is_in_window(last_->cursor, window);
-  const Cursor cursor =
-      nothing_left(position_.progress.epoch, window, same_window ? last_->cursor.fingerprint : 0);
+  const Cursor cursor = nothing_left(loop_.position.progress.epoch, window,
+                                     same_window ? last_->cursor.fingerprint : 0);
   auto data = std::make_unique<StepData>();
   data->micro_batches.assign(
       static_cast<size_t>(options_.micro_batches),
@@ -81,9 +81,9 @@ absl::StatusOr<std::optional<Batch>> BatchFeed::read_for_training() {
 
 absl::StatusOr<std::optional<Batch>> BatchFeed::read(Dataset& data, RankPhase then,
                                                      absl::Duration at_most) {
-  ranks_.set_phase(RankPhase::kData, position_.steps_done());
+  ranks_.set_phase(RankPhase::kData, loop_.position.steps_done());
   absl::StatusOr<std::optional<Batch>> batch = watch_.next(data, at_most);
-  ranks_.set_phase(then, position_.steps_done());
+  ranks_.set_phase(then, loop_.position.steps_done());
   if (absl::IsCancelled(batch.status()) && (watch_.exceeded() || must_stop())) {
     // The next exchange carries the stop, the limit or the failure, so no rank needs the batch.
     interrupted_ = true;
@@ -93,8 +93,8 @@ absl::StatusOr<std::optional<Batch>> BatchFeed::read(Dataset& data, RankPhase th
   return batch;
 }
 
-absl::Status BatchFeed::check_interruption(const StopState& stop) const {
-  if (!interrupted_ || time_is_up_ || stop.stopped) return absl::OkStatus();
+absl::Status BatchFeed::check_interruption() const {
+  if (!interrupted_ || time_is_up_ || loop_.stop.stopped) return absl::OkStatus();
   return absl::CancelledError("a signal interrupted reading, but no hook asked to stop");
 }
 

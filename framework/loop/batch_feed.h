@@ -15,8 +15,7 @@
 #include "distributed/collectives.h"
 #include "framework/device/batch_upload.h"
 #include "framework/loop/data_watch.h"
-#include "framework/loop/loop_position.h"
-#include "framework/loop/stop_state.h"
+#include "framework/loop/loop_state.h"
 #include "io/dataset.h"
 
 namespace millrace {
@@ -48,9 +47,9 @@ struct BatchFeedOptions {
 // thread.
 class BatchFeed {
  public:
-  // Borrows all arguments. `data`: null if only read() is called. `position`: of this rank.
-  BatchFeed(BatchFeedOptions options, Dataset* data, const LoopPosition& position,
-            Collectives& ranks, Clock& clock);
+  // Borrows all arguments. `data`: null if only read() is called.
+  BatchFeed(BatchFeedOptions options, Dataset* data, const LoopState& loop, Collectives& ranks,
+            Clock& clock);
 
   // Clears the interruption of an earlier run.
   void begin_run() {
@@ -85,7 +84,7 @@ class BatchFeed {
   bool time_is_up() const { return time_is_up_; }
   // Returns OK unless reading was interrupted without a stop or limit of the run. Errors:
   // Cancelled, since the data gives no more batches and the run must end.
-  absl::Status check_interruption(const StopState& stop) const;
+  absl::Status check_interruption() const;
   // Returns true if a source was given up; its threads may hang (DataWatch::gave_up).
   bool gave_up() const { return watch_.gave_up(); }
 
@@ -96,7 +95,7 @@ class BatchFeed {
 
   const BatchFeedOptions options_;
   Dataset* const data_;
-  const LoopPosition& position_;
+  const LoopState& loop_;
   Collectives& ranks_;
   Clock& clock_;
   DataWatch watch_;

@@ -28,10 +28,10 @@ class BatchFeedTest : public testing::Test {
  protected:
   BatchFeed feed(Dataset& data, int64_t micro_batches = 1) {
     EXPECT_OK(data.start_epoch(0));
-    return {{.micro_batches = micro_batches}, &data, position_, alone_, clock_};
+    return {{.micro_batches = micro_batches}, &data, loop_, alone_, clock_};
   }
   FakeClock clock_;
-  LoopPosition position_;
+  LoopState loop_;
   OneRankCollectives alone_;
 };
 
@@ -52,7 +52,7 @@ TEST_F(BatchFeedTest, RanksHaveAsManyMicroBatches) {
   FakeDataset data({.batches = 1, .batch_size = 3});
   ASSERT_OK(data.start_epoch(0));
   OneOfTwoRanks ranks;
-  BatchFeed feed({.micro_batches = 3}, &data, position_, ranks, clock_);
+  BatchFeed feed({.micro_batches = 3}, &data, loop_, ranks, clock_);
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<StepData> step, feed.next_step());
   ASSERT_NE(step, nullptr);
   EXPECT_EQ(step->examples, 3);
@@ -64,8 +64,8 @@ TEST_F(BatchFeedTest, RanksHaveAsManyMicroBatches) {
 TEST_F(BatchFeedTest, PaddingStandsWhereTheOthersStand) {
   FakeDataset data({.batches = 1});
   BatchFeed feed = this->feed(data, 2);
-  position_.progress.epoch = 4;
-  position_.window = {.index = 2, .stream = "here"};
+  loop_.position.progress.epoch = 4;
+  loop_.position.window = {.index = 2, .stream = "here"};
   ASSERT_OK(feed.next_step());
   const std::unique_ptr<StepData> step = feed.padding();
   EXPECT_EQ(step->examples, 0);
@@ -91,17 +91,17 @@ class OfWindow2 : public FakeDataset {
 TEST_F(BatchFeedTest, PaddingHasTheFingerprintOfItsOwnWindow) {
   OfWindow2 data;
   BatchFeed feed = this->feed(data);
-  position_.window.emplace().index = 2;
+  loop_.position.window.emplace().index = 2;
   ASSERT_OK(feed.next_step());
   EXPECT_EQ(feed.padding()->micro_batches[0].cursor.fingerprint, 7);
-  position_.window->index = 3;
+  loop_.position.window->index = 3;
   EXPECT_EQ(feed.padding()->micro_batches[0].cursor.fingerprint, 0);
 }
 
 TEST_F(BatchFeedTest, PaddingHasTheShapesOfTheLastBatch) {
   OfWindow2 data;
   ASSERT_OK(data.start_epoch(0));
-  BatchFeed feed({.tasks = 2}, &data, position_, alone_, clock_);
+  BatchFeed feed({.tasks = 2}, &data, loop_, alone_, clock_);
   EXPECT_EQ(feed.padding()->micro_batches[0].labels.size(1), 2) << "no batch is known";
   ASSERT_OK(feed.next_step());
   EXPECT_EQ(feed.padding()->micro_batches[0].dense.size(0), 0);
@@ -148,7 +148,7 @@ TEST_F(BatchFeedTest, TheRestIsCountedForAWhile) {
 TEST_F(BatchFeedTest, ErrorsSayWhatWasRead) {
   FakeDataset data({.fail_at = 0});
   BatchFeed feed = this->feed(data);
-  position_.progress.step = 7;
+  loop_.position.progress.step = 7;
   EXPECT_THAT(feed.next_step().status().message(), HasSubstr("reading data after step 7"));
 }
 
@@ -156,7 +156,7 @@ TEST_F(BatchFeedTest, AWaitThatIsInterruptedIsNoError) {
   HangingDataset data(0);
   ASSERT_OK(data.start_epoch(0));
   BatchFeed feed({.data_timeout = absl::Hours(1), .stop_waiting = [&] { return data.hangs(); }},
-                 &data, position_, alone_, clock_);
+                 &data, loop_, alone_, clock_);
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<StepData> step, feed.next_step());
   EXPECT_EQ(step, nullptr);
   EXPECT_TRUE(feed.interrupted());
@@ -182,14 +182,14 @@ TEST_F(BatchFeedTest, TimeEndsWaitsForTrainingAlone) {
   HangingDataset data(1);
   ASSERT_OK(data.start_epoch(0));
   BatchFeed feed({.data_timeout = absl::Seconds(3), .time_left = [] { return absl::Seconds(1); }},
-                 &data, position_, alone_, clock_);
+                 &data, loop_, alone_, clock_);
   ASSERT_OK(feed.next_step());
   EXPECT_FALSE(feed.time_is_up());
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<StepData> step, feed.next_step());
   EXPECT_EQ(step, nullptr);
   EXPECT_TRUE(feed.interrupted());
   EXPECT_TRUE(feed.time_is_up());
-  EXPECT_OK(feed.check_interruption(StopState()));
+  EXPECT_OK(feed.check_interruption());
   HangingDataset evaluated(0);
   EXPECT_THAT(feed.read(evaluated, RankPhase::kEvaluation),
               StatusIs(absl::StatusCode::kUnavailable));
@@ -198,7 +198,7 @@ TEST_F(BatchFeedTest, TimeEndsWaitsForTrainingAlone) {
 TEST_F(BatchFeedTest, ASourceThatHangsIsAnError) {
   HangingDataset data(0);
   ASSERT_OK(data.start_epoch(0));
-  BatchFeed feed({.data_timeout = absl::Milliseconds(20)}, &data, position_, alone_, clock_);
+  BatchFeed feed({.data_timeout = absl::Milliseconds(20)}, &data, loop_, alone_, clock_);
   EXPECT_THAT(feed.next_step(), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_TRUE(feed.gave_up());
   EXPECT_FALSE(feed.interrupted());

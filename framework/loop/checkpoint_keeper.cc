@@ -8,9 +8,23 @@
 #include "base/failure_kind.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "framework/loop/phase_scope.h"
+#include "framework/loop/loop_state.h"
 
 namespace millrace {
+
+CheckpointKeeper::CheckpointKeeper(const Parts& parts, std::unique_ptr<StateSaver> saver,
+                                   std::unique_ptr<StateLoader> model_bank,
+                                   CheckpointKeeperOptions options)
+    : parts_(parts),
+      saver_(std::move(saver)),
+      model_bank_(std::move(model_bank)),
+      options_(options) {}
+
+absl::Status CheckpointKeeper::prepare(const TrainState& state) {
+  if (has_saver()) RETURN_IF_ERROR(saver_->check(state));
+  if (model_bank_ == nullptr || !model_bank_->dynamic()) return absl::OkStatus();
+  return parts_.state.add_object(kModelBank, *model_bank_, StatePlacement::kOnce);
+}
 
 void CheckpointKeeper::begin_run() {
   steps_begun_ = 0;
@@ -19,41 +33,40 @@ void CheckpointKeeper::begin_run() {
 }
 
 absl::Status CheckpointKeeper::open() {
-  if (steps_begun_ > 0 || parts_.saver == nullptr) return absl::OkStatus();
+  if (steps_begun_ > 0 || saver_ == nullptr) return absl::OkStatus();
   RETURN_IF_ERROR(parts_.agreement.meet({"opening the checkpoints"}));
-  return parts_.saver->open(ranks());
+  return saver_->open(ranks());
 }
 
 absl::Status CheckpointKeeper::save(const RequestSet& served, Scope scope,
                                     const RequestSet& evaluations, absl::string_view detail) {
-  if (parts_.saver == nullptr) {
+  if (saver_ == nullptr) {
     return absl::FailedPreconditionError(
         "a hook asked for a checkpoint, but this trainer has no saver");
   }
   SavePoint point{served, evaluations, scope, parts_.agreement.carried(), std::nullopt};
-  if (parts_.stop.stopped && !parts_.stop.by_rank && !parts_.position.finished) {
-    point.stop_reason = parts_.stop.reason;
+  if (parts_.loop.stop.stopped && !parts_.loop.stop.by_rank && !position().finished) {
+    point.stop_reason = parts_.loop.stop.reason;
   }
   const absl::StatusOr<TrainState> state =
       catch_exceptions([&] { return parts_.state.capture(&point); });
   RETURN_IF_ERROR(state.status(), "making a checkpoint");
-  RETURN_IF_ERROR(parts_.agreement.meet({"checkpoint", parts_.position.steps_done()}));
+  RETURN_IF_ERROR(parts_.agreement.meet({"checkpoint", progress().steps_done()}));
   return begin_and_finish(*state, {served, scope, std::string(detail)});
 }
 
 absl::Status CheckpointKeeper::begin_and_finish(const TrainState& state, Asked asked) {
   absl::StatusOr<std::vector<CheckpointInfo>> durable;
   {
-    const PhaseScope phase(ranks(), parts_.position, RankPhase::kCheckpoint);
-    const absl::Status begun =
-        parts_.saver->begin(state, parts_.evaluations.current_metrics(), ranks());
+    const PhaseScope phase(ranks(), progress(), RankPhase::kCheckpoint);
+    const absl::Status begun = saver_->begin(state, parts_.evaluations.current_metrics(), ranks());
     save_failed_ = !begun.ok();
     if (begun.ok()) {
-      begun_step_ = parts_.position.steps_done();
+      begun_step_ = progress().steps_done();
       begun_is_durable_ = false;
-      asked_.insert({parts_.position.progress.step, std::move(asked)});
-      if (parts_.saver->asynchronous()) return begun;
-      durable = parts_.saver->finish(ranks());
+      asked_.insert({progress().step, std::move(asked)});
+      if (saver_->asynchronous()) return begun;
+      durable = saver_->finish(ranks());
     } else {
       durable = begun;
     }
@@ -65,11 +78,11 @@ absl::Status CheckpointKeeper::begin_and_finish(const TrainState& state, Asked a
 // failed; checkpoints that became durable before the failure are reported too. Returns the failure.
 absl::Status CheckpointKeeper::report_durable(absl::StatusOr<std::vector<CheckpointInfo>> durable) {
   absl::Status outcome = annotate(durable.status(), "making a checkpoint");
-  if (!durable.ok()) durable = parts_.saver->poll(/*all_ready=*/false, ranks());
+  if (!durable.ok()) durable = saver_->poll(/*all_ready=*/false, ranks());
   if (!durable.ok()) return outcome;
   for (const CheckpointInfo& info : *durable) {
     newest_ = info.path;
-    durable_step_ = info.progress.step + info.progress.skipped_steps;
+    durable_step_ = info.progress.steps_done();
     if (durable_step_ == begun_step_) begun_is_durable_ = true;
     outcome.Update(parts_.hooks.after_checkpoint(parts_.context, info));
     const auto asked = asked_.lower_bound(info.progress.step);
@@ -84,23 +97,23 @@ absl::Status CheckpointKeeper::report_durable(absl::StatusOr<std::vector<Checkpo
 }
 
 absl::Status CheckpointKeeper::poll(const ExchangeResult& agreed) {
-  if (parts_.saver == nullptr || !parts_.saver->asynchronous()) return absl::OkStatus();
+  if (saver_ == nullptr || !saver_->asynchronous()) return absl::OkStatus();
   const bool all_ready = agreed.durable == parts_.context.world_size();
   // Hooks have run since that exchange, and may have failed on one rank.
   if (all_ready) {
-    RETURN_IF_ERROR(parts_.agreement.meet({"checkpoint under way", parts_.position.steps_done()}));
+    RETURN_IF_ERROR(parts_.agreement.meet({"checkpoint under way", progress().steps_done()}));
   }
-  return parts_.consistency.suspend(
-      [&] { return report_durable(parts_.saver->poll(all_ready, ranks())); });
+  return parts_.loop.consistency.suspend(
+      [&] { return report_durable(saver_->poll(all_ready, ranks())); });
 }
 
 absl::Status CheckpointKeeper::finish() {
-  if (parts_.saver == nullptr || !parts_.saver->asynchronous()) return absl::OkStatus();
-  RETURN_IF_ERROR(parts_.agreement.meet({"checkpoints under way", parts_.position.steps_done()}));
+  if (saver_ == nullptr || !saver_->asynchronous()) return absl::OkStatus();
+  RETURN_IF_ERROR(parts_.agreement.meet({"checkpoints under way", progress().steps_done()}));
   absl::StatusOr<std::vector<CheckpointInfo>> durable;
   {
-    const PhaseScope phase(ranks(), parts_.position, RankPhase::kCheckpoint);
-    durable = parts_.saver->finish(ranks());
+    const PhaseScope phase(ranks(), progress(), RankPhase::kCheckpoint);
+    durable = saver_->finish(ranks());
   }
   return report_durable(std::move(durable));
 }
@@ -114,15 +127,15 @@ absl::Status CheckpointKeeper::save_durably(const RequestSet& served, Scope scop
     if (newest_save_kept()) return absl::OkStatus();
   }
   return absl::PermissionDeniedError(
-      absl::StrCat("making a checkpoint: cannot save step ", parts_.position.progress.step,
+      absl::StrCat("making a checkpoint: cannot save step ", progress().step,
                    ": the directory of checkpoints was removed during both attempts"));
 }
 
 absl::Status CheckpointKeeper::save_at_end() {
-  parts_.position.finished = !parts_.stop.by_rank;
-  parts_.position.stopped_for = parts_.stop.reason;
+  position().finished = !parts_.loop.stop.by_rank;
+  position().stopped_for = parts_.loop.stop.reason;
   const bool saves = options_.at_end && (steps_begun_ > 0 || !newest_.empty());
-  if (parts_.saver == nullptr || !saves) return finish();
+  if (saver_ == nullptr || !saves) return finish();
   RETURN_IF_ERROR(save_durably(RequestSet(), Scope::kThisRank));
   parts_.recorder.served("checkpoint", "at the end");
   return absl::OkStatus();
@@ -131,7 +144,7 @@ absl::Status CheckpointKeeper::save_at_end() {
 absl::Status CheckpointKeeper::save_before_evaluation(const RequestSet& requests, Scope scope,
                                                       bool at_end) {
   // The save of this step may only have begun.
-  if (begun_step_ == parts_.position.steps_done()) {
+  if (begun_step_ == progress().steps_done()) {
     RETURN_IF_ERROR(finish());
     if (newest_save_kept()) return absl::OkStatus();
   }
@@ -144,12 +157,11 @@ absl::Status CheckpointKeeper::save_before_evaluation(const RequestSet& requests
 
 absl::Status CheckpointKeeper::explain(const absl::Status& outcome) const {
   const bool saved =
-      durable_step_ == parts_.position.steps_done() || (steps_begun_ == 0 && !newest_.empty());
+      durable_step_ == progress().steps_done() || (steps_begun_ == 0 && !newest_.empty());
   if (!parts_.evaluations.failed() || !saved) return outcome;
   return with_more(
       outcome,
-      absl::StrCat("; training is saved up to step ", parts_.position.progress.step, " in ",
-                   newest_,
+      absl::StrCat("; training is saved up to step ", progress().step, " in ", newest_,
                    ": mend what the evaluation lacks and run again, which evaluates first"));
 }
 
@@ -163,12 +175,12 @@ void CheckpointKeeper::save_after_failure() {
   if (!finished.ok()) MILLRACE_LOG(ERROR) << finished.message();
   if (!finished.ok() && together) return;
   const bool whole =
-      alone ? (parts_.consistency.holds() || parts_.evaluations.failed()) && !save_failed_
+      alone ? (parts_.loop.consistency.holds() || parts_.evaluations.failed()) && !save_failed_
             : together;
   // Equal on all ranks that save.
   const bool evaluated = together || parts_.evaluations.failed();
-  if (evaluated && durable_step_ == parts_.position.steps_done()) return;
-  if (parts_.saver == nullptr || !options_.on_failure || !whole || steps_begun_ == 0) return;
+  if (evaluated && durable_step_ == progress().steps_done()) return;
+  if (saver_ == nullptr || !options_.on_failure || !whole || steps_begun_ == 0) return;
   const absl::Status saved = parts_.agreement.settle(
       {"saving after the failure"}, catch_exceptions("saving", [this]() -> absl::Status {
         return save_durably(RequestSet(), Scope::kThisRank);
@@ -184,30 +196,30 @@ void CheckpointKeeper::save_after_failure() {
 // Completes saves under way. `able`: true if the ranks can act together. If false, saves under way
 // are abandoned, but checkpoints that are already durable are reported.
 absl::Status CheckpointKeeper::finish_after_failure(bool able) {
-  if (parts_.saver == nullptr || !parts_.saver->asynchronous()) return absl::OkStatus();
+  if (saver_ == nullptr || !saver_->asynchronous()) return absl::OkStatus();
   return parts_.agreement.settle(
       {"finishing saves after the failure"}, catch_exceptions("saving", [&] {
-        return able ? finish() : report_durable(parts_.saver->poll(/*all_ready=*/false, ranks()));
+        return able ? finish() : report_durable(saver_->poll(/*all_ready=*/false, ranks()));
       }));
 }
 
 absl::Status CheckpointKeeper::reload() {
-  if (parts_.model_bank == nullptr || !parts_.model_bank->dynamic()) {
+  if (model_bank_ == nullptr || !model_bank_->dynamic()) {
     return absl::FailedPreconditionError(
         "a hook asked for a reload, but this trainer has no model bank with a dynamic source");
   }
   RETURN_IF_ERROR(finish());  // saves under way read the current tables
   const TrainState target = parts_.state.for_model_bank();
-  RETURN_IF_ERROR(parts_.agreement.meet({"reload", parts_.position.steps_done()}));
-  const PhaseScope phase(ranks(), parts_.position, RankPhase::kCheckpoint);
-  ASSIGN_OR_RETURN(const bool changed, parts_.model_bank->reload(target, ranks()), "reloading");
+  RETURN_IF_ERROR(parts_.agreement.meet({"reload", progress().steps_done()}));
+  const PhaseScope phase(ranks(), progress(), RankPhase::kCheckpoint);
+  ASSIGN_OR_RETURN(const bool changed, model_bank_->reload(target, ranks()), "reloading");
   if (changed) parts_.evaluations.forget();
   return absl::OkStatus();
 }
 
 absl::StatusOr<CheckpointInfo> CheckpointKeeper::save_between_runs() {
-  if (parts_.saver == nullptr) return absl::FailedPreconditionError("there is no saver");
-  if (!parts_.consistency.holds() && !parts_.evaluations.failed()) {
+  if (saver_ == nullptr) return absl::FailedPreconditionError("there is no saver");
+  if (!parts_.loop.consistency.holds() && !parts_.evaluations.failed()) {
     return absl::FailedPreconditionError(
         "the last run failed amid a step, whose state is not saved; resume from a checkpoint "
         "first");
@@ -218,11 +230,11 @@ absl::StatusOr<CheckpointInfo> CheckpointKeeper::save_between_runs() {
     ranks().fail(state.status());
     return annotate(state.status(), "making a checkpoint");
   }
-  const PhaseScope phase(ranks(), parts_.position, RankPhase::kCheckpoint, RankPhase::kStart);
-  RETURN_IF_ERROR(parts_.saver->open(ranks()));
-  RETURN_IF_ERROR(parts_.saver->begin(*state, parts_.evaluations.current_metrics(), ranks()),
+  const PhaseScope phase(ranks(), progress(), RankPhase::kCheckpoint, RankPhase::kStart);
+  RETURN_IF_ERROR(saver_->open(ranks()));
+  RETURN_IF_ERROR(saver_->begin(*state, parts_.evaluations.current_metrics(), ranks()),
                   "making a checkpoint");
-  ASSIGN_OR_RETURN(const std::vector<CheckpointInfo> saved, parts_.saver->finish(ranks()),
+  ASSIGN_OR_RETURN(const std::vector<CheckpointInfo> saved, saver_->finish(ranks()),
                    "making a checkpoint");
   if (saved.empty()) return absl::InternalError("the saver returned no checkpoint");
   newest_ = saved.back().path;
@@ -252,8 +264,8 @@ absl::Status CheckpointKeeper::apply(FoundCheckpoint found, std::vector<std::str
                                     absl::StrJoin(fresh, ", "), ", which begin anew"));
     }
   }
-  parts_.saver->restored(found.info);
-  parts_.consistency.begin_run();
+  saver_->restored(found.info);
+  parts_.loop.consistency.begin_run();
   asked_.clear();
   newest_ = found.info.path;
   parts_.evaluations.restore_metrics(std::move(found.metrics));
@@ -267,7 +279,7 @@ void CheckpointKeeper::record_changes() {
 }
 
 std::optional<std::string> CheckpointKeeper::finished() const {
-  const LoopPosition& position = parts_.position;
+  const LoopPosition& position = parts_.loop.position;
   if (!position.finished) return std::nullopt;
   if (!position.stopped_for.empty()) return absl::StrCat("stopped: ", position.stopped_for);
   // The limits may differ from the limits of the saved run.
@@ -278,12 +290,12 @@ std::optional<std::string> CheckpointKeeper::finished() const {
 
 absl::StatusOr<std::optional<CheckpointInfo>> CheckpointKeeper::resume(
     std::vector<std::string>* notes) {
-  if (parts_.saver == nullptr) return absl::FailedPreconditionError("there is no saver");
+  if (saver_ == nullptr) return absl::FailedPreconditionError("there is no saver");
   ASSIGN_OR_RETURN(const TrainState target, parts_.state.capture(nullptr));
   std::optional<FoundCheckpoint> found;
   {
-    const PhaseScope phase(ranks(), parts_.position, RankPhase::kCheckpoint, RankPhase::kStart);
-    ASSIGN_OR_RETURN(found, parts_.saver->restore(target, ranks()));
+    const PhaseScope phase(ranks(), progress(), RankPhase::kCheckpoint, RankPhase::kStart);
+    ASSIGN_OR_RETURN(found, saver_->restore(target, ranks()));
   }
   if (!found.has_value()) return std::optional<CheckpointInfo>();
   const CheckpointInfo info = found->info;
@@ -293,12 +305,12 @@ absl::StatusOr<std::optional<CheckpointInfo>> CheckpointKeeper::resume(
 
 absl::StatusOr<CheckpointInfo> CheckpointKeeper::resume_from(const std::string& path,
                                                              std::vector<std::string>* notes) {
-  if (parts_.saver == nullptr) return absl::FailedPreconditionError("there is no saver");
+  if (saver_ == nullptr) return absl::FailedPreconditionError("there is no saver");
   ASSIGN_OR_RETURN(const TrainState target, parts_.state.capture(nullptr));
   std::optional<FoundCheckpoint> found;
   {
-    const PhaseScope phase(ranks(), parts_.position, RankPhase::kCheckpoint, RankPhase::kStart);
-    ASSIGN_OR_RETURN(found, parts_.saver->restore_from(path, target, ranks()));
+    const PhaseScope phase(ranks(), progress(), RankPhase::kCheckpoint, RankPhase::kStart);
+    ASSIGN_OR_RETURN(found, saver_->restore_from(path, target, ranks()));
   }
   const CheckpointInfo info = found->info;
   RETURN_IF_ERROR(apply(*std::move(found), notes));
@@ -306,12 +318,12 @@ absl::StatusOr<CheckpointInfo> CheckpointKeeper::resume_from(const std::string& 
 }
 
 absl::Status CheckpointKeeper::load_model_bank(std::vector<std::string>* notes) {
-  if (parts_.model_bank == nullptr) return absl::OkStatus();
+  if (model_bank_ == nullptr) return absl::OkStatus();
   ASSIGN_OR_RETURN(const TrainState target, parts_.state.capture(nullptr));
   absl::StatusOr<LoadedState> loaded;
   {
-    const PhaseScope phase(ranks(), parts_.position, RankPhase::kCheckpoint, RankPhase::kStart);
-    loaded = parts_.model_bank->load(target, ranks());
+    const PhaseScope phase(ranks(), progress(), RankPhase::kCheckpoint, RankPhase::kStart);
+    loaded = model_bank_->load(target, ranks());
   }
   RETURN_IF_ERROR(loaded.status());
   const absl::Status status = parts_.state.restore(*std::move(loaded), notes);
@@ -321,11 +333,11 @@ absl::Status CheckpointKeeper::load_model_bank(std::vector<std::string>* notes) 
 
 absl::StatusOr<std::vector<std::string>> CheckpointKeeper::load_left_out(
     const std::vector<std::string>& names, const TrainerState::ReferredFiles& began_with) {
-  if (names.empty() || parts_.model_bank == nullptr) return names;
+  if (names.empty() || model_bank_ == nullptr) return names;
   TrainState target = parts_.state.for_model_bank();
   *target.shared.mutable_began_with() = began_with;
-  const PhaseScope phase(ranks(), parts_.position, RankPhase::kCheckpoint, RankPhase::kStart);
-  return parts_.model_bank->fill(target, names, ranks());
+  const PhaseScope phase(ranks(), progress(), RankPhase::kCheckpoint, RankPhase::kStart);
+  return model_bank_->fill(target, names, ranks());
 }
 
 }  // namespace millrace

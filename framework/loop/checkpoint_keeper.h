@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,14 +14,12 @@
 #include "absl/strings/string_view.h"
 #include "checkpoint/state/state_loader.h"
 #include "checkpoint/state/state_saver.h"
-#include "framework/loop/consistency.h"
 #include "framework/loop/evaluations.h"
 #include "framework/loop/hook_list.h"
 #include "framework/loop/limits.h"
 #include "framework/loop/loop_context.h"
-#include "framework/loop/loop_position.h"
 #include "framework/loop/loop_recorder.h"
-#include "framework/loop/stop_state.h"
+#include "framework/loop/loop_state.h"
 #include "framework/loop/trainer_state.h"
 #include "framework/ranks/agreement.h"
 
@@ -32,28 +31,31 @@ struct CheckpointKeeperOptions {
   bool on_failure = true;  // TrainerOptions::save_on_failure
 };
 
-// Drives the saver and the model bank of a trainer. Begins every save, then polls or finishes it; a
-// saver that is not asynchronous finishes a save at once. Functions that save, load or wait are
-// collective: all ranks call them at the same point. Used on the trainer's thread.
+// Owns and drives the saver and the model bank of a trainer. Begins every save, then polls or
+// finishes it; a saver that is not asynchronous finishes a save at once. Functions that save, load
+// or wait are collective: all ranks call them at the same point. Used on the trainer's thread.
 class CheckpointKeeper {
  public:
   // Parts of the loop. All are borrowed and outlive this object.
   struct Parts {
-    StateSaver* saver;        // null: a request for a checkpoint is an error
-    StateLoader* model_bank;  // null: training begins with the model as created
     TrainerState& state;
     Evaluations& evaluations;
     HookList& hooks;
     LoopContext& context;
     Agreement& agreement;
-    Consistency& consistency;
-    LoopPosition& position;
-    const StopState& stop;
+    LoopState& loop;
     LoopRecorder& recorder;
   };
 
-  CheckpointKeeper(const Parts& parts, CheckpointKeeperOptions options)
-      : parts_(parts), options_(options) {}
+  // `saver`: null: a request for a checkpoint is an error. `model_bank`: null: training begins with
+  // the model as created.
+  CheckpointKeeper(const Parts& parts, std::unique_ptr<StateSaver> saver,
+                   std::unique_ptr<StateLoader> model_bank, CheckpointKeeperOptions options);
+
+  // Checks that the saver fits the tensors and tables of `state`, and registers a dynamic model
+  // bank as an object of the trainer's state. Called once. Errors: as StateSaver::check();
+  // AlreadyExists if the name of the bank is taken.
+  absl::Status prepare(const TrainState& state);
 
   void begin_run();
   // Records, once, the changes of the configuration with which training resumed.
@@ -79,12 +81,12 @@ class CheckpointKeeper {
   // Waits for all saves under way.
   absl::Status finish();
 
-  bool has_saver() const { return parts_.saver != nullptr; }
+  bool has_saver() const { return saver_ != nullptr; }
+  // Returns StateSaver::ready(); false without a saver.
+  bool save_ready() const { return has_saver() && saver_->ready(); }
 
   // Returns true if save_at_end() will save.
-  bool will_save_at_end() const {
-    return options_.at_end && parts_.saver != nullptr && steps_begun_ > 0;
-  }
+  bool will_save_at_end() const { return options_.at_end && has_saver() && steps_begun_ > 0; }
   // Saves at the end of a run and marks training as finished, unless one rank stopped the run. A
   // run without a step saves only if it finishes the training of an earlier run.
   absl::Status save_at_end();
@@ -103,7 +105,7 @@ class CheckpointKeeper {
 
   // Returns StateSaver::durable_path(); "" without a saver.
   std::string durable_path(int64_t step) const {
-    return parts_.saver == nullptr ? "" : parts_.saver->durable_path(step);
+    return has_saver() ? saver_->durable_path(step) : "";
   }
 
   // See Trainer::finished().
@@ -138,12 +140,17 @@ class CheckpointKeeper {
   absl::Status save_durably(const RequestSet& served, Scope scope,
                             const RequestSet& evaluations = {});
   // Returns true if the newest save was not dropped. REQUIRES: no save is under way.
-  bool newest_save_kept() const { return !parts_.saver->asynchronous() || begun_is_durable_; }
+  bool newest_save_kept() const { return !saver_->asynchronous() || begun_is_durable_; }
   absl::Status report_durable(absl::StatusOr<std::vector<CheckpointInfo>> durable);
   absl::Status finish_after_failure(bool together);
   absl::Status apply(FoundCheckpoint found, std::vector<std::string>* notes);
 
+  LoopPosition& position() const { return parts_.loop.position; }
+  const Progress& progress() const { return parts_.loop.position.progress; }
+
   const Parts parts_;
+  const std::unique_ptr<StateSaver> saver_;
+  const std::unique_ptr<StateLoader> model_bank_;
   const CheckpointKeeperOptions options_;
   int64_t steps_begun_ = 0;
   bool save_failed_ = false;

@@ -58,7 +58,7 @@ TEST_F(CheckpointKeeperTest, AFailureIsNamedAndTheNextSaveMaySucceed) {
 
 TEST_F(CheckpointKeeperTest, ACommonStopIsForTheResumingRunUntilTheEnd) {
   loop_.make_step();
-  loop_.stop = {.stopped = true, .by_rank = false, .reason = "enough"};
+  loop_.loop.stop = {.stopped = true, .by_rank = false, .reason = "enough"};
   ASSERT_OK(loop_.checkpoints.save({}, Scope::kCommon));
   ASSERT_EQ(states_.back().pending_size(), 1);
   EXPECT_EQ(states_.back().pending(0).detail(), "enough");
@@ -72,7 +72,7 @@ TEST_F(CheckpointKeeperTest, ACommonStopIsForTheResumingRunUntilTheEnd) {
 
 TEST_F(CheckpointKeeperTest, AStopOfOneRankLeavesTrainingUnfinished) {
   loop_.make_step();
-  loop_.stop = {.stopped = true, .by_rank = true, .reason = "signal SIGTERM"};
+  loop_.loop.stop = {.stopped = true, .by_rank = true, .reason = "signal SIGTERM"};
   ASSERT_OK(loop_.checkpoints.save_at_end());
   EXPECT_EQ(states_.back().pending_size(), 0);
   EXPECT_FALSE(states_.back().finished());
@@ -125,10 +125,10 @@ TEST_F(CheckpointKeeperTest, AfterAFailureOnlyAConsistentStateIsSaved) {
   loop_.checkpoints.save_after_failure();
   EXPECT_THAT(states_, IsEmpty()) << "no step was made";
   loop_.make_step();
-  (void)loop_.consistency.suspend([] { return absl::InternalError("half a step"); });
+  (void)loop_.loop.consistency.suspend([] { return absl::InternalError("half a step"); });
   loop_.checkpoints.save_after_failure();
   EXPECT_THAT(states_, IsEmpty());
-  loop_.consistency.begin_run();
+  loop_.loop.consistency.begin_run();
   loop_.checkpoints.save_after_failure();
   EXPECT_EQ(states_.size(), 1u);
   EXPECT_THAT(loop_.events.texts, ElementsAre("served checkpoint after the failure"));
@@ -144,8 +144,7 @@ TEST_F(CheckpointKeeperTest, AfterASaveThatFailedThereIsNoOther) {
 
 TEST_F(CheckpointKeeperTest, MetricsOfThisStepGoWithIt) {
   loop_.make_step();
-  ASSERT_OK_AND_ASSIGN(const auto result,
-                       loop_.server.evaluate(*loop_.parts.evaluation_sets[0].data, named("eval")));
+  ASSERT_OK_AND_ASSIGN(const auto result, loop_.server.evaluate(loop_.eval_data, named("eval")));
   ASSERT_OK(loop_.server.report_evaluation(*result));
   ASSERT_OK(loop_.checkpoints.save({}, Scope::kCommon));
   EXPECT_THAT(metrics_, testing::Contains(Pair("eval/logloss", testing::_)));
@@ -184,7 +183,7 @@ TEST_F(CheckpointKeeperTest, BetweenRunsNoHookIsNotified) {
 }
 
 TEST_F(CheckpointKeeperTest, ARunThatCouldNotOpenTheFolderSavesNothing) {
-  loop_.saver.open_status = absl::FailedPreconditionError("locked by another run");
+  loop_.saver->open_status = absl::FailedPreconditionError("locked by another run");
   EXPECT_FALSE(loop_.checkpoints.open().ok());
   EXPECT_EQ(loop_.checkpoints.steps_begun(), 0);
   loop_.checkpoints.save_after_failure();
@@ -192,7 +191,7 @@ TEST_F(CheckpointKeeperTest, ARunThatCouldNotOpenTheFolderSavesNothing) {
 }
 
 TEST_F(CheckpointKeeperTest, BetweenRunsHalfAStepIsNotSaved) {
-  (void)loop_.consistency.suspend([] { return absl::InternalError("half a step"); });
+  (void)loop_.loop.consistency.suspend([] { return absl::InternalError("half a step"); });
   EXPECT_THAT(loop_.checkpoints.save_between_runs().status(),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("amid a step")));
   EXPECT_THAT(states_, IsEmpty());

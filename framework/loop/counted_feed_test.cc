@@ -42,10 +42,10 @@ class CountedFeedTest : public testing::Test {
   CountedFeed counted(Model& model, size_t tasks) { return CountedFeed(feed_, model, tasks); }
 
   FakeClock clock_;
-  LoopPosition position_;
+  LoopState loop_;
   OneRankCollectives alone_;
   FakeDataset data_{{.batches = 4, .batch_size = 3}};
-  BatchFeed feed_{{.micro_batches = 2}, &data_, position_, alone_, clock_};
+  BatchFeed feed_{{.micro_batches = 2}, &data_, loop_, alone_, clock_};
 };
 
 TEST_F(CountedFeedTest, TargetsAreSummedOverMicroBatches) {

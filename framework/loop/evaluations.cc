@@ -9,7 +9,8 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/text.h"
-#include "framework/loop/phase_scope.h"
+#include "framework/loop/evaluator.h"
+#include "framework/loop/loop_state.h"
 #include "framework/model/model.h"
 #include "framework/ranks/rank_part.h"
 #include "framework/report/report_watch.h"
@@ -51,7 +52,7 @@ class Evaluations::Ranks : public EvaluationRanks {
     const bool stops = parts_.feed.interrupted() && !parts_.feed.time_is_up();
     share.has_data = next != nullptr || stops;
     share.examples = next != nullptr ? next->size : 0;
-    share.elapsed = parts_.position.progress.elapsed;
+    share.elapsed = parts_.context.progress().elapsed;
     parts_.agreement.start({"evaluation", batches_++}, share);
   }
 
@@ -60,7 +61,7 @@ class Evaluations::Ranks : public EvaluationRanks {
     const ExchangeResult& agreed = parts_.agreement.result();
     // The next exchange of training carries the requests, unless a rank asked to stop.
     if (agreed.requests.stop == 0) {
-      RETURN_IF_ERROR(parts_.feed.check_interruption(parts_.stop));
+      RETURN_IF_ERROR(parts_.feed.check_interruption());
       return agreed.ranks_with_data > 0;
     }
     ASSIGN_OR_RETURN(asked_, parts_.agreement.requests());
@@ -71,7 +72,7 @@ class Evaluations::Ranks : public EvaluationRanks {
 
   absl::Status fetch(const Batch& batch, absl::Status begun) override {
     if (parts_.tables == nullptr) return begun;
-    parts_.tables->begin(Phase::kEvaluate, parts_.position.steps_done());
+    parts_.tables->begin(Phase::kEvaluate, parts_.context.progress().steps_done());
     return begun.ok() ? parts_.tables->fetch({&batch, 1}) : parts_.tables->fail(begun);
   }
 
@@ -91,9 +92,13 @@ class Evaluations::Ranks : public EvaluationRanks {
   RequestSet asked_;
 };
 
-Evaluations::Evaluations(const Parts& parts, std::vector<PairedSet> paired,
-                         EvaluationOptions defaults)
-    : parts_(parts), defaults_(std::move(defaults)) {
+Evaluations::Evaluations(const Parts& parts, std::vector<EvaluationSet> sets,
+                         std::vector<PairedSet> paired, EvaluationOptions defaults,
+                         BestScoreOptions best)
+    : parts_(parts),
+      sets_(std::move(sets)),
+      defaults_(std::move(defaults)),
+      best_(std::move(best)) {
   for (PairedSet& set : paired) {
     paired_.push_back(std::make_unique<PairedEvaluation>(std::move(set)));
   }
@@ -106,7 +111,7 @@ void Evaluations::begin_run() {
 }
 
 absl::StatusOr<EvaluationSet*> Evaluations::find(absl::string_view name) {
-  for (EvaluationSet& set : parts_.sets) {
+  for (EvaluationSet& set : sets_) {
     if (set.name == name) return &set;
   }
   return absl::NotFoundError(
@@ -119,7 +124,7 @@ absl::StatusOr<std::vector<EvaluationSet*>> Evaluations::requested(const Request
     if (!name.empty()) RETURN_IF_ERROR(find(name).status());
   }
   std::vector<EvaluationSet*> sets;
-  for (EvaluationSet& set : parts_.sets) {
+  for (EvaluationSet& set : sets_) {
     if (requests.evaluates_all() || asked.count(set.name) > 0) sets.push_back(&set);
   }
   return sets;
@@ -142,12 +147,13 @@ absl::StatusOr<Evaluated> Evaluations::run(Dataset& data, EvaluationOptions opti
   {
     const ScopedValue<Phase> evaluating = parts_.context.evaluating();
     const TrainingClock::Pause no_training(parts_.training);
-    const PhaseScope phase(parts_.agreement.collectives(), parts_.position, RankPhase::kEvaluation);
+    const Progress& progress = parts_.context.progress();
+    const PhaseScope phase(parts_.agreement.collectives(), progress, RankPhase::kEvaluation);
     outcome = catch_part_exceptions("the evaluation", [&] {
-      const MovingAverage::InPlace averages(parts_.average);
+      const MovingAverage::InPlace averages(parts_.model.evaluated_average());
       result =
-          run_evaluation(parts_.model, data, options, parts_.position.progress, parts_.context,
-                         parts_.hooks, ranks, parts_.context.evaluation_values(), parts_.clock);
+          run_evaluation(*parts_.model.model, data, options, progress, parts_.context, parts_.hooks,
+                         ranks, parts_.context.evaluation_values(), parts_.training.clock());
       return result.status();
     });
   }
@@ -155,10 +161,6 @@ absl::StatusOr<Evaluated> Evaluations::run(Dataset& data, EvaluationOptions opti
   parts_.agreement.set_state_is_whole(false);
   if (result->has_value()) {
     metrics_[options.name] = (*result)->metrics;
-    Summary& summary = parts_.recorder.summary();
-    summary.eval[options.name] = (*result)->metrics;
-    summary.eval_step[options.name] = parts_.position.progress.step;
-    summary.unknown_shares[options.name] = (*result)->unknown_shares;
     warn(**result, options);
   }
   return Evaluated{*std::move(result), ranks.asked()};
@@ -180,14 +182,29 @@ absl::Status Evaluations::mark_failure(absl::Status failure) {
   return of_another_rank ? failure : replace_kind(std::move(failure), FailureKind::kEvaluation);
 }
 
+bool Evaluations::note(const std::string& set) {
+  last_step_[set] = step();
+  const std::optional<BestScore::Best> before = best();
+  if (!best_.observe(current_metrics(), step())) return false;
+  if (parts_.context.rank() == 0) {
+    MILLRACE_LOG(INFO) << "best score: " << best()->value << " at step " << step() << " ("
+                       << best_.name()
+                       << (before.has_value() ? absl::StrCat("; before: ", before->value,
+                                                             " at step ", before->step)
+                                              : "")
+                       << ")";
+  }
+  return true;
+}
+
 bool Evaluations::is_current(const std::string& set) const {
   const auto last = last_step_.find(set);
-  return last != last_step_.end() && last->second == parts_.position.progress.step;
+  return last != last_step_.end() && last->second == step();
 }
 
 std::map<std::string, double> Evaluations::current_metrics() const {
   std::map<std::string, double> metrics;
-  if (restored_step_ == parts_.position.progress.step) metrics = restored_metrics_;
+  if (restored_step_ == step()) metrics = restored_metrics_;
   for (const auto& [set, values] : metrics_) {
     if (!is_current(set)) continue;
     for (const auto& [name, value] : values) metrics[absl::StrCat(set, "/", name)] = value;
@@ -207,16 +224,18 @@ void Evaluations::save(SharedState* state) const {
     evaluated.set_set(set);
     evaluated.set_step(step);
   }
+  best_.save(state);
 }
 
-void Evaluations::restore(const SharedState& state) {
+void Evaluations::restore(const SharedState& state, std::vector<std::string>* notes) {
   forget();
   for (const EvaluatedSet& set : state.evaluated()) last_step_[set.set()] = set.step();
+  best_.restore(state, notes);
 }
 
 void Evaluations::restore_metrics(std::map<std::string, double> metrics) {
   restored_metrics_ = std::move(metrics);
-  restored_step_ = parts_.position.progress.step;
+  restored_step_ = step();
 }
 
 }  // namespace millrace

@@ -14,24 +14,22 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "base/clock.h"
 #include "framework/loop/batch_feed.h"
-#include "framework/loop/evaluator.h"
+#include "framework/loop/best_score.h"
+#include "framework/loop/evaluation_options.h"
 #include "framework/loop/hook_list.h"
 #include "framework/loop/loop_context.h"
-#include "framework/loop/loop_position.h"
-#include "framework/loop/loop_recorder.h"
 #include "framework/loop/paired_evaluation.h"
-#include "framework/loop/stop_state.h"
+#include "framework/loop/trained_model.h"
 #include "framework/ranks/agreement.h"
 #include "framework/ranks/table_exchange.h"
 #include "framework/report/training_clock.h"
-#include "optim/moving_average.h"
+#include "hook/events.h"
+#include "hook/requests.h"
+#include "io/dataset.h"
 #include "proto/checkpoint_state.pb.h"
 
 namespace millrace {
-
-class Model;
 
 // Result of an evaluation within a run.
 struct Evaluated {
@@ -50,30 +48,26 @@ EvaluationOptions named(const std::string& set, const std::vector<std::string>& 
 // Returns the options of an evaluation of this set.
 EvaluationOptions options_of(const EvaluationSet& set);
 
-// Runs evaluations, and keeps the step and the metrics of the last evaluation of each set, which
-// checkpoints include. Used on the trainer's thread.
+// Owns the evaluation sets and runs evaluations. Keeps the step and the metrics of the last
+// evaluation of each set, and the best score; checkpoints include both. Used on the trainer's
+// thread.
 class Evaluations {
  public:
   // Parts of the loop. All are borrowed and outlive this object.
   struct Parts {
-    Model& model;
-    std::vector<EvaluationSet>& sets;
+    TrainedModel& model;
     HookList& hooks;
     LoopContext& context;
     Agreement& agreement;
     BatchFeed& feed;
-    TrainingClock& training;  // paused during an evaluation
-    const LoopPosition& position;
-    const StopState& stop;
-    LoopRecorder& recorder;
-    Clock& clock;
-    MovingAverage* average = nullptr;  // null: the parameters are evaluated
-    TableExchange* tables = nullptr;   // null: tables are not sharded over ranks
+    TrainingClock& training;          // paused during an evaluation
+    TableExchange* tables = nullptr;  // null: tables are not sharded over ranks
   };
 
   // `paired`: sets of which one window is evaluated after each training window. `defaults`: tasks,
   // metrics and max_steps of evaluations without these options.
-  Evaluations(const Parts& parts, std::vector<PairedSet> paired, EvaluationOptions defaults);
+  Evaluations(const Parts& parts, std::vector<EvaluationSet> sets, std::vector<PairedSet> paired,
+              EvaluationOptions defaults, BestScoreOptions best = {});
 
   void begin_run();
 
@@ -81,7 +75,7 @@ class Evaluations {
   absl::StatusOr<EvaluationSet*> find(absl::string_view name);
   // Returns the sets named by `requests`, each once, in the order of names(). Errors: as find().
   absl::StatusOr<std::vector<EvaluationSet*>> requested(const RequestSet& requests);
-  std::vector<std::string> names() const { return names_of(parts_.sets); }
+  std::vector<std::string> names() const { return names_of(sets_); }
 
   // Evaluates `data` on all ranks, with the moving averages in place of the parameters if averages
   // are evaluated. `state_is_whole`: true if the state of training can be saved after a failure.
@@ -94,17 +88,23 @@ class Evaluations {
 
   const std::vector<std::unique_ptr<PairedEvaluation>>& paired() const { return paired_; }
 
-  // Records that the set was evaluated at this step.
-  void note(const std::string& set) { last_step_[set] = parts_.position.progress.step; }
+  // Records that the set was evaluated at this step. Returns true if the step then has a new best
+  // score.
+  bool note(const std::string& set);
   // Returns true if the set was evaluated at this step.
   bool is_current(const std::string& set) const;
   // Returns "set/metric" → value, for sets that were evaluated at this step.
   std::map<std::string, double> current_metrics() const;
+  // Returns the best score, over resumes; none: no score is kept, or no step has a score.
+  const std::optional<BestScore::Best>& best() const { return best_.best(); }
+  // Returns its description: BestScore::name().
+  std::string best_name() const { return best_.name(); }
 
   // Drops results, after a change of the model without a step.
   void forget();
   void save(SharedState* state) const;
-  void restore(const SharedState& state);
+  // `notes`: see BestScore::restore().
+  void restore(const SharedState& state, std::vector<std::string>* notes);
   // Sets the metrics of the checkpoint, at this step, from which training resumed.
   void restore_metrics(std::map<std::string, double> metrics);
 
@@ -114,13 +114,17 @@ class Evaluations {
   // Logs check_evaluation() on rank 0, each subject once per run and set.
   void warn(const EvaluationResult& result, const EvaluationOptions& options);
 
+  int64_t step() const { return parts_.context.progress().step; }
+
   const Parts parts_;
+  std::vector<EvaluationSet> sets_;
   std::vector<std::unique_ptr<PairedEvaluation>> paired_;
   const EvaluationOptions defaults_;
   std::map<std::string, int64_t> last_step_;                      // set → step
   std::map<std::string, std::map<std::string, double>> metrics_;  // set → of this run
   std::map<std::string, double> restored_metrics_;
-  int64_t restored_step_ = -1;                            // of restored_metrics_
+  int64_t restored_step_ = -1;  // of restored_metrics_
+  BestScore best_;
   std::set<std::pair<std::string, std::string>> warned_;  // set and EvaluationWarning::subject
   bool failed_ = false;
 };

@@ -219,7 +219,7 @@ class Evaluation {
 absl::StatusOr<std::optional<EvaluationResult>> run_evaluation(
     Model& model, Dataset& data, const EvaluationOptions& options, const Progress& progress,
     HookContext& context, HookList& hooks, EvaluationRanks& ranks, ReportedValues& values,
-    Clock& clock) {
+    const Clock& clock) {
   const absl::Duration start = clock.elapsed();
   const std::string what = absl::StrCat(options.action, " \"", options.name, "\"");
   ASSIGN_OR_RETURN(MetricSet metrics,

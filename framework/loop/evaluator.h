@@ -58,7 +58,7 @@ class EvaluationRanks {
 absl::StatusOr<std::optional<EvaluationResult>> run_evaluation(
     Model& model, Dataset& data, const EvaluationOptions& options, const Progress& progress,
     HookContext& context, HookList& hooks, EvaluationRanks& ranks, ReportedValues& values,
-    Clock& clock);
+    const Clock& clock);
 
 }  // namespace millrace
 

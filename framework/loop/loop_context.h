@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "base/progress.h"
 #include "base/scoped_value.h"
-#include "framework/loop/loop_position.h"
+#include "framework/loop/loop_state.h"
 #include "framework/report/reported_values.h"
 #include "hook/cadence.h"
 #include "hook/hook.h"

@@ -9,10 +9,30 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "distributed/one_rank_collectives.h"
+#include "framework/loop/batch_feed.h"
+#include "framework/loop/best_score.h"
+#include "framework/loop/checkpoint_keeper.h"
+#include "framework/loop/evaluations.h"
+#include "framework/loop/hook_list.h"
+#include "framework/loop/loop_context.h"
+#include "framework/loop/loop_recorder.h"
+#include "framework/loop/loop_state.h"
 #include "framework/loop/request_server.h"
 #include "framework/loop/step_runner.h"
+#include "framework/loop/train_step.h"
+#include "framework/loop/trained_model.h"
+#include "framework/loop/trainer_state.h"
+#include "framework/ranks/agreement.h"
+#include "framework/ranks/commit_exchange.h"
+#include "framework/report/event_log.h"
+#include "framework/report/metric_set.h"
+#include "framework/report/reporter.h"
+#include "framework/report/span_metrics.h"
+#include "framework/report/training_clock.h"
+#include "hook/request_queue.h"
 #include "tests/fakes/fake_saver.h"
 #include "tests/fakes/recording_hook.h"
 #include "tests/fakes/tiny_trainer.h"
@@ -41,31 +61,31 @@ struct LoopParts {
                      CheckpointKeeperOptions keeper_options = {},
                      BestScoreOptions best_options = {})
       : parts(tiny_parts()),
-        model_parts(*parts.model),
+        model{std::move(parts.model), std::move(parts.dense_optimizers),
+              std::move(parts.sparse_optimizer), std::move(parts.moving_average),
+              std::move(parts.clipping)},
         training(Clock::real()),
-        recorder(&events, position, 0, 1),
-        feed({}, parts.train_data.get(), position, collectives, Clock::real()),
+        recorder(&events, loop, 0, 1),
+        feed({}, parts.train_data.get(), loop, collectives, Clock::real()),
         reporter(*MetricSet::create({}, {"label"}, LossScope::kWholeStep),
-                 *SpanMetrics::create({}, {}, {"label"}, {}), parts.dense_optimizers, nullptr, {},
+                 *SpanMetrics::create({}, {}, {"label"}, {}), model.dense_optimizers, nullptr, {},
                  training),
         context({0, 1, false}, position, requests, {reporter.values(), reporter.distributions()}),
         agreement(collectives, requests, {"eval"}),
-        train_step(create_standard_train_step()),
-        steps({*parts.model, model_parts, parts.dense_optimizers, nullptr, *train_step, agreement,
-               hooks, context, position},
-              /*seed=*/1, PrecisionConfig()),
-        saver(std::move(save)),
-        evaluations({*parts.model, parts.evaluation_sets, hooks, context, agreement, feed, training,
-                     position, stop, recorder, Clock::real()},
-                    {}, {.tasks = {"label"}, .metrics = {"logloss"}}),
-        best(std::move(best_options)),
-        state({*parts.model, model_parts, parts.dense_optimizers, parts.train_data.get(), hooks,
-               reporter, requests, evaluations, best, position, 0, 1}),
-        checkpoints({&saver, nullptr, state, evaluations, hooks, context, agreement, consistency,
-                     position, stop, recorder},
-                    keeper_options),
-        server({requests, evaluations, best, checkpoints, hooks, context, agreement, consistency,
-                reporter, position, stop, recorder},
+        commit(agreement, model.model_parts.parameters),
+        steps({model, commit, hooks, context}, create_standard_train_step(), /*seed=*/1,
+              PrecisionConfig()),
+        eval_data(*parts.evaluation_sets[0].data),
+        evaluations({model, hooks, context, agreement, feed, training},
+                    std::move(parts.evaluation_sets), {},
+                    {.tasks = {"label"}, .metrics = {"logloss"}}, std::move(best_options)),
+        state({model, parts.train_data.get(), hooks, reporter, requests, evaluations, position, 0,
+               1}),
+        saver(new FakeSaver(std::move(save))),
+        checkpoints({state, evaluations, hooks, context, agreement, loop, recorder},
+                    std::unique_ptr<StateSaver>(saver), nullptr, keeper_options),
+        server({requests, evaluations, checkpoints, hooks, context, agreement, reporter, loop,
+                recorder},
                server_options) {
     begin_run();
   }
@@ -76,7 +96,7 @@ struct LoopParts {
     evaluations.begin_run();
     checkpoints.begin_run();
     context.begin_run(Phase::kTrain);
-    consistency.begin_run();
+    loop.consistency.begin_run();
     agreement.begin_run();
     events.texts.clear();
   }
@@ -94,13 +114,12 @@ struct LoopParts {
     hook_events.clear();
   }
 
-  TrainerParts parts;
+  TrainerParts parts;  // except those that a part below owns
   OneRankCollectives collectives;
-  ModelParts model_parts;
+  TrainedModel model;
   TrainingClock training;
-  LoopPosition position;
-  Consistency consistency;
-  StopState stop;
+  LoopState loop;
+  LoopPosition& position = loop.position;
   RequestQueue requests;
   EventTexts events;
   LoopRecorder recorder;
@@ -110,12 +129,12 @@ struct LoopParts {
   Reporter reporter;
   LoopContext context;
   Agreement agreement;
-  std::unique_ptr<TrainStep> train_step;
+  CommitExchange commit;
   StepRunner steps;
-  FakeSaver saver;
+  Dataset& eval_data;  // of the evaluation set
   Evaluations evaluations;
-  BestScore best;
   TrainerState state;
+  FakeSaver* const saver;  // owned by `checkpoints`
   CheckpointKeeper checkpoints;
   RequestServer server;
 };

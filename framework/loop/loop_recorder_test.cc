@@ -17,17 +17,17 @@ class Events : public EventLog {
 class LoopRecorderTest : public testing::Test {
  protected:
   Events events_;
-  LoopPosition position_;
-  LoopRecorder recorder_{&events_, position_, /*rank=*/1, /*world_size=*/3};
+  LoopState loop_;
+  LoopRecorder recorder_{&events_, loop_, /*rank=*/1, /*world_size=*/3};
 };
 
 TEST_F(LoopRecorderTest, ARunIsFramed) {
-  position_.progress.examples = 100;
-  position_.progress.elapsed = absl::Seconds(5);
+  loop_.position.progress.examples = 100;
+  loop_.position.progress.elapsed = absl::Seconds(5);
   recorder_.begin_run("train");
-  position_.progress.examples = 160;
-  position_.progress.elapsed = absl::Seconds(7);
-  recorder_.end_run(absl::OkStatus(), {}, -1);
+  loop_.position.progress.examples = 160;
+  loop_.position.progress.elapsed = absl::Seconds(7);
+  recorder_.end_run(absl::OkStatus(), -1, {});
   const Summary& summary = recorder_.summary();
   EXPECT_EQ(summary.outcome, Outcome::kCompleted);
   EXPECT_EQ(summary.examples_this_run, 60);
@@ -55,8 +55,16 @@ TEST_F(LoopRecorderTest, ARunNamesItsCheckpointAndWhatItOpens) {
 
 TEST_F(LoopRecorderTest, EvictionsAreRowsByReason) {
   recorder_.begin_run("train");
-  recorder_.evicted("users", {});
-  recorder_.evicted("items", {{"idle_steps", 30}, {"limit", 2}});
+  Report report;
+  report.progress.step = 7;
+  report.steps = 4;
+  report.metrics = {{"auc", 0.75}};
+  report.tables["users"].rows = 1;
+  report.tables["items"].evicted = {{"idle_steps", 30}, {"limit", 2}};
+  recorder_.reported(report);
+  EXPECT_EQ(recorder_.summary().train.at("auc"), 0.75);
+  EXPECT_EQ(recorder_.summary().train_report.step, 7);
+  EXPECT_EQ(recorder_.summary().train_report.steps, 4);
   ASSERT_EQ(events_.all.size(), 2u);
   EXPECT_EQ(events_.all[1].kind, LoopEvent::kEvicted);
   EXPECT_EQ(events_.all[1].what, "items");
@@ -65,7 +73,8 @@ TEST_F(LoopRecorderTest, EvictionsAreRowsByReason) {
 
 TEST_F(LoopRecorderTest, AStopHasAReason) {
   recorder_.begin_run("train");
-  recorder_.end_run(absl::OkStatus(), {.stopped = true, .by_rank = true, .reason = "signal"}, -1);
+  loop_.stop = {.stopped = true, .by_rank = true, .reason = "signal"};
+  recorder_.end_run(absl::OkStatus(), -1, {});
   EXPECT_EQ(recorder_.summary().outcome, Outcome::kStopped);
   EXPECT_EQ(recorder_.summary().stop_reason, "signal");
   EXPECT_TRUE(recorder_.summary().stopped_by_rank);
@@ -77,7 +86,7 @@ TEST_F(LoopRecorderTest, AFailureNamesTheRankThatFailed) {
   for (const int failed : {2, -1}) {
     events_.all.clear();
     recorder_.begin_run("evaluate");
-    recorder_.end_run(absl::DataLossError("damaged"), {}, failed);
+    recorder_.end_run(absl::DataLossError("damaged"), failed, {});
     EXPECT_EQ(recorder_.summary().outcome, Outcome::kFailed);
     EXPECT_EQ(recorder_.summary().error, "damaged");
     ASSERT_EQ(events_.all.size(), 3u);
@@ -113,15 +122,18 @@ TEST_F(LoopRecorderTest, ARefusedStepSaysWhy) {
 }
 
 TEST(LoopRecorder, WithoutALogOnlyTheSummaryIsKept) {
-  LoopPosition position;
-  LoopRecorder recorder(nullptr, position, 0, 1);
+  LoopState loop;
+  LoopRecorder recorder(nullptr, loop, 0, 1);
   recorder.begin_run("train");
   recorder.served("checkpoint", "at the end");
-  recorder.summary().steps_begun = 3;
-  recorder.end_run(absl::OkStatus(), {}, -1);
+  recorder.dropped_examples(2);
+  recorder.dropped_examples(3);
+  recorder.end_run(absl::OkStatus(), -1, {.steps_begun = 3});
   EXPECT_EQ(recorder.summary().steps_begun, 3);
+  EXPECT_EQ(recorder.summary().dropped_examples, 5);
   recorder.begin_run("train");
   EXPECT_EQ(recorder.summary().steps_begun, 0) << "of this run";
+  EXPECT_EQ(recorder.summary().dropped_examples, 0) << "of this run";
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ RequestSet without_sets(const RequestSet& requests, const std::set<std::string>&
 }  // namespace
 
 void RequestServer::begin_run() {
-  parts_.stop = StopState();
+  parts_.loop.stop = StopState();
   checkpoint_interrupted_ = false;
   unsaved_best_ = -1;
 }
@@ -53,7 +53,7 @@ absl::StatusOr<bool> RequestServer::serve_common(bool marks) {
   }
   // Saves the best score of an evaluation without a request, such as the evaluation of a window.
   if (saves_best(RequestSet())) {
-    RETURN_IF_ERROR(parts_.consistency.suspend(
+    RETURN_IF_ERROR(parts_.loop.consistency.suspend(
         [&] { return save(RequestSet(), Scope::kCommon, kOfTheBestScore); }));
   }
   if (marks) parts_.context.mark_served();
@@ -62,7 +62,7 @@ absl::StatusOr<bool> RequestServer::serve_common(bool marks) {
 
 absl::StatusOr<bool> RequestServer::serve_agreed(bool ending) {
   ASSIGN_OR_RETURN(RequestSet agreed, parts_.agreement.requests());
-  if (parts_.stop.stopped && parts_.stop.by_rank) {
+  if (parts_.loop.stop.stopped && parts_.loop.stop.by_rank) {
     // The resuming run serves these requests, because the stop of a rank precedes them.
     using Due = RequestQueue::Due;
     parts_.requests.defer_own(agreed, ending ? Due::kLater : Due::kNow);
@@ -83,7 +83,7 @@ absl::Status RequestServer::serve_at_end() {
 
 absl::Status RequestServer::serve(const RequestSet& requests, Scope scope) {
   if (requests.empty()) return absl::OkStatus();
-  return parts_.consistency.suspend([&] { return serve_each(requests, scope); });
+  return parts_.loop.consistency.suspend([&] { return serve_each(requests, scope); });
 }
 
 absl::Status RequestServer::serve_each(const RequestSet& requests, Scope scope) {
@@ -122,8 +122,9 @@ absl::Status RequestServer::defer_stopped(const RequestSet& requests, const Requ
 }
 
 bool RequestServer::training_is_over() const {
-  return parts_.stop.stopped ||
-         (limit_reached(options_.limits, parts_.position.progress) && !parts_.position.data_ended);
+  return parts_.loop.stop.stopped ||
+         (limit_reached(options_.limits, parts_.loop.position.progress) &&
+          !parts_.loop.position.data_ended);
 }
 
 // Returns true if the checkpoint at the end follows immediately, and nothing in between can fail.
@@ -137,15 +138,15 @@ bool RequestServer::ends_here() const {
 // Returns true if a rank's own stop preceded requests of all ranks. Without the stop, this run or
 // the resuming run would have served these requests.
 bool RequestServer::stopped_by_rank(Scope scope) const {
-  return parts_.stop.stopped && parts_.stop.by_rank && scope == Scope::kCommon;
+  return parts_.loop.stop.stopped && parts_.loop.stop.by_rank && scope == Scope::kCommon;
 }
 
 void RequestServer::stop(const RequestSet& requests, Scope scope) {
   const Request* first = requests.first(Request::kStop);
-  if (first == nullptr || parts_.stop.stopped) return;
-  parts_.stop = {true, scope == Scope::kThisRank, first->detail};
+  if (first == nullptr || parts_.loop.stop.stopped) return;
+  parts_.loop.stop = {true, scope == Scope::kThisRank, first->detail};
   MILLRACE_LOG(INFO) << "stopping: " << first->detail << " (asked by hook " << first->hook
-                     << (parts_.context.world_size() > 1 && parts_.stop.by_rank
+                     << (parts_.context.world_size() > 1 && parts_.loop.stop.by_rank
                              ? absl::StrCat(" of rank ", first->rank)
                              : "")
                      << ")";
@@ -160,6 +161,7 @@ absl::StatusOr<std::optional<EvaluationResult>> RequestServer::evaluate(Dataset&
   ASSIGN_OR_RETURN(Evaluated evaluated,
                    parts_.evaluations.run(data, std::move(options),
                                           /*state_is_whole=*/!parts_.checkpoints.save_failed()));
+  if (evaluated.result.has_value()) parts_.recorder.evaluated(*evaluated.result);
   // After a stop no further set is evaluated, and no checkpoint is made before the current requests
   // are deferred.
   checkpoint_interrupted_ |= evaluated.asked.has(Request::kCheckpoint);
@@ -171,24 +173,10 @@ absl::StatusOr<std::optional<EvaluationResult>> RequestServer::evaluate(Dataset&
   return std::move(evaluated.result);
 }
 
-void RequestServer::observe_score() {
-  const std::optional<BestScore::Best> before = parts_.best.best();
-  const int64_t step = parts_.position.progress.step;
-  if (!parts_.best.observe(parts_.evaluations.current_metrics(), step)) return;
-  unsaved_best_ = step;
-  if (parts_.context.rank() != 0) return;
-  MILLRACE_LOG(INFO) << "best score: " << parts_.best.best()->value << " at step " << step << " ("
-                     << parts_.best.name()
-                     << (before.has_value()
-                             ? absl::StrCat("; before: ", before->value, " at step ", before->step)
-                             : "")
-                     << ")";
-}
-
 // Returns true if the step has the best score and a checkpoint must be made for it here. The
 // checkpoint at the end of the run covers it otherwise.
 bool RequestServer::saves_best(const RequestSet& requests) const {
-  return unsaved_best_ >= 0 && unsaved_best_ == parts_.position.progress.step &&
+  return unsaved_best_ >= 0 && unsaved_best_ == parts_.loop.position.progress.step &&
          options_.save_best && parts_.checkpoints.has_saver() &&
          !precedes_end(requests, /*at_end=*/false);
 }
@@ -200,16 +188,15 @@ absl::Status RequestServer::save(const RequestSet& requests, Scope scope,
 }
 
 absl::Status RequestServer::report_evaluation(const EvaluationResult& result) {
-  parts_.evaluations.note(result.set);
-  observe_score();
+  if (parts_.evaluations.note(result.set)) unsaved_best_ = parts_.loop.position.progress.step;
   return parts_.hooks.after_evaluate(parts_.context, result);
 }
 
 // Returns true if the evaluations of `requests` are the last of this run, so that a checkpoint must
 // precede them.
 bool RequestServer::precedes_end(const RequestSet& requests, bool at_end) const {
-  const bool last =
-      at_end || training_is_over() || parts_.position.stream_ended || requests.has(Request::kStop);
+  const bool last = at_end || training_is_over() || parts_.loop.position.stream_ended ||
+                    requests.has(Request::kStop);
   return last && parts_.context.phase() == Phase::kTrain && parts_.checkpoints.will_save_at_end();
 }
 

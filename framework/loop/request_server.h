@@ -9,17 +9,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "framework/loop/best_score.h"
 #include "framework/loop/checkpoint_keeper.h"
-#include "framework/loop/consistency.h"
+#include "framework/loop/evaluation_options.h"
 #include "framework/loop/evaluations.h"
-#include "framework/loop/evaluator.h"
 #include "framework/loop/hook_list.h"
 #include "framework/loop/limits.h"
 #include "framework/loop/loop_context.h"
-#include "framework/loop/loop_position.h"
 #include "framework/loop/loop_recorder.h"
-#include "framework/loop/stop_state.h"
+#include "framework/loop/loop_state.h"
 #include "framework/ranks/agreement.h"
 #include "framework/report/reporter.h"
 #include "hook/request_queue.h"
@@ -37,19 +34,17 @@ struct RequestServerOptions {
 // status is collective. Used on the trainer's thread.
 class RequestServer {
  public:
-  // Parts of the loop. All are borrowed and outlive this object. Only this object sets `stop`.
+  // Parts of the loop. All are borrowed and outlive this object. Only this object sets
+  // `loop.stop`.
   struct Parts {
     RequestQueue& requests;
     Evaluations& evaluations;
-    BestScore& best;
     CheckpointKeeper& checkpoints;
     HookList& hooks;
     LoopContext& context;
     Agreement& agreement;
-    Consistency& consistency;
     const Reporter& reporter;
-    const LoopPosition& position;
-    StopState& stop;
+    LoopState& loop;
     LoopRecorder& recorder;
   };
 
@@ -77,7 +72,7 @@ class RequestServer {
   // reports it to hooks.
   absl::Status report_evaluation(const EvaluationResult& result);
 
-  bool stopped() const { return parts_.stop.stopped; }
+  bool stopped() const { return parts_.loop.stop.stopped; }
   // Returns true if no further step follows, after a stop or at a limit, although the data has
   // more. If the data has ended, the epoch or window is completed first.
   bool training_is_over() const;
@@ -89,7 +84,6 @@ class RequestServer {
   void stop(const RequestSet& requests, Scope scope);
   bool ends_here() const;
   bool stopped_by_rank(Scope scope) const;
-  void observe_score();
   bool saves_best(const RequestSet& requests) const;
   absl::Status save(const RequestSet& requests, Scope scope, absl::string_view detail = "");
   bool precedes_end(const RequestSet& requests, bool at_end) const;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/match.h"
 #include "base/failure_kind.h"
 #include "base/status_matchers.h"
 #include "framework/loop/loop_parts_testing.h"
@@ -48,7 +49,7 @@ TEST_F(RequestServerTest, NothingAskedIsNothingServed) {
   ASSERT_OK(exchange());
   EXPECT_THAT(loop_.server.serve_agreed(), IsOkAndHolds(false));
   EXPECT_THAT(loop_.events.texts, IsEmpty());
-  EXPECT_TRUE(loop_.consistency.holds());
+  EXPECT_TRUE(loop_.loop.consistency.holds());
 }
 
 TEST_F(RequestServerTest, EvaluatesThenSavesThenStops) {
@@ -60,10 +61,11 @@ TEST_F(RequestServerTest, EvaluatesThenSavesThenStops) {
   // One checkpoint precedes the last evaluation, and one was requested.
   EXPECT_THAT(served(), ElementsAre("checkpoint before the last evaluation", "evaluate eval",
                                     "checkpoint", "stop enough"));
+  EXPECT_EQ(loop_.recorder.summary().eval_step.at("eval"), 1);
   EXPECT_TRUE(loop_.server.stopped());
-  EXPECT_FALSE(loop_.stop.by_rank);
+  EXPECT_FALSE(loop_.loop.stop.by_rank);
   EXPECT_TRUE(loop_.server.training_is_over());
-  EXPECT_TRUE(loop_.consistency.holds());
+  EXPECT_TRUE(loop_.loop.consistency.holds());
 }
 
 TEST_F(RequestServerTest, TheFirstReasonOfAStopWins) {
@@ -71,7 +73,7 @@ TEST_F(RequestServerTest, TheFirstReasonOfAStopWins) {
   ASSERT_OK(loop_.server.serve_common());
   loop_.requests.stop("second");
   ASSERT_OK(loop_.server.serve_common());
-  EXPECT_EQ(loop_.stop.reason, "first");
+  EXPECT_EQ(loop_.loop.stop.reason, "first");
   loop_.server.begin_run();
   EXPECT_FALSE(loop_.server.stopped());
 }
@@ -91,7 +93,7 @@ TEST_F(RequestServerTest, AnUnknownSetIsAnError) {
   loop_.requests.evaluate("evil");
   EXPECT_THAT(loop_.server.serve_common(),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("did you mean \"eval\"")));
-  EXPECT_FALSE(loop_.consistency.holds());
+  EXPECT_FALSE(loop_.loop.consistency.holds());
 }
 
 TEST_F(RequestServerTest, ARanksStopComesBeforeWhatIsCommon) {
@@ -99,7 +101,7 @@ TEST_F(RequestServerTest, ARanksStopComesBeforeWhatIsCommon) {
   loop_.requests.stop("signal SIGTERM", Scope::kThisRank);
   ASSERT_OK(exchange());
   EXPECT_THAT(loop_.server.serve_agreed(), IsOkAndHolds(true));
-  EXPECT_TRUE(loop_.stop.by_rank);
+  EXPECT_TRUE(loop_.loop.stop.by_rank);
   loop_.requests.evaluate();
   ASSERT_OK(loop_.server.serve_common());
   EXPECT_THAT(served(), ElementsAre("stop signal SIGTERM"));
@@ -181,7 +183,7 @@ TEST_F(RequestServerTest, AStopAmidAnEvaluationEndsIt) {
   });
   loop_.requests.evaluate();
   ASSERT_OK(loop_.server.serve_common());
-  EXPECT_TRUE(loop_.stop.by_rank);
+  EXPECT_TRUE(loop_.loop.stop.by_rank);
   EXPECT_THAT(served(), Not(Contains(StartsWith("evaluate"))));
   RankState own;
   SharedState shared;
@@ -250,14 +252,13 @@ TEST_F(BestScoreServerTest, TheCheckpointAtTheEndServesAsOne) {
 
 TEST_F(BestScoreServerTest, AnEvaluationThatNoRequestLedTo) {
   best_loop_.make_step();
-  ASSERT_OK_AND_ASSIGN(
-      const std::optional<EvaluationResult> result,
-      best_loop_.server.evaluate(*best_loop_.parts.evaluation_sets[0].data, named("eval")));
+  ASSERT_OK_AND_ASSIGN(const std::optional<EvaluationResult> result,
+                       best_loop_.server.evaluate(best_loop_.eval_data, named("eval")));
   ASSERT_OK(best_loop_.server.report_evaluation(*result));
   EXPECT_THAT(saved_, IsEmpty());
   ASSERT_OK(best_loop_.server.serve_common());
   EXPECT_THAT(served(), ElementsAre("checkpoint of the best score"));
-  EXPECT_TRUE(best_loop_.consistency.holds());
+  EXPECT_TRUE(best_loop_.loop.consistency.holds());
   ASSERT_OK(best_loop_.server.serve_common());
   EXPECT_EQ(saved_.size(), 1u);
 }
@@ -280,7 +281,7 @@ TEST_F(NoBestSavedTest, WhereCheckpointsAreSwitchedOff) {
   best_loop_.requests.evaluate();
   ASSERT_OK(best_loop_.server.serve_common());
   EXPECT_THAT(served(), ElementsAre("evaluate eval"));
-  EXPECT_EQ(best_loop_.best.best()->step, 1);
+  EXPECT_EQ(best_loop_.evaluations.best()->step, 1);
 }
 
 }  // namespace

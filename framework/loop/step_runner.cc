@@ -3,6 +3,8 @@
 #include <c10/core/GradMode.h>
 
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/catch_exceptions.h"
@@ -59,11 +61,12 @@ StepTimings operator+(StepTimings a, const StepTimings& b) {
 
 }  // namespace
 
-StepRunner::StepRunner(const Parts& parts, uint64_t seed, const PrecisionConfig& precision)
+StepRunner::StepRunner(const Parts& parts, std::unique_ptr<TrainStep> train_step, uint64_t seed,
+                       const PrecisionConfig& precision)
     : parts_(parts),
+      train_step_(std::move(train_step)),
       seed_(seed),
-      compute_(precision.compute()),
-      commit_(parts.agreement, parts.model_parts.parameters, parts.tables) {
+      compute_(precision.compute()) {
   if (compute_ == PrecisionConfig::FLOAT16) {
     loss_scaler_ = std::make_unique<LossScaler>(precision.loss_scale());
   }
@@ -73,49 +76,50 @@ absl::StatusOr<StepResult> StepRunner::run(const StepData& data, int64_t example
                                            absl::Span<const int64_t> targets) {
   after_backward_ = absl::OkStatus();
   ASSIGN_OR_RETURN(StepResult result, compute(data, examples, targets),
-                   absl::StrCat("step ", parts_.position.progress.step + 1));
+                   absl::StrCat("step ", parts_.context.progress().step + 1));
   result.timings.data_wait = data.wait;
   return result;
 }
 
 absl::StatusOr<StepResult> StepRunner::compute(const StepData& data, int64_t examples,
                                                absl::Span<const int64_t> targets) {
-  const int64_t step = parts_.position.steps_done() + 1;
-  commit_.begin_step(step, targets.size());
+  const Progress& progress = parts_.context.progress();
+  const int64_t step = progress.steps_done() + 1;
+  TrainedModel& trained = parts_.model;
+  parts_.commit.begin_step(step, targets.size());
   if (parts_.tables != nullptr) parts_.tables->begin(Phase::kTrain, step);
   Events events(*this);
   const auto stepping = parts_.context.stepping();
   absl::StatusOr<StepResult> result = absl::InternalError("the step was not run");
   absl::Status status = catch_part_exceptions("the step", [&]() -> absl::Status {
-    parts_.model.set_report_due(parts_.context.report_due());
-    parts_.model.begin_step(parts_.position.progress, Phase::kTrain);
+    trained.model->set_report_due(parts_.context.report_due());
+    trained.model->begin_step(progress, Phase::kTrain);
     RETURN_IF_ERROR(parts_.hooks.before_step(parts_.context));
     if (parts_.tables != nullptr) RETURN_IF_ERROR(parts_.tables->fetch(data.micro_batches));
-    const TrainStepParts step_parts{parts_.model,
-                                    parts_.model_parts.parameters,
-                                    parts_.dense_optimizers,
-                                    parts_.sparse_optimizer,
-                                    commit_,
-                                    parts_.clipping,
+    const TrainStepParts step_parts{*trained.model,
+                                    trained.model_parts.parameters,
+                                    trained.dense_optimizers,
+                                    trained.sparse_optimizer.get(),
+                                    parts_.commit,
+                                    trained.clipping.has_value() ? &*trained.clipping : nullptr,
                                     compute_};
-    StepInput input{data.micro_batches,    examples, parts_.position.progress, seed_,
-                    parts_.context.rank(), targets};
+    StepInput input{data.micro_batches, examples, progress, seed_, parts_.context.rank(), targets};
     input.on_device = data.on_device.batches();
-    if (parts_.average != nullptr) parts_.average->before_update();
-    result = loss_scaler_ == nullptr ? parts_.train_step.run(step_parts, input, events)
+    if (trained.average != nullptr) trained.average->before_update();
+    result = loss_scaler_ == nullptr ? train_step_->run(step_parts, input, events)
                                      : repeat_until_clean(step_parts, input, events);
-    if (parts_.average != nullptr && result.ok() && result->applied) {
-      parts_.average->after_update();
+    if (trained.average != nullptr && result.ok() && result->applied) {
+      trained.average->after_update();
     }
     return result.status();
   });
-  if (status.ok() && !commit_.decided()) {
+  if (status.ok() && !parts_.commit.decided()) {
     status = absl::InternalError("the train step did not call the commit exchange");
   }
   if (!status.ok()) {
     // A failure between fetch() and the train step leaves a step open in the tables.
     if (parts_.tables != nullptr) parts_.tables->discard();
-    return commit_.decided() ? status : commit_.fail(status);
+    return parts_.commit.decided() ? status : parts_.commit.fail(status);
   }
   return result;
 }
@@ -123,16 +127,16 @@ absl::StatusOr<StepResult> StepRunner::compute(const StepData& data, int64_t exa
 absl::StatusOr<StepResult> StepRunner::repeat_until_clean(const TrainStepParts& parts,
                                                           StepInput input, Events& events) {
   LossScaler& scaler = *loss_scaler_;
-  Buffers buffers(parts_.model);
+  Buffers buffers(parts.model);
   const double begun = scaler.scale();
   StepTimings timings;
   for (int64_t repeats = 0;; ++repeats) {
     input.loss_scale = scaler.scale();
-    ASSIGN_OR_RETURN(StepResult result, parts_.train_step.run(parts, input, events));
+    ASSIGN_OR_RETURN(StepResult result, train_step_->run(parts, input, events));
     timings = timings + result.timings;
     // The forward pass does not depend on the scale, and all ranks have the same loss.
     const bool overflow =
-        !result.applied && commit_.decided() && std::isfinite(result.loss.item<double>());
+        !result.applied && parts.commit.decided() && std::isfinite(result.loss.item<double>());
     if (!overflow || scaler.is_lowest()) {
       result.applied ? scaler.add_clean_step() : scaler.add_refused_step(begun);
       result.repeats = repeats;
@@ -144,7 +148,7 @@ absl::StatusOr<StepResult> StepRunner::repeat_until_clean(const TrainStepParts& 
     buffers.restore();
     events.repeat();
     if (parts_.tables != nullptr) parts_.tables->repeat();
-    commit_.begin_step(parts_.position.steps_done() + 1, input.targets.size());
+    parts.commit.begin_step(input.progress.steps_done() + 1, input.targets.size());
   }
 }
 

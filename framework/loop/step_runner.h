@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -12,22 +11,14 @@
 #include "framework/loop/batch_feed.h"
 #include "framework/loop/hook_list.h"
 #include "framework/loop/loop_context.h"
-#include "framework/loop/loop_position.h"
 #include "framework/loop/train_step.h"
-#include "framework/model/model_parts.h"
+#include "framework/loop/trained_model.h"
 #include "framework/precision/loss_scaler.h"
-#include "framework/ranks/agreement.h"
 #include "framework/ranks/commit_exchange.h"
 #include "framework/ranks/table_exchange.h"
-#include "optim/dense/dense_optimizer.h"
-#include "optim/gradient_clipping.h"
-#include "optim/moving_average.h"
-#include "optim/sparse_optimizer.h"
 #include "proto/config.pb.h"
 
 namespace millrace {
-
-class Model;
 
 // Runs the train step with its events, from before_step to the update. Rows of tables sharded over
 // ranks are fetched after before_step, once for all micro-batches. The ranks decide in the commit
@@ -40,22 +31,16 @@ class StepRunner {
  public:
   // Parts of the loop. All are borrowed and outlive this object.
   struct Parts {
-    Model& model;
-    const ModelParts& model_parts;
-    std::vector<std::unique_ptr<DenseOptimizer>>& dense_optimizers;
-    SparseOptimizer* sparse_optimizer;  // null: the model has no tables
-    TrainStep& train_step;
-    Agreement& agreement;
+    TrainedModel& model;
+    CommitExchange& commit;
     HookList& hooks;
     LoopContext& context;
-    const LoopPosition& position;
-    const GradientClipping* clipping = nullptr;  // null: gradients are not clipped
-    MovingAverage* average = nullptr;            // null: none is kept
-    TableExchange* tables = nullptr;             // null: tables are not sharded over ranks
+    TableExchange* tables = nullptr;  // null: tables are not sharded over ranks
   };
 
-  // REQUIRES: check_precision() accepts `precision`; with FLOAT16, parts.train_step can repeat.
-  StepRunner(const Parts& parts, uint64_t seed, const PrecisionConfig& precision);
+  // REQUIRES: check_precision() accepts `precision`; with FLOAT16, `train_step` can repeat.
+  StepRunner(const Parts& parts, std::unique_ptr<TrainStep> train_step, uint64_t seed,
+             const PrecisionConfig& precision);
 
   // Runs the step after the current position. `examples` and, if the model counts targets,
   // `targets` of each task cover all ranks. Collective: a rank that fails before the decision of
@@ -79,9 +64,9 @@ class StepRunner {
                                                 Events& events);
 
   const Parts parts_;
+  const std::unique_ptr<TrainStep> train_step_;
   const uint64_t seed_;
   const PrecisionConfig::Compute compute_;
-  CommitExchange commit_;
   std::unique_ptr<LossScaler> loss_scaler_;  // null: losses are not scaled
   absl::Status after_backward_;
 };

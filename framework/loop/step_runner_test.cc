@@ -56,13 +56,13 @@ TEST_F(StepRunnerTest, AFailureBeforeTheDecisionNamesTheStepAndUpdatesNothing) {
     fresh.add_hook([event](HookContext&, absl::string_view now) {
       return now == event ? absl::DataLossError("planted") : absl::OkStatus();
     });
-    const at::Tensor before = fresh.model_parts.parameters[0].value.detach().clone();
+    const at::Tensor before = fresh.model.model_parts.parameters[0].value.detach().clone();
     ASSERT_OK(fresh.parts.train_data->start_epoch(0));
     ASSERT_OK_AND_ASSIGN(const std::unique_ptr<StepData> data, fresh.feed.next_step());
     fresh.agreement.start({"step", 1}, {});
     EXPECT_THAT(fresh.steps.run(*data, data->examples).status(),
                 StatusIs(absl::StatusCode::kDataLoss, HasSubstr("step 1: ")));
-    EXPECT_TRUE(fresh.model_parts.parameters[0].value.equal(before));
+    EXPECT_TRUE(fresh.model.model_parts.parameters[0].value.equal(before));
   }
 }
 
@@ -77,10 +77,8 @@ TEST_F(StepRunnerTest, WhatAfterBackwardFailedWithIsKeptUntilTheNextStep) {
 }
 
 TEST_F(StepRunnerTest, ATrainStepMustAskTheRanks) {
-  IdleStep idle;
-  StepRunner steps({*loop_.parts.model, loop_.model_parts, loop_.parts.dense_optimizers, nullptr,
-                    idle, loop_.agreement, loop_.hooks, loop_.context, loop_.position},
-                   /*seed=*/1, PrecisionConfig());
+  StepRunner steps({loop_.model, loop_.commit, loop_.hooks, loop_.context},
+                   std::make_unique<IdleStep>(), /*seed=*/1, PrecisionConfig());
   EXPECT_THAT(run(steps).status(),
               StatusIs(absl::StatusCode::kInternal, HasSubstr("did not call the commit exchange")));
 }

@@ -1,7 +1,5 @@
 #include "framework/loop/trainer_state.h"
 
-#include <torch/nn/module.h>
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,8 +7,6 @@
 #include "base/catch_exceptions.h"
 #include "base/status_macros.h"
 #include "checkpoint/state/state_messages.h"
-#include "embedding/embedding_collection.h"
-#include "framework/model/model.h"
 #include "io/data_identity.h"
 #include "io/windowed_dataset.h"
 
@@ -45,24 +41,8 @@ std::vector<StateHolder> TrainerState::holders(StatePlacement placement) const {
   return holders;
 }
 
-TrainState TrainerState::tensors_and_tables() const {
-  TrainState state;
-  state.dense = parts_.model_parts.parameters;
-  for (const auto& buffer : parts_.model.named_buffers()) {
-    state.dense.push_back({buffer.key(), buffer.value()});
-  }
-  for (const auto& optimizer : parts_.dense_optimizers) {
-    state.dense_optimizers.push_back(optimizer.get());
-  }
-  state.average = parts_.average;
-  for (const EmbeddingCollection* collection : parts_.model_parts.collections) {
-    for (const auto& table : collection->tables()) state.tables.push_back(table.get());
-  }
-  return state;
-}
-
 TrainState TrainerState::for_model_bank() const {
-  TrainState state = tensors_and_tables();
+  TrainState state = parts_.model.tensors_and_tables();
   *state.shared.mutable_progress() = to_state(parts_.position.progress);
   return state;
 }
@@ -102,10 +82,9 @@ absl::Status TrainerState::check_data(const LoadedState& loaded, std::vector<std
 
 absl::StatusOr<TrainState> TrainerState::capture(const SavePoint* point) {
   RETURN_IF_ERROR(find_data_identity());
-  TrainState state = tensors_and_tables();
+  TrainState state = parts_.model.tensors_and_tables();
   *state.shared.mutable_began_with() = began_with_;
   parts_.evaluations.save(&state.shared);
-  parts_.best.save(&state.shared);
   HashedColumns columns = restored_columns_;
   if (data_identity_.has_value()) update_hashed_columns(data_identity_->column(), &columns);
   if (data_identity_.has_value() && data_identity_->file_size() > 0) {
@@ -194,7 +173,7 @@ absl::Status TrainerState::load_all(const TrainState& target, LoadedState& loade
 }
 
 absl::Status TrainerState::restore(LoadedState loaded, std::vector<std::string>* notes) {
-  const TrainState target = tensors_and_tables();
+  const TrainState target = parts_.model.tensors_and_tables();
   ASSIGN_OR_RETURN(LoopPosition position,
                    LoopPosition::load(loaded.shared, loaded.ranks, parts_.rank, parts_.world_size));
   ASSIGN_OR_RETURN(DeferredRequests deferred, parts_.requests.load(loaded.shared, loaded.ranks));
@@ -206,8 +185,7 @@ absl::Status TrainerState::restore(LoadedState loaded, std::vector<std::string>*
   if (report_begins_anew_) parts_.reporter.start_tables();
   parts_.position = std::move(position);
   parts_.requests.restore(std::move(deferred));
-  parts_.evaluations.restore(loaded.shared);
-  parts_.best.restore(loaded.shared, &found);
+  parts_.evaluations.restore(loaded.shared, &found);
   began_with_ = loaded.shared.began_with();
   restored_columns_ = loaded.shared.train_data().column();
   notes->insert(notes->end(), found.begin(), found.end());

@@ -2,7 +2,6 @@
 #ifndef MILLRACE_FRAMEWORK_LOOP_TRAINER_STATE_H_
 #define MILLRACE_FRAMEWORK_LOOP_TRAINER_STATE_H_
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,43 +12,34 @@
 #include "checkpoint/state/checkpointable.h"
 #include "checkpoint/state/named_states.h"
 #include "checkpoint/state/train_state.h"
-#include "framework/loop/best_score.h"
 #include "framework/loop/evaluations.h"
 #include "framework/loop/hook_list.h"
-#include "framework/loop/loop_position.h"
-#include "framework/model/model_parts.h"
+#include "framework/loop/loop_state.h"
+#include "framework/loop/trained_model.h"
 #include "framework/report/reporter.h"
 #include "hook/request_queue.h"
 #include "io/dataset.h"
 #include "io/hashed_columns.h"
-#include "optim/dense/dense_optimizer.h"
-#include "optim/moving_average.h"
 #include "proto/checkpoint_manifest.pb.h"
 
 namespace millrace {
 
-class Model;
-
 // Captures and restores everything on which the next step depends: tensors, optimizers, tables,
-// hooks, registered objects, the report under way, position, deferred requests, evaluations and the
-// best score. Used on the trainer's thread.
+// hooks, registered objects, the report under way, position, deferred requests and evaluations.
+// Used on the trainer's thread.
 class TrainerState {
  public:
   // The parts with a state to capture and restore. All are borrowed and outlive this object.
   struct Parts {
-    Model& model;
-    const ModelParts& model_parts;
-    const std::vector<std::unique_ptr<DenseOptimizer>>& dense_optimizers;
+    TrainedModel& model;
     Dataset* train_data;  // null: the trainer only evaluates
     HookList& hooks;
     Reporter& reporter;
     RequestQueue& requests;
     Evaluations& evaluations;
-    BestScore& best;
     LoopPosition& position;
     int rank;
     int world_size;
-    MovingAverage* average = nullptr;  // null: none is kept
   };
   using ReferredFiles = google::protobuf::RepeatedPtrField<CheckpointManifest::ReferredFile>;
 
@@ -58,9 +48,7 @@ class TrainerState {
   // See Trainer::add_state().
   absl::Status add_object(absl::string_view name, Checkpointable& object, StatePlacement placement);
 
-  // Returns tensors, optimizers and tables, with empty messages.
-  TrainState tensors_and_tables() const;
-  // Returns the same with the progress, for a model bank.
+  // Returns tensors, optimizers and tables with the progress, for a model bank.
   TrainState for_model_bank() const;
 
   // Returns the whole state. `point`: the requests of the moment of the save; null: between runs.

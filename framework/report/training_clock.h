@@ -22,6 +22,9 @@ class TrainingClock {
   // Stops counting; does nothing if the clock is not counting.
   void stop();
 
+  // Returns the clock that this object reads.
+  const Clock& clock() const { return clock_; }
+
   // Returns the time counted since the creation of this clock. Never decreases: for differences.
   absl::Duration trained() const;
   // Returns the `total` of the last start plus the time counted since.

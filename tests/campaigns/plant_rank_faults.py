@@ -93,12 +93,12 @@ FAULTS = [
     ], "//tests/ranks:table_models_test", "ReportsTest.*"),
     ("limits evict after after_step", [
         ("framework/trainer_loop.cc",
-         "      RETURN_IF_ERROR(tables_.enforce_limits({\"eviction\", position_.steps_done()}));\n",
+         "      RETURN_IF_ERROR(tables_.enforce_limits({\"eviction\", loop_.position.steps_done()}));\n",
          ""),
         ("framework/trainer_loop.cc", "    RETURN_IF_ERROR(hooks_.after_step(context_, result));\n",
          "    RETURN_IF_ERROR(hooks_.after_step(context_, result));\n"
          "    if (result.applied) {\n"
-         "      RETURN_IF_ERROR(tables_.enforce_limits({\"eviction\", position_.steps_done()}));\n"
+         "      RETURN_IF_ERROR(tables_.enforce_limits({\"eviction\", loop_.position.steps_done()}));\n"
          "    }\n"),
     ], "//tests/ranks:tables_test", "TablesTest.LimitsHoldInAfterStep"),
     ("eviction omits a digit of the hash", [

@@ -1,4 +1,4 @@
-#include "framework/loop/loop_position.h"
+#include "framework/loop/loop_state.h"
 
 #include <algorithm>
 #include <utility>

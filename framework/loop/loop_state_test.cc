@@ -1,9 +1,15 @@
-#include "framework/loop/loop_position.h"
+#include "framework/loop/loop_state.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
+#include "distributed/one_rank_collectives.h"
 
 namespace millrace {
 namespace {
@@ -143,6 +149,66 @@ TEST_F(LoopPositionTest, DamagedStatesAreRefused) {
   shared.mutable_progress()->set_step(-1);
   EXPECT_THAT(LoopPosition::load(shared, {RankState()}, 0, 1),
               StatusIs(absl::StatusCode::kDataLoss));
+}
+
+TEST(ConsistencyTest, IsSuspendedAndComesBackAfterSuccessAlone) {
+  Consistency state;
+  EXPECT_TRUE(state.holds()) << "before the first run";
+  state.begin_run();
+  EXPECT_TRUE(state.holds());
+  EXPECT_OK(state.suspend([&] {
+    EXPECT_FALSE(state.holds());
+    return absl::OkStatus();
+  }));
+  EXPECT_TRUE(state.holds());
+  EXPECT_THAT(state.suspend([] { return absl::DataLossError("half a step"); }),
+              StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_FALSE(state.holds());
+  EXPECT_OK(state.suspend([] { return absl::OkStatus(); }));
+  EXPECT_FALSE(state.holds()) << "it did not hold before";
+}
+
+TEST(ConsistencyTest, AnInnerSectionDoesNotEndTheOuterOne) {
+  Consistency state;
+  state.begin_run();
+  EXPECT_OK(state.suspend([&] {
+    EXPECT_OK(state.suspend([] { return absl::OkStatus(); }));
+    EXPECT_FALSE(state.holds());
+    return absl::OkStatus();
+  }));
+  EXPECT_TRUE(state.holds());
+}
+
+TEST(ConsistencyTest, AnExceptionIsAFailure) {
+  Consistency state;
+  state.begin_run();
+  EXPECT_THROW(
+      state.suspend([]() -> absl::Status { throw std::runtime_error("hook"); }).IgnoreError(),
+      std::runtime_error);
+  EXPECT_FALSE(state.holds());
+}
+
+class PhaseLog : public OneRankCollectives {
+ public:
+  void set_phase(RankPhase phase, int64_t step) override {
+    all.push_back(absl::StrCat(rank_phase_name(phase), " ", step));
+  }
+  std::vector<std::string> all;
+};
+
+TEST(PhaseScopeTest, ReportsBothPhasesWithTheStepOfTheMoment) {
+  PhaseLog ranks;
+  Progress progress;
+  {
+    const PhaseScope scope(ranks, progress, RankPhase::kCheckpoint);
+    progress.step = 1;
+    ++progress.skipped_steps;
+  }
+  { const PhaseScope scope(ranks, progress, RankPhase::kCheckpoint, RankPhase::kStart); }
+  EXPECT_THAT(
+      ranks.all,
+      ElementsAre("checkpoint 0", absl::StrCat(rank_phase_name(RankPhase::kBetweenSteps), " 2"),
+                  "checkpoint 2", absl::StrCat(rank_phase_name(RankPhase::kStart), " 2")));
 }
 
 }  // namespace
