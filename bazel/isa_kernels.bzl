@@ -49,9 +49,9 @@ def isa_kernels(name, src, hdrs, srcs = [], deps = [], **kwargs):
     (__builtin_sqrtf). The build fails if an object file has a symbol outside the namespace.
 
         isa_kernels(
-            name = "sgd_kernel",
-            src = "sgd_kernel.cc",    # namespace millrace::MILLRACE_ISA { void update_sgd(...) {...} }
-            hdrs = ["sgd_kernel.h"],  # callers: base/isa/instruction_set_choice.h
+            name = "row_kernels",
+            src = "row_kernels.cc",    # namespace millrace::MILLRACE_ISA { void update_sgd(...) {...} }
+            hdrs = ["row_kernels.h"],  # callers: base/isa/instruction_set_choice.h
         )
 
     Args:

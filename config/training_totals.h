@@ -3,7 +3,7 @@
 #define MILLRACE_CONFIG_TRAINING_TOTALS_H_
 
 #include "config/step_size.h"
-#include "optim/schedule/schedule_totals.h"
+#include "optim/schedule/schedule.h"
 #include "proto/config.pb.h"
 
 namespace millrace {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "embedding/embedding_collection.h"
-#include "optim/rows/row_optimizer_factory.h"
+#include "optim/rows/row_optimizer_registry.h"
 
 namespace millrace {
 namespace {

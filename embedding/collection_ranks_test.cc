@@ -7,7 +7,7 @@
 #include "embedding/collection_ranks_testing.h"
 #include "embedding/embedding_collection.h"
 #include "embedding/table/step_plan.h"
-#include "optim/rows/row_optimizer_factory.h"
+#include "optim/rows/row_optimizer_registry.h"
 
 namespace millrace::ranks_testing {
 namespace {

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
-#include "optim/rows/row_optimizer_factory.h"
+#include "optim/rows/row_optimizer_registry.h"
 
 namespace millrace::ranks_testing {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/status_matchers.h"
 #include "embedding/embedding_collection.h"
-#include "optim/rows/row_optimizer_factory.h"
+#include "optim/rows/row_optimizer_registry.h"
 
 namespace millrace {
 

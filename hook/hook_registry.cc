@@ -10,10 +10,7 @@
 namespace millrace {
 namespace {
 
-PartRegistry<HookFactory>& hook_registry() {
-  static auto* const registry = new PartRegistry<HookFactory>("hook", "hooks { name: \"NAME\" }");
-  return *registry;
-}
+MILLRACE_PART_FAMILY(hook, PartRegistry<HookFactory>, "hook", "hooks { name: \"NAME\" }");
 
 // Returns the OnError of each hook that applies unless the configuration sets one.
 std::map<std::string, OnError, std::less<>>& preferences() {
@@ -25,9 +22,6 @@ OnError preference_of(absl::string_view name) {
   const auto found = preferences().find(name);
   return found == preferences().end() ? OnError::kFail : found->second;
 }
-
-// Registers the family of hooks also in a program without any.
-[[maybe_unused]] const PartFamily& kHookFamily = hook_registry();
 
 }  // namespace
 

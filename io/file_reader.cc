@@ -17,11 +17,8 @@ namespace millrace {
 namespace {
 
 // Formats by name, as `custom_format` names them. The formats of DataConfig.format have fields.
-PartRegistry<FileOpener>& registry() {
-  static auto* const registry =
-      new PartRegistry<FileOpener>("file format", "custom_format { name: \"NAME\" }");
-  return *registry;
-}
+MILLRACE_PART_FAMILY(file_format, PartRegistry<FileOpener>, "file format",
+                     "custom_format { name: \"NAME\" }");
 
 struct KnownFormat {
   std::string name;
@@ -33,9 +30,6 @@ std::vector<KnownFormat>& formats() {
   static auto* const formats = new std::vector<KnownFormat>;
   return *formats;
 }
-
-// Lists formats also in a program that has none.
-[[maybe_unused]] const PartFamily& kFileReaderFamily = registry();
 
 // Returns the length of the longest extension of the format that `name` ends with; 0: none.
 size_t matched_length(const FileFormat& format, absl::string_view name) {
@@ -172,14 +166,15 @@ absl::StatusOr<std::unique_ptr<FileReader>> open_by_format(
     FileSystem& files, const std::string& path, const DataConfig& config,
     std::shared_ptr<const FileLayout> layout) {
   if (config.has_custom_format()) {
-    return registry().create(config.custom_format().name(), files, path, config, std::move(layout));
+    return file_format_registry().create(config.custom_format().name(), files, path, config,
+                                         std::move(layout));
   }
   const std::vector<const KnownFormat*> found = find_formats(path, config);
   if (found.empty()) return unknown_format(files, path, config.format());
   if (found.size() > 1) return ambiguous(path, found);
   const auto& [name, place, format] = *found.front();
   if (format.format == DataConfig::AUTO) {
-    return registry().create(name, files, path, config, std::move(layout));
+    return file_format_registry().create(name, files, path, config, std::move(layout));
   }
   return format.open(files, path, config, std::move(layout));
 }
@@ -191,10 +186,11 @@ ValueType read_type(ValueType as) { return as == ValueType::kText ? ValueType::k
 bool register_file_format(absl::string_view name, absl::string_view description, FileFormat format,
                           std::source_location place) {
   if (format.format != DataConfig::AUTO) {
-    registry().add_field(name, absl::StrCat("format: ", DataConfig::Format_Name(format.format)),
-                         [text = std::string(description)] { return text; });
+    file_format_registry().add_field(
+        name, absl::StrCat("format: ", DataConfig::Format_Name(format.format)),
+        [text = std::string(description)] { return text; });
   } else {
-    registry().add(name, description, format.open, place);
+    file_format_registry().add(name, description, format.open, place);
   }
   formats().push_back({.name = std::string(name),
                        .place = absl::StrCat(place.file_name(), ":", place.line()),

@@ -5,7 +5,8 @@
 #include "base/status_macros.h"
 #include "io/files/deep_glob.h"
 #include "io/files/glob_pattern.h"
-#include "io/transform/create_transform.h"
+#include "io/transform/transform_registry.h"
+#include "proto/inspection_hook_configs.pb.h"
 
 namespace millrace {
 namespace {

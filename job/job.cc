@@ -50,7 +50,7 @@
 #include "optim/dense_optimizer_factory.h"
 #include "optim/gradient_clipping.h"
 #include "optim/moving_average.h"
-#include "optim/schedule/schedule_totals.h"
+#include "optim/schedule/schedule.h"
 #include "optim/sparse_optimizer.h"
 #include "plugin/configured_plugins.h"
 #include "plugin/plugin_config_check.h"

@@ -6,7 +6,7 @@
 #include "base/status_macros.h"
 #include "framework/model/model_registry.h"
 #include "losses/loss.h"
-#include "losses/loss_factory.h"
+#include "losses/loss_registry.h"
 #include "losses/task_check.h"
 
 namespace millrace {

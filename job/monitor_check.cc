@@ -11,7 +11,7 @@
 #include "hooks/mllog_hook.h"
 #include "job/metric_names.h"
 #include "metrics/metric_direction.h"
-#include "optim/schedule/schedule_factory.h"
+#include "optim/schedule/schedule_registry.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
 #include "proto/hook_configs.pb.h"

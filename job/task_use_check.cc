@@ -10,7 +10,7 @@
 #include "framework/model/model_registry.h"
 #include "framework/trainer_parts.h"
 #include "losses/loss.h"
-#include "losses/loss_factory.h"
+#include "losses/loss_registry.h"
 #include "metrics/metric.h"
 #include "metrics/metric_registry.h"
 #include "proto/field_check.h"

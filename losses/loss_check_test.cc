@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/status_matchers.h"
-#include "losses/loss_factory.h"
+#include "losses/loss_registry.h"
 
 namespace millrace {
 namespace {

@@ -1,20 +1,42 @@
 #include "losses/loss_registry.h"
 
-#include <google/protobuf/descriptor.h>
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "losses/example_losses.h"
+#include "losses/group_losses.h"
+#include "losses/loss_check.h"
 
 namespace millrace {
 namespace {
 
-// Lists the built-in kinds in every program, even if no other loss is registered.
-[[maybe_unused]] const PartFamily& kLossFamily = loss_registry();
+std::vector<LossRegistry::Kind> loss_kinds() {
+  return {
+      {TaskConfig::kBinaryCrossEntropy,
+       [](const auto& task) {
+         return std::make_unique<BinaryCrossEntropyLoss>(task.binary_cross_entropy());
+       }},
+      {TaskConfig::kFocal,
+       [](const auto& task) { return std::make_unique<FocalLoss>(task.focal()); }},
+      {TaskConfig::kPairwise, [](const auto&) { return std::make_unique<PairwiseLoss>(); }},
+      {TaskConfig::kSoftmax,
+       [](const auto& task) { return std::make_unique<SoftmaxLoss>(task.softmax()); }},
+      {TaskConfig::kMeanSquaredError,
+       [](const auto&) { return std::make_unique<MeanSquaredErrorLoss>(); }},
+      {TaskConfig::kMeanAbsoluteError,
+       [](const auto&) { return std::make_unique<MeanAbsoluteErrorLoss>(); }},
+      {TaskConfig::kHuber,
+       [](const auto& task) { return std::make_unique<HuberLoss>(task.huber()); }},
+  };
+}
 
 }  // namespace
 
-CustomRegistry<LossFactory>& loss_registry() {
-  static auto* const registry =
-      new CustomRegistry<LossFactory>("loss", "task { custom { name: \"NAME\" } }",
-                                      *TaskConfig::descriptor()->FindOneofByName("loss"));
-  return *registry;
+MILLRACE_PART_FAMILY(loss, LossRegistry, "loss", "task { custom { name: \"NAME\" } }", "loss",
+                     loss_kinds(), TaskConfig::kBinaryCrossEntropy);
+
+absl::StatusOr<std::unique_ptr<Loss>> create_loss(const TaskConfig& task) {
+  RETURN_IF_ERROR(check_loss(absl::StrCat("task \"", task.label(), "\""), task));
+  return loss_registry().create(task);
 }
 
 }  // namespace millrace

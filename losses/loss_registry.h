@@ -1,4 +1,4 @@
-// The registry of losses of jobs.
+// Losses by their configuration.
 #ifndef MILLRACE_LOSSES_LOSS_REGISTRY_H_
 #define MILLRACE_LOSSES_LOSS_REGISTRY_H_
 
@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "losses/loss.h"
 #include "proto/config.pb.h"
-#include "proto/parts/custom_registry.h"
+#include "proto/parts/kind_registry.h"
 
 namespace millrace {
 
@@ -16,8 +16,14 @@ namespace millrace {
 using LossFactory =
     std::function<absl::StatusOr<std::unique_ptr<Loss>>(const CustomConfig& config)>;
 
-// Returns the registry of losses, which also has the names of the built-in kinds.
-CustomRegistry<LossFactory>& loss_registry();
+using LossRegistry = KindRegistry<TaskConfig, LossFactory>;
+
+// Returns the registry of losses, which also has the built-in kinds.
+LossRegistry& loss_registry();
+
+// Makes the loss of a task; one without a loss gets binary cross entropy. Errors: those of
+// check_loss(), naming the label.
+absl::StatusOr<std::unique_ptr<Loss>> create_loss(const TaskConfig& task);
 
 }  // namespace millrace
 

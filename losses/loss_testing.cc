@@ -8,7 +8,7 @@
 
 #include "base/random/philox.h"
 #include "base/status_matchers.h"
-#include "losses/loss_factory.h"
+#include "losses/loss_registry.h"
 #include "proto/config.pb.h"
 
 namespace millrace {

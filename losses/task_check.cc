@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "losses/loss.h"
 #include "losses/loss_check.h"
-#include "losses/loss_factory.h"
+#include "losses/loss_registry.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
 

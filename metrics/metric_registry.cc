@@ -16,10 +16,7 @@ Traits& traits() {
 
 }  // namespace
 
-PartRegistry<MetricFactory>& metric_registry() {
-  static auto* const registry = new PartRegistry<MetricFactory>("metric", "metric: \"NAME\"");
-  return *registry;
-}
+MILLRACE_PART_FAMILY(metric, PartRegistry<MetricFactory>, "metric", "metric: \"NAME\"");
 
 std::string registered_metric_name(absl::string_view name) {
   const absl::string_view base = split_cutoff(name).base;

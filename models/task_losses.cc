@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
-#include "losses/loss_factory.h"
+#include "losses/loss_registry.h"
 #include "losses/task_check.h"
 
 namespace millrace {

@@ -2,16 +2,14 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/log.h"
 #include "base/status_macros.h"
 #include "base/text.h"
-#include "optim/dense/dense_optimizer_table.h"
+#include "optim/dense/dense_optimizer_registry.h"
 #include "optim/dense/optimizer_schedule.h"
 #include "optim/dense_optimizer_check.h"
 #include "optim/name_pattern.h"
@@ -20,17 +18,6 @@ namespace millrace {
 namespace {
 
 using Parameters = std::vector<NamedParameter>;
-
-const DenseOptimizerMember& member_of(const DenseOptimizerConfig& config) {
-  const bool is_default = config.kind_case() == DenseOptimizerConfig::KIND_NOT_SET;
-  const auto kind = is_default ? DenseOptimizerConfig::kAdam : config.kind_case();
-  const auto table = dense_optimizer_table();
-  const auto found =
-      std::find_if(table.begin(), table.end(),
-                   [kind](const DenseOptimizerMember& member) { return member.kind == kind; });
-  MILLRACE_CHECK(found != table.end()) << "dense optimizer of kind " << kind;
-  return *found;
-}
 
 // Returns the parameters of each configuration. Errors: those of create_dense_optimizers().
 absl::StatusOr<std::vector<Parameters>> deal_out(const std::vector<DenseOptimizerConfig>& configs,
@@ -69,7 +56,7 @@ absl::StatusOr<std::unique_ptr<DenseOptimizer>> create_dense_optimizer(
   }
   ASSIGN_OR_RETURN(std::unique_ptr<Schedule> schedule,
                    create_optimizer_schedule(config.schedule(), config.learning_rate(), totals));
-  return member_of(config).create(config, std::move(parameters), std::move(schedule));
+  return dense_optimizer_registry().create(config, std::move(parameters), std::move(schedule));
 }
 
 absl::StatusOr<std::vector<std::unique_ptr<DenseOptimizer>>> create_dense_optimizers(

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "optim/dense/dense_optimizer.h"
 #include "optim/dense/named_parameter.h"
-#include "optim/schedule/schedule_totals.h"
+#include "optim/schedule/schedule.h"
 #include "proto/config.pb.h"
 
 namespace millrace {

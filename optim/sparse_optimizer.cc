@@ -7,7 +7,7 @@
 #include "embedding/embedding_collection.h"
 #include "optim/dense/optimizer_schedule.h"
 #include "optim/rows/row_optimizer_check.h"
-#include "optim/rows/row_optimizer_factory.h"
+#include "optim/rows/row_optimizer_registry.h"
 
 namespace millrace {
 

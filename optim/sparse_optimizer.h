@@ -15,7 +15,6 @@
 #include "embedding/gradient_summary.h"
 #include "embedding/rows/row_optimizer.h"
 #include "optim/schedule/schedule.h"
-#include "optim/schedule/schedule_totals.h"
 #include "proto/config.pb.h"
 
 namespace millrace {

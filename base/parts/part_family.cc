@@ -29,9 +29,11 @@ absl::Status unknown(absl::string_view family, absl::string_view name,
 
 }  // namespace
 
-PartFamily::PartFamily(absl::string_view name, absl::string_view usage)
+PartFamily::PartFamily(absl::string_view name, absl::string_view usage,
+                       const std::vector<Field>& fields)
     : name_(name), usage_(usage) {
   families().push_back(this);
+  for (const Field& field : fields) add_field(field.name, field.field, field.describe);
 }
 
 std::vector<PartEntry> PartFamily::parts() const {

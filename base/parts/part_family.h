@@ -31,10 +31,18 @@ struct PartEntry {
 // factories.
 class PartFamily {
  public:
+  // A kind with a field of its own. See add_field().
+  struct Field {
+    std::string name;
+    std::string field;
+    std::function<std::string()> describe;
+  };
+
   // `name` is the singular, such as "row optimizer". `usage` shows how a configuration names a part
-  // of this family, such as `sparse_optimizer { custom { name: "NAME" } }`. The family is in all()
-  // from then on. REQUIRES: the object lives until the program ends.
-  PartFamily(absl::string_view name, absl::string_view usage);
+  // of this family, such as `sparse_optimizer { custom { name: "NAME" } }`. `fields` are added. The
+  // family is in all() from then on. REQUIRES: the object lives until the program ends.
+  PartFamily(absl::string_view name, absl::string_view usage,
+             const std::vector<Field>& fields = {});
   PartFamily(const PartFamily&) = delete;
   PartFamily& operator=(const PartFamily&) = delete;
 

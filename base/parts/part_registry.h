@@ -20,19 +20,16 @@ namespace millrace {
 
 // The registry of one family. `Factory` is a std::function that returns an absl::StatusOr of a
 // pointer. The registry is filled during static initialization and constant afterwards. A family
-// has one function that returns its registry:
+// has one function that returns its registry, declared in a header and defined by
 //
-//   PartRegistry<FileSystemFactory>& file_system_registry() {
-//     static auto* const registry =
-//         new PartRegistry<FileSystemFactory>("file system", "NAME://PATH");
-//     return *registry;
-//   }
+//   MILLRACE_PART_FAMILY(file_system, PartRegistry<FileSystemFactory>, "file system",
+//                        "NAME://PATH");
 //
 // and a macro for registrations, MILLRACE_REGISTER_PART(file_system, scheme, #scheme, description,
 // factory).
 //
-// A family whose built-in kinds have fields of their own uses CustomRegistry
-// (proto/parts/custom_registry.h).
+// A family whose built-in kinds have fields of their own uses KindRegistry
+// (proto/parts/kind_registry.h).
 template <typename Factory>
 class PartRegistry : public PartFamily {
  public:
@@ -72,6 +69,17 @@ class PartRegistry : public PartFamily {
 };
 
 }  // namespace millrace
+
+// Defines FAMILY_registry(), which returns the registry of a family: a `Registry` made of the other
+// arguments when it is first used, and never destroyed. The family is listed even in a program that
+// registers no part of it. Used in namespace millrace, in the .cc of the header.
+#define MILLRACE_PART_FAMILY(family, Registry, ...)                                  \
+  Registry& family##_registry() {                                                    \
+    static auto* const registry = new Registry(__VA_ARGS__);                         \
+    return *registry;                                                                \
+  }                                                                                  \
+  [[maybe_unused]] static const ::millrace::PartFamily& millrace_##family##_family = \
+      family##_registry()
 
 // Adds a part to FAMILY_registry() during static initialization. For the macros of families.
 // `text`: the name, as a string.

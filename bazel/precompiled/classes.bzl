@@ -265,7 +265,7 @@ CLASSES = {
         "dense_test": "torch",
     },
     "optim/rows": {
-        "row_kernels": "proto",
+        "row_optimizer_check": "proto",
         "rows": "proto",
         "rows_test": "proto",
         "rows_testing": "proto",

@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "checkpoint/format/json_text.h"
-#include "io/transform/create_transform.h"
+#include "io/transform/transform_registry.h"
 
 namespace millrace {
 namespace {

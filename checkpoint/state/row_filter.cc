@@ -1,18 +1,13 @@
 #include "checkpoint/state/row_filter.h"
 
-#include <google/protobuf/descriptor.h>
-
-#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "optim/name_pattern.h"
 #include "proto/field_check.h"
+#include "proto/field_errors.h"
 #include "proto/range_check.h"
 
 namespace millrace {
 namespace {
-
-// Lists the built-in kinds also in a program that registers no other.
-[[maybe_unused]] const PartFamily& kRowFilterFamily = row_filter_registry();
 
 class FrequencyFilter : public RowFilter {
  public:
@@ -23,14 +18,25 @@ class FrequencyFilter : public RowFilter {
   const int64_t min_frequency_;
 };
 
+std::unique_ptr<RowFilter> create_frequency_filter(const RowFilterConfig& config) {
+  return std::make_unique<FrequencyFilter>(config.frequency().min_frequency());
+}
+
+void check_frequency_filter(absl::string_view where, const RowFilterConfig& config,
+                            FieldErrors* errors) {
+  if (!config.frequency().has_min_frequency()) {
+    errors->add(wrong(where, "min_frequency is missing"));
+  }
+}
+
+std::vector<RowFilterRegistry::Kind> row_filter_kinds() {
+  return {{RowFilterConfig::kFrequency, &create_frequency_filter, &check_frequency_filter}};
+}
+
 }  // namespace
 
-CustomRegistry<RowFilterFactory>& row_filter_registry() {
-  static auto* const registry =
-      new CustomRegistry<RowFilterFactory>("row filter", "row_filter { custom { name: \"NAME\" } }",
-                                           *RowFilterConfig::descriptor()->FindOneofByName("kind"));
-  return *registry;
-}
+MILLRACE_PART_FAMILY(row_filter, RowFilterRegistry, "row filter",
+                     "row_filter { custom { name: \"NAME\" } }", "kind", row_filter_kinds());
 
 bool TableRowFilter::filters(absl::string_view table) const {
   return filter != nullptr && (tables.empty() || matches_any(std::string(table), tables));
@@ -41,27 +47,19 @@ absl::Status check_row_filter(absl::string_view where, const RowFilterConfig& co
   for (const std::string& pattern : config.table()) {
     if (pattern.empty()) return wrong(where, "table has an empty pattern");
   }
-  switch (config.kind_case()) {
-    case RowFilterConfig::kFrequency:
-      if (config.frequency().has_min_frequency()) return absl::OkStatus();
-      return wrong(absl::StrCat(where, ".frequency"), "min_frequency is missing");
-    case RowFilterConfig::kCustom:
-      return annotate(row_filter_registry().check(config.custom().name()),
-                      absl::StrCat(where, ".custom"));
-    case RowFilterConfig::KIND_NOT_SET: break;
+  if (config.kind_case() == RowFilterConfig::KIND_NOT_SET) {
+    return wrong(where, "says not which rows; give frequency or custom");
   }
-  return wrong(where, "says not which rows; give frequency or custom");
+  FieldErrors errors;
+  row_filter_registry().check(where, config, &errors);
+  return errors.status();
 }
 
 absl::StatusOr<TableRowFilter> create_row_filter(const RowFilterConfig& config) {
   RETURN_IF_ERROR(check_row_filter("row_filter", config));
   TableRowFilter result;
   result.tables = {config.table().begin(), config.table().end()};
-  if (config.has_frequency()) {
-    result.filter = std::make_shared<FrequencyFilter>(config.frequency().min_frequency());
-    return result;
-  }
-  ASSIGN_OR_RETURN(result.filter, row_filter_registry().create(config.custom()));
+  ASSIGN_OR_RETURN(result.filter, row_filter_registry().create(config));
   return result;
 }
 

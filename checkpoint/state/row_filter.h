@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "proto/config.pb.h"
-#include "proto/parts/custom_registry.h"
+#include "proto/parts/kind_registry.h"
 
 namespace millrace {
 
@@ -40,8 +40,10 @@ class RowFilter {
 using RowFilterFactory =
     std::function<absl::StatusOr<std::unique_ptr<RowFilter>>(const CustomConfig& config)>;
 
-// Returns the registry of row filters, which also has the names of the built-in kinds.
-CustomRegistry<RowFilterFactory>& row_filter_registry();
+using RowFilterRegistry = KindRegistry<RowFilterConfig, RowFilterFactory>;
+
+// Returns the registry of row filters, which also has the built-in kinds.
+RowFilterRegistry& row_filter_registry();
 
 // A filter and the tables that it applies to.
 struct TableRowFilter {

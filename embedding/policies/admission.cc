@@ -140,7 +140,35 @@ class SketchCountAdmission : public Admission {
   CountSketch sketch_;
 };
 
+std::unique_ptr<Admission> create_count(const AdmissionConfig& config, const AdmissionInput&) {
+  const auto min_count = static_cast<uint32_t>(config.count().min_count());
+  if (!config.count().has_sketch()) return std::make_unique<ExactCountAdmission>(min_count);
+  return std::make_unique<SketchCountAdmission>(min_count, config.count().sketch());
+}
+
+std::unique_ptr<Admission> create_probability(const AdmissionConfig& config,
+                                              const AdmissionInput& input) {
+  // Not the key of the table's initial values.
+  const uint64_t key = xxh3(absl::StrCat(input.table, "/admission"), input.seed);
+  return std::make_unique<HashAdmission>(config.probability().probability(), key);
+}
+
+std::vector<AdmissionRegistry::Kind> admission_kinds() {
+  return {
+      {AdmissionConfig::kAlways,
+       [](const auto&, const auto&) { return std::make_unique<EveryId>(); }},
+      {AdmissionConfig::kReadOnly,
+       [](const auto&, const auto&) { return std::make_unique<NoNewId>(); }},
+      {AdmissionConfig::kCount, &create_count},
+      {AdmissionConfig::kProbability, &create_probability},
+  };
+}
+
 }  // namespace
+
+MILLRACE_PART_FAMILY(admission, AdmissionRegistry, "admission",
+                     "admission { custom { name: \"NAME\" } }", "kind", admission_kinds(),
+                     AdmissionConfig::kAlways);
 
 void Admission::count(absl::Span<const int64_t>, absl::Span<const uint32_t>) {}
 void Admission::forget(absl::Span<const int64_t>) {}
@@ -153,25 +181,7 @@ absl::StatusOr<std::unique_ptr<Admission>> Admission::create(const AdmissionConf
                                                              uint64_t seed,
                                                              absl::string_view table) {
   RETURN_IF_ERROR(check_admission(absl::StrCat("table ", table), config));
-  if (config.has_custom()) {
-    return admission_registry().create(config.custom(), AdmissionInput{std::string(table), seed});
-  }
-  std::unique_ptr<Admission> result = std::make_unique<EveryId>();
-  if (config.has_read_only()) result = std::make_unique<NoNewId>();
-  if (config.has_probability()) {
-    // Not the key of the table's initial values.
-    const uint64_t key = xxh3(absl::StrCat(table, "/admission"), seed);
-    result = std::make_unique<HashAdmission>(config.probability().probability(), key);
-  }
-  if (config.has_count()) {
-    const auto min_count = static_cast<uint32_t>(config.count().min_count());
-    if (config.count().has_sketch()) {
-      result = std::make_unique<SketchCountAdmission>(min_count, config.count().sketch());
-    } else {
-      result = std::make_unique<ExactCountAdmission>(min_count);
-    }
-  }
-  return result;
+  return admission_registry().create(config, AdmissionInput{std::string(table), seed});
 }
 
 }  // namespace millrace

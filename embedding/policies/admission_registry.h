@@ -1,4 +1,4 @@
-// Admissions from outside, by name.
+// Admissions by their configuration.
 #ifndef MILLRACE_EMBEDDING_POLICIES_ADMISSION_REGISTRY_H_
 #define MILLRACE_EMBEDDING_POLICIES_ADMISSION_REGISTRY_H_
 
@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "embedding/policies/admission.h"
 #include "proto/config.pb.h"
-#include "proto/parts/custom_registry.h"
+#include "proto/parts/kind_registry.h"
 
 namespace millrace {
 
@@ -24,8 +24,10 @@ struct AdmissionInput {
 using AdmissionFactory = std::function<absl::StatusOr<std::unique_ptr<Admission>>(
     const CustomConfig& config, const AdmissionInput& input)>;
 
-// Returns the registry of admissions, which also has the names of the built-in kinds.
-CustomRegistry<AdmissionFactory>& admission_registry();
+using AdmissionRegistry = KindRegistry<AdmissionConfig, AdmissionFactory>;
+
+// Returns the registry of admissions, which also has the built-in kinds.
+AdmissionRegistry& admission_registry();
 
 }  // namespace millrace
 

@@ -4,13 +4,17 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "base/random/normal_quantile.h"
 #include "base/status_macros.h"
 #include "embedding/rows/initializer_check.h"
+#include "embedding/rows/initializer_kernels.h"
 #include "embedding/rows/initializer_registry.h"
 
 namespace millrace {
@@ -81,29 +85,6 @@ Distribution scaled(InitializerConfig::Distribution distribution, double gain, i
   return uniform(-bound, bound);
 }
 
-Distribution distribution_of(const InitializerConfig& config, int64_t dim) {
-  switch (config.kind_case()) {
-    case InitializerConfig::kConstant: {
-      Distribution result = uniform(config.constant().value(), config.constant().value());
-      result.kind = Kind::kConstant;
-      return result;
-    }
-    case InitializerConfig::kNormal:
-      return normal(config.normal().mean(), config.normal().stddev());
-    case InitializerConfig::kTruncatedNormal: return truncated_normal(config.truncated_normal());
-    case InitializerConfig::kXavier:
-      return scaled(config.xavier().distribution(), config.xavier().gain(), dim);
-    case InitializerConfig::kKaiming: {
-      const double slope = config.kaiming().negative_slope();
-      return scaled(config.kaiming().distribution(), std::sqrt(2 / (1 + slope * slope)), dim);
-    }
-    case InitializerConfig::kUniform:
-    case InitializerConfig::kCustom:
-    case InitializerConfig::KIND_NOT_SET: break;
-  }
-  return uniform(config.uniform().low(), config.uniform().high());
-}
-
 // The largest absolute value it may give.
 double reach(const Distribution& distribution) {
   const InitializerNumbers& numbers = distribution.numbers;
@@ -115,46 +96,99 @@ double reach(const Distribution& distribution) {
                   std::fabs(std::min(high, numbers.highest)));
 }
 
+// An initializer of a built-in kind.
+class DistributionInitializer : public RowInitializer {
+ public:
+  // `fill` is null for a constant, which is the offset.
+  DistributionInitializer(FillRow fill, const InitializerNumbers& numbers)
+      : fill_(fill), numbers_(numbers) {}
+
+  void fill(int64_t id, absl::Span<float> row) const override {
+    if (fill_ == nullptr) {
+      std::fill(row.begin(), row.end(), static_cast<float>(numbers_.offset));
+    } else {
+      fill_(numbers_, id, row.data(), static_cast<int64_t>(row.size()));
+    }
+  }
+
+ private:
+  const FillRow fill_;
+  const InitializerNumbers numbers_;
+};
+
+FillRow fill_of(Kind kind, InstructionSet instruction_set) {
+  if (kind == Kind::kConstant) return nullptr;
+  const InitializerKernels& kernels = initializer_kernels(instruction_set);
+  return kind == Kind::kUniform ? kernels.uniform : kernels.normal;
+}
+
+// Returns the kind of `field`, whose values have the distribution that distribution_of(config, dim)
+// returns. Its errors: InvalidArgument for numbers that lead beyond float32.
+template <typename DistributionOf>
+InitializerRegistry::Kind distribution_kind(int field, DistributionOf distribution_of) {
+  const auto create =
+      [=](const InitializerConfig& config, const RowInitializerInput& input,
+          InstructionSet instruction_set) -> absl::StatusOr<std::unique_ptr<RowInitializer>> {
+    Distribution distribution = distribution_of(config, input.dim);
+    if (!(reach(distribution) <= std::numeric_limits<float>::max())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("initializer { ", config.ShortDebugString(), " } leads beyond float32"));
+    }
+    distribution.numbers.key = xxh3(input.table, input.seed);
+    return std::make_unique<DistributionInitializer>(fill_of(distribution.kind, instruction_set),
+                                                     distribution.numbers);
+  };
+  return {field, create};
+}
+
+std::vector<InitializerRegistry::Kind> initializer_kinds() {
+  return {
+      distribution_kind(InitializerConfig::kConstant,
+                        [](const auto& config, int64_t) {
+                          const double value = config.constant().value();
+                          Distribution result = uniform(value, value);
+                          result.kind = Kind::kConstant;
+                          return result;
+                        }),
+      distribution_kind(InitializerConfig::kUniform,
+                        [](const auto& config, int64_t) {
+                          return uniform(config.uniform().low(), config.uniform().high());
+                        }),
+      distribution_kind(InitializerConfig::kNormal,
+                        [](const auto& config, int64_t) {
+                          return normal(config.normal().mean(), config.normal().stddev());
+                        }),
+      distribution_kind(
+          InitializerConfig::kTruncatedNormal,
+          [](const auto& config, int64_t) { return truncated_normal(config.truncated_normal()); }),
+      distribution_kind(InitializerConfig::kXavier,
+                        [](const auto& config, int64_t dim) {
+                          return scaled(config.xavier().distribution(), config.xavier().gain(),
+                                        dim);
+                        }),
+      distribution_kind(InitializerConfig::kKaiming,
+                        [](const auto& config, int64_t dim) {
+                          const double slope = config.kaiming().negative_slope();
+                          const double gain = std::sqrt(2 / (1 + slope * slope));
+                          return scaled(config.kaiming().distribution(), gain, dim);
+                        }),
+  };
+}
+
 }  // namespace
 
-absl::StatusOr<Initializer> Initializer::create_custom(const InitializerOptions& options) {
-  const CustomConfig& config = options.config.custom();
-  Initializer result(nullptr, {});
-  ASSIGN_OR_RETURN(
-      result.custom_,
-      initializer_registry().create(
-          config, RowInitializerInput{std::string(options.table), options.seed, options.dim}),
-      absl::StrCat("table ", options.table));
-  return result;
-}
+MILLRACE_PART_FAMILY(initializer, InitializerRegistry, "initializer",
+                     "initializer { custom { name: \"NAME\" } }", "kind", initializer_kinds(),
+                     InitializerConfig::kUniform);
 
 absl::StatusOr<Initializer> Initializer::create(const InitializerOptions& options) {
-  RETURN_IF_ERROR(check_initializer("initializer", options.config),
-                  absl::StrCat("table ", options.table));
-  if (options.config.has_custom()) return create_custom(options);
-  Distribution distribution = distribution_of(options.config, options.dim);
-  if (!(reach(distribution) <= std::numeric_limits<float>::max())) {
-    return absl::InvalidArgumentError(absl::StrCat("table ", options.table, ": initializer { ",
-                                                   options.config.ShortDebugString(),
-                                                   " } leads beyond float32"));
-  }
-  distribution.numbers.key = xxh3(options.table, options.seed);
-  const InitializerKernels& kernels = initializer_kernels(options.instruction_set);
-  switch (distribution.kind) {
-    case Kind::kConstant: return Initializer(nullptr, distribution.numbers);
-    case Kind::kUniform: return Initializer(kernels.uniform, distribution.numbers);
-    case Kind::kNormal: break;
-  }
-  return Initializer(kernels.normal, distribution.numbers);
-}
-
-void Initializer::fill(int64_t id, absl::Span<float> row) const {
-  if (custom_ != nullptr) return custom_->fill(id, row);
-  if (fill_ == nullptr) {
-    std::fill(row.begin(), row.end(), static_cast<float>(numbers_.offset));
-  } else {
-    fill_(numbers_, id, row.data(), static_cast<int64_t>(row.size()));
-  }
+  const std::string place = absl::StrCat("table ", options.table);
+  RETURN_IF_ERROR(check_initializer("initializer", options.config), place);
+  const RowInitializerInput input{std::string(options.table), options.seed, options.dim};
+  ASSIGN_OR_RETURN(std::unique_ptr<RowInitializer> rows,
+                   initializer_registry().create(options.config, input, options.instruction_set),
+                   place);
+  return Initializer(std::move(rows));
 }
 
 }  // namespace millrace

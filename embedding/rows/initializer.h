@@ -4,12 +4,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/isa/instruction_set.h"
-#include "embedding/rows/initializer_kernels.h"
 #include "embedding/rows/row_initializer.h"
 #include "proto/config.pb.h"
 
@@ -53,16 +53,12 @@ class Initializer {
   static absl::StatusOr<Initializer> create(const InitializerOptions& options);
 
   // Fills in the columns 0 up to row.size(), which need not be dim.
-  void fill(int64_t id, absl::Span<float> row) const;
+  void fill(int64_t id, absl::Span<float> row) const { rows_->fill(id, row); }
 
  private:
-  static absl::StatusOr<Initializer> create_custom(const InitializerOptions& options);
+  explicit Initializer(std::shared_ptr<const RowInitializer> rows) : rows_(std::move(rows)) {}
 
-  Initializer(FillRow fill, const InitializerNumbers& numbers) : fill_(fill), numbers_(numbers) {}
-
-  FillRow fill_;  // null: a constant, which is the offset
-  InitializerNumbers numbers_;
-  std::shared_ptr<const RowInitializer> custom_;  // shared by copies; null: a built-in kind
+  std::shared_ptr<const RowInitializer> rows_;  // shared by copies
 };
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// Initializers from outside, by name.
+// Initializers by their configuration.
 #ifndef MILLRACE_EMBEDDING_ROWS_INITIALIZER_REGISTRY_H_
 #define MILLRACE_EMBEDDING_ROWS_INITIALIZER_REGISTRY_H_
 
@@ -6,9 +6,10 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "base/isa/instruction_set.h"
 #include "embedding/rows/row_initializer.h"
 #include "proto/config.pb.h"
-#include "proto/parts/custom_registry.h"
+#include "proto/parts/kind_registry.h"
 
 namespace millrace {
 
@@ -16,8 +17,11 @@ namespace millrace {
 using RowInitializerFactory = std::function<absl::StatusOr<std::unique_ptr<RowInitializer>>(
     const CustomConfig& config, const RowInitializerInput& input)>;
 
-// Returns the registry of initializers, which also has the names of the built-in kinds.
-CustomRegistry<RowInitializerFactory>& initializer_registry();
+// Built-in kinds are also made with the instruction set that they use.
+using InitializerRegistry = KindRegistry<InitializerConfig, RowInitializerFactory, InstructionSet>;
+
+// Returns the registry of initializers, which also has the built-in kinds.
+InitializerRegistry& initializer_registry();
 
 }  // namespace millrace
 

@@ -14,7 +14,7 @@
 #include "base/status_matchers.h"
 #include "embedding/table/embedding_table.h"
 #include "embedding/table/step_plan.h"
-#include "optim/rows/row_optimizer_factory.h"
+#include "optim/rows/row_optimizer_registry.h"
 
 namespace millrace {
 namespace {

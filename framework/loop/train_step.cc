@@ -249,21 +249,18 @@ void seed_generators(uint64_t seed, int64_t step, int64_t micro_batch, int rank,
 
 namespace {
 
-// Registers the standard step also in a program without custom steps.
-[[maybe_unused]] const PartFamily& kTrainStepFamily = train_step_registry();
+std::vector<TrainStepRegistry::Kind> train_step_kinds() {
+  return {{TrainStepConfig::kStandard, [](const auto&) { return create_standard_train_step(); }}};
+}
 
 }  // namespace
 
-CustomRegistry<TrainStepFactory>& train_step_registry() {
-  static auto* const registry =
-      new CustomRegistry<TrainStepFactory>("train step", "train_step { custom { name: \"NAME\" } }",
-                                           *TrainStepConfig::descriptor()->FindOneofByName("kind"));
-  return *registry;
-}
+MILLRACE_PART_FAMILY(train_step, TrainStepRegistry, "train step",
+                     "train_step { custom { name: \"NAME\" } }", "kind", train_step_kinds(),
+                     TrainStepConfig::kStandard);
 
 absl::StatusOr<std::unique_ptr<TrainStep>> create_train_step(const TrainStepConfig& config) {
-  if (!config.has_custom()) return create_standard_train_step();
-  return train_step_registry().create(config.custom());
+  return train_step_registry().create(config);
 }
 
 }  // namespace millrace

@@ -18,7 +18,7 @@
 #include "optim/gradient_clipping.h"
 #include "optim/sparse_optimizer.h"
 #include "proto/config.pb.h"
-#include "proto/parts/custom_registry.h"
+#include "proto/parts/kind_registry.h"
 
 namespace millrace {
 
@@ -120,8 +120,10 @@ void seed_generators(uint64_t seed, int64_t step, int64_t micro_batch, int rank,
 using TrainStepFactory =
     std::function<absl::StatusOr<std::unique_ptr<TrainStep>>(const CustomConfig& config)>;
 
-// Returns the registry of train steps, which includes the name of the standard one.
-CustomRegistry<TrainStepFactory>& train_step_registry();
+using TrainStepRegistry = KindRegistry<TrainStepConfig, TrainStepFactory>;
+
+// Returns the registry of train steps, which includes the standard one, the default.
+TrainStepRegistry& train_step_registry();
 
 // Creates the train step that `config` names. Errors: as PartRegistry::create().
 absl::StatusOr<std::unique_ptr<TrainStep>> create_train_step(const TrainStepConfig& config);

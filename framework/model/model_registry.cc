@@ -14,18 +14,12 @@
 namespace millrace {
 namespace {
 
-PartRegistry<ModelFactory>& model_registry() {
-  static auto* const registry = new PartRegistry<ModelFactory>("model", "model { name: \"NAME\" }");
-  return *registry;
-}
+MILLRACE_PART_FAMILY(model, PartRegistry<ModelFactory>, "model", "model { name: \"NAME\" }");
 
 std::map<std::string, ModelLabels, std::less<>>& labels() {
   static auto* const labels = new std::map<std::string, ModelLabels, std::less<>>;
   return *labels;
 }
-
-// Registers the family of models also in a program without any.
-[[maybe_unused]] const PartFamily& kModelFamily = model_registry();
 
 }  // namespace
 

@@ -3,15 +3,9 @@
 #include <google/protobuf/descriptor.h>
 
 #include "proto/config.pb.h"
+#include "proto/parts/kind_fields.h"
 
 namespace millrace {
-namespace {
-
-// Registers the built-in kinds also in a program without custom sinks.
-[[maybe_unused]] const PartFamily& kSinkFamily = sink_registry();
-
-}  // namespace
-
 bool SinkStart::comes_again(int64_t step, const std::string& name) const {
   if (step != first_step) return step > first_step;
   return written.has_value() && !written->contains(name);
@@ -20,11 +14,9 @@ bool SinkStart::comes_again(int64_t step, const std::string& name) const {
 absl::Status Sink::start(const SinkStart&) { return absl::OkStatus(); }
 absl::Status Sink::flush() { return absl::OkStatus(); }
 
-CustomRegistry<SinkFactory>& sink_registry() {
-  static auto* const registry =
-      new CustomRegistry<SinkFactory>("sink", "sink { custom { name: \"NAME\" } }",
-                                      *SinkConfig::descriptor()->FindOneofByName("kind"));
-  return *registry;
-}
+// sinks/configured_sinks.cc makes the built-in kinds.
+MILLRACE_PART_FAMILY(sink, CustomRegistry<SinkFactory>, "sink",
+                     "sink { custom { name: \"NAME\" } }",
+                     kind_fields(*SinkConfig::descriptor()->FindOneofByName("kind")));
 
 }  // namespace millrace

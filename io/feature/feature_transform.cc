@@ -14,9 +14,9 @@
 #include "io/feature/feature_check.h"
 #include "io/feature/transform_check.h"
 #include "io/feature/value_types.h"
-#include "io/transform/create_transform.h"
 #include "io/transform/id_lists.h"
 #include "io/transform/number_transforms.h"
+#include "io/transform/transform_registry.h"
 
 namespace millrace {
 namespace {

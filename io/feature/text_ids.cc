@@ -7,7 +7,7 @@
 #include "base/status_macros.h"
 #include "io/bad_rows.h"
 #include "io/block.h"
-#include "io/transform/create_transform.h"
+#include "io/transform/transform_registry.h"
 
 namespace millrace {
 namespace {

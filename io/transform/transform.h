@@ -28,7 +28,7 @@ struct FeatureValues {
 
 // A transform of a job: a subclass with MILLRACE_REGISTER_TRANSFORM (transform_registry.h), tested
 // by register_transform_conformance. A transform of the core: a class for its kind of
-// TransformConfig, behind a function in a header named after it; create_transform.h has the list. A
+// TransformConfig, behind a function in the header of its theme, listed in transform_registry.cc. A
 // transform works on the whole column, in place if it keeps the number of values. Immutable once
 // prepare() has succeeded, and thread-safe then.
 class Transform {

@@ -1,14 +1,17 @@
-// Transforms from outside, by name.
+// Transforms by their configuration.
 #ifndef MILLRACE_IO_TRANSFORM_TRANSFORM_REGISTRY_H_
 #define MILLRACE_IO_TRANSFORM_TRANSFORM_REGISTRY_H_
 
+#include <cstddef>
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "io/transform/transform.h"
 #include "proto/config.pb.h"
-#include "proto/parts/custom_registry.h"
+#include "proto/parts/kind_registry.h"
 
 namespace millrace {
 
@@ -16,8 +19,24 @@ namespace millrace {
 using TransformFactory =
     std::function<absl::StatusOr<std::unique_ptr<Transform>>(const CustomConfig& config)>;
 
-// Returns the registry of transforms, which also has the names of the built-in kinds.
-CustomRegistry<TransformFactory>& transform_registry();
+// Built-in kinds are also made with the number of `cross` transforms before them.
+using TransformRegistry = KindRegistry<TransformConfig, TransformFactory, size_t>;
+
+// Returns the registry of transforms, which also has the built-in kinds.
+TransformRegistry& transform_registry();
+
+// Makes a transform; the caller prepares it. `crosses_before`: the number of `cross` transforms
+// before this one of the same feature. REQUIRES: check_transform (io/feature/transform_check.h)
+// accepts the configuration. Errors: as transform_registry().create(); InvalidArgument for
+// missing_values, which changes the column before the first Transform (MissingValues,
+// io/transform/missing_values.h).
+absl::StatusOr<std::unique_ptr<Transform>> create_transform(const TransformConfig& config,
+                                                            size_t crosses_before);
+
+// Returns the paths of the files that a transform reads (Transform::files), without reading any.
+// Other kinds than `vocabulary` and `custom` read none and are not made.
+// Errors and REQUIRES: as create_transform.
+absl::StatusOr<std::vector<std::string>> files_of_transform(const TransformConfig& config);
 
 }  // namespace millrace
 

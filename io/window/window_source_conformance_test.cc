@@ -16,8 +16,8 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
-#include "io/window/create_window_source.h"
 #include "io/window/directory_window_source.h"
+#include "io/window/window_source_registry.h"
 
 namespace millrace {
 namespace {
@@ -36,7 +36,8 @@ std::function<std::unique_ptr<WindowSource>(MemoryFileSystem&)> source_of(const 
   return [text](MemoryFileSystem& files) {
     DataConfig data;
     EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &data));
-    auto source = create_window_source(files, data, count_rows, kTakenNames);
+    auto source = window_source_registry().create(
+        data.windows(), WindowSourceInput{&files, data, count_rows}, kTakenNames);
     EXPECT_OK(source);
     return *std::move(source);
   };

@@ -1,7 +1,8 @@
-// Window sources from outside, by name.
+// Window sources by their configuration.
 #ifndef MILLRACE_IO_WINDOW_WINDOW_SOURCE_REGISTRY_H_
 #define MILLRACE_IO_WINDOW_WINDOW_SOURCE_REGISTRY_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -9,7 +10,7 @@
 #include "base/file_system.h"
 #include "io/window/window_source.h"
 #include "proto/config.pb.h"
-#include "proto/parts/custom_registry.h"
+#include "proto/parts/kind_registry.h"
 
 namespace millrace {
 
@@ -24,8 +25,14 @@ struct WindowSourceInput {
 using WindowSourceFactory = std::function<absl::StatusOr<std::unique_ptr<WindowSource>>(
     const CustomConfig& config, const WindowSourceInput& input)>;
 
-// Returns the registry of window sources, which also has the names of the built-in kinds.
-CustomRegistry<WindowSourceFactory>& window_source_registry();
+// Built-in kinds are also made with the number of names of a directory that a position keeps.
+using WindowSourceRegistry = KindRegistry<WindowsConfig, WindowSourceFactory, int64_t>;
+
+// Returns the registry of window sources, which also has the built-in kinds; a list of paths is the
+// default. The source of `data` is create(data.windows(), {&files, data, count_rows}, taken_names).
+// REQUIRES: check_windows() accepts the data (io/window/windows_check.h). Errors: those of the list
+// of paths and of PartRegistry::create().
+WindowSourceRegistry& window_source_registry();
 
 }  // namespace millrace
 

@@ -9,7 +9,7 @@
 #include "base/status_macros.h"
 #include "io/data_identity.h"
 #include "io/file_reader.h"
-#include "io/window/create_window_source.h"
+#include "io/window/window_source_registry.h"
 
 namespace millrace {
 namespace {
@@ -53,8 +53,10 @@ absl::StatusOr<std::unique_ptr<WindowStream>> WindowStream::create(const Dataset
   std::unique_ptr<WindowStream> stream(new WindowStream(options, clock));
   const DatasetOptions& own = stream->options_;
   const auto count_rows = [&own](const std::string& path) { return rows_of(path, own); };
-  ASSIGN_OR_RETURN(stream->source_,
-                   create_window_source(*own.files, own.data, count_rows, taken_names));
+  ASSIGN_OR_RETURN(
+      stream->source_,
+      window_source_registry().create(
+          own.data.windows(), WindowSourceInput{own.files, own.data, count_rows}, taken_names));
   return stream;
 }
 

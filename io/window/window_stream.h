@@ -26,7 +26,7 @@ class WindowStream {
  public:
   // `taken_names`: number of names of a directory that a position keeps. Borrows options.files and
   // `clock`.
-  // Errors: as create_window_source.
+  // Errors: those of window_source_registry().create().
   static absl::StatusOr<std::unique_ptr<WindowStream>> create(const DatasetOptions& options,
                                                               Clock& clock, int64_t taken_names);
 

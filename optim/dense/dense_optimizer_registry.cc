@@ -1,20 +1,29 @@
 #include "optim/dense/dense_optimizer_registry.h"
 
-#include <google/protobuf/descriptor.h>
+#include "optim/dense/adamw_tf_optimizer.h"
+#include "optim/dense/lamb_optimizer.h"
+#include "optim/dense/rmsprop_optimizer.h"
+#include "optim/dense/torch_optimizer.h"
 
 namespace millrace {
 namespace {
 
-// Lists the built-in kinds in every program, even if no other optimizer is registered.
-[[maybe_unused]] const PartFamily& kDenseOptimizerFamily = dense_optimizer_registry();
+std::vector<DenseOptimizerRegistry::Kind> dense_optimizer_kinds() {
+  return {
+      {DenseOptimizerConfig::kSgd, &create_sgd},
+      {DenseOptimizerConfig::kAdagrad, &create_adagrad},
+      {DenseOptimizerConfig::kAdam, &create_adam},
+      {DenseOptimizerConfig::kAdamw, &create_adamw},
+      {DenseOptimizerConfig::kAdamwTf, &AdamwTfOptimizer::create},
+      {DenseOptimizerConfig::kRmsprop, &RmspropOptimizer::create},
+      {DenseOptimizerConfig::kLamb, &LambOptimizer::create},
+  };
+}
 
 }  // namespace
 
-CustomRegistry<DenseOptimizerFactory>& dense_optimizer_registry() {
-  static auto* const registry = new CustomRegistry<DenseOptimizerFactory>(
-      "dense optimizer", "optimizer { custom { name: \"NAME\" } }",
-      *DenseOptimizerConfig::descriptor()->FindOneofByName("kind"));
-  return *registry;
-}
+MILLRACE_PART_FAMILY(dense_optimizer, DenseOptimizerRegistry, "dense optimizer",
+                     "optimizer { custom { name: \"NAME\" } }", "kind", dense_optimizer_kinds(),
+                     DenseOptimizerConfig::kAdam);
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// The registry of dense optimizers of jobs.
+// Dense optimizers by their configuration.
 #ifndef MILLRACE_OPTIM_DENSE_DENSE_OPTIMIZER_REGISTRY_H_
 #define MILLRACE_OPTIM_DENSE_DENSE_OPTIMIZER_REGISTRY_H_
 
@@ -11,7 +11,7 @@
 #include "optim/dense/named_parameter.h"
 #include "optim/schedule/schedule.h"
 #include "proto/config.pb.h"
-#include "proto/parts/custom_registry.h"
+#include "proto/parts/kind_registry.h"
 
 namespace millrace {
 
@@ -21,8 +21,12 @@ using DenseOptimizerFactory = std::function<absl::StatusOr<std::unique_ptr<Dense
     const CustomConfig& config, std::vector<NamedParameter> parameters,
     std::unique_ptr<Schedule> schedule)>;
 
-// Returns the registry of dense optimizers, which also has the names of the built-in kinds.
-CustomRegistry<DenseOptimizerFactory>& dense_optimizer_registry();
+using DenseOptimizerRegistry = KindRegistry<DenseOptimizerConfig, DenseOptimizerFactory>;
+
+// Returns the registry of dense optimizers, which also has the built-in kinds; Adam is the default.
+// Its create() REQUIRES: check_dense_optimizer() accepts the configuration
+// (optim/dense_optimizer_check.h, which compiles without LibTorch).
+DenseOptimizerRegistry& dense_optimizer_registry();
 
 }  // namespace millrace
 

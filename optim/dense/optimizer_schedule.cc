@@ -1,8 +1,7 @@
 #include "optim/dense/optimizer_schedule.h"
 
 #include "base/status_macros.h"
-#include "optim/schedule/schedule_check.h"
-#include "optim/schedule/schedule_factory.h"
+#include "optim/schedule/schedule_registry.h"
 #include "proto/field_check.h"
 
 namespace millrace {

@@ -8,7 +8,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "optim/schedule/schedule.h"
-#include "optim/schedule/schedule_totals.h"
 #include "proto/schedule.pb.h"
 
 namespace millrace {

@@ -9,7 +9,7 @@
 
 #include "absl/types/span.h"
 #include "base/status_matchers.h"
-#include "optim/rows/row_optimizer_factory.h"
+#include "optim/rows/row_optimizer_registry.h"
 
 namespace millrace {
 namespace {

@@ -1,20 +1,41 @@
 #include "optim/rows/row_optimizer_registry.h"
 
-#include <google/protobuf/descriptor.h>
+#include "optim/rows/sparse_adagrad.h"
+#include "optim/rows/sparse_adam.h"
+#include "optim/rows/sparse_ftrl.h"
+#include "optim/rows/sparse_sgd.h"
 
 namespace millrace {
 namespace {
 
-// Lists the built-in kinds in every program, even if no other optimizer is registered.
-[[maybe_unused]] const PartFamily& kRowOptimizerFamily = row_optimizer_registry();
+std::vector<RowOptimizerRegistry::Kind> row_optimizer_kinds() {
+  return {
+      {SparseOptimizerConfig::kSgd,
+       [](const auto& config) { return SparseSgdOptimizer::create(config.sgd()); }},
+      {SparseOptimizerConfig::kAdagrad,
+       [](const auto& config) { return SparseAdagradOptimizer::create(config.adagrad()); }},
+      {SparseOptimizerConfig::kRowwiseAdagrad,
+       [](const auto& config) {
+         return SparseRowwiseAdagradOptimizer::create(config.rowwise_adagrad());
+       }},
+      {SparseOptimizerConfig::kAdam,
+       [](const auto& config) { return SparseAdamOptimizer::create(config.adam()); }},
+      {SparseOptimizerConfig::kAdamw,
+       [](const auto& config) { return SparseAdamwOptimizer::create(config.adamw()); }},
+      {SparseOptimizerConfig::kFtrl,
+       [](const auto& config) { return SparseFtrlOptimizer::create(config.ftrl()); }},
+  };
+}
 
 }  // namespace
 
-CustomRegistry<RowOptimizerFactory>& row_optimizer_registry() {
-  static auto* const registry = new CustomRegistry<RowOptimizerFactory>(
-      "row optimizer", "sparse_optimizer { custom { name: \"NAME\" } }",
-      *SparseOptimizerConfig::descriptor()->FindOneofByName("kind"));
-  return *registry;
+MILLRACE_PART_FAMILY(row_optimizer, RowOptimizerRegistry, "row optimizer",
+                     "sparse_optimizer { custom { name: \"NAME\" } }", "kind",
+                     row_optimizer_kinds(), SparseOptimizerConfig::kAdam);
+
+absl::StatusOr<std::unique_ptr<RowOptimizer>> create_row_optimizer(
+    const SparseOptimizerConfig& config) {
+  return row_optimizer_registry().create(config);
 }
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// The registry of row optimizers of jobs.
+// Row optimizers from their configuration.
 #ifndef MILLRACE_OPTIM_ROWS_ROW_OPTIMIZER_REGISTRY_H_
 #define MILLRACE_OPTIM_ROWS_ROW_OPTIMIZER_REGISTRY_H_
 
@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "embedding/rows/row_optimizer.h"
 #include "proto/config.pb.h"
-#include "proto/parts/custom_registry.h"
+#include "proto/parts/kind_registry.h"
 
 namespace millrace {
 
@@ -17,8 +17,16 @@ namespace millrace {
 using RowOptimizerFactory =
     std::function<absl::StatusOr<std::unique_ptr<RowOptimizer>>(const CustomConfig& config)>;
 
-// Returns the registry of row optimizers, which also has the names of the built-in kinds.
-CustomRegistry<RowOptimizerFactory>& row_optimizer_registry();
+using RowOptimizerRegistry = KindRegistry<SparseOptimizerConfig, RowOptimizerFactory>;
+
+// Returns the registry of row optimizers, which also has the built-in kinds.
+RowOptimizerRegistry& row_optimizer_registry();
+
+// Returns the optimizer that `config` chooses; Adam without a choice. Ignores the learning rate.
+// Errors: InvalidArgument naming the field that is out of range; those of
+// row_optimizer_registry().create().
+absl::StatusOr<std::unique_ptr<RowOptimizer>> create_row_optimizer(
+    const SparseOptimizerConfig& config);
 
 }  // namespace millrace
 

@@ -1,4 +1,4 @@
-// Adam on rows.
+// Adam on rows, and AdamW: with decoupled weight decay.
 #ifndef MILLRACE_OPTIM_ROWS_SPARSE_ADAM_H_
 #define MILLRACE_OPTIM_ROWS_SPARSE_ADAM_H_
 
@@ -6,11 +6,14 @@
 
 #include "absl/status/statusor.h"
 #include "embedding/rows/row_optimizer.h"
-#include "optim/rows/adam_kernel.h"
-#include "optim/rows/adam_numbers.h"
+#include "optim/rows/row_kernels.h"
 #include "proto/config.pb.h"
 
 namespace millrace {
+
+// Returns the slots of both classes: "exp_avg" and "exp_avg_sq" [dim], and "step" [1] where rows
+// count their steps. All begin at 0.
+std::vector<SlotSpec> adam_slots(const AdamNumbers& numbers, int64_t dim);
 
 // With g = gradient_scale × gradient + weight_decay × w, for each column:
 //   m ← m + (1 − beta1) × (g − m)
@@ -42,6 +45,35 @@ class SparseAdamOptimizer : public RowOptimizer {
   explicit SparseAdamOptimizer(const AdamNumbers& numbers) : numbers_(numbers) {}
 
   AdamNumbers numbers_;  // except the numbers of the context
+};
+
+// With g = gradient_scale × gradient, for each column:
+//   m ← m + (1 − beta1) × (g − m)
+//   v ← v + (1 − beta2) × (g² − v)
+//   w ← w − learning_rate × (weight_decay × w + m̂ / (√v̂ + epsilon)),
+//       m̂ = m / (1 − beta1ᵗ), v̂ = v / (1 − beta2ᵗ)
+// Slots and t as for SparseAdamOptimizer. Epsilon is added to the root of the *corrected* average.
+// Weight decay is decoupled: a part of the weight is taken away, which the averages never see, in
+// the rows a step touches alone; a row that rests does not shrink. I. Loshchilov, F. Hutter,
+// "Decoupled weight decay regularization", ICLR 2019, algorithm 2, with the schedule in
+// learning_rate; equal to torch::optim::AdamW on the rows a step touches.
+class SparseAdamwOptimizer : public RowOptimizer {
+ public:
+  // Errors: InvalidArgument for a beta outside [0, 1) and for other numbers that are negative or
+  // not finite.
+  static absl::StatusOr<std::unique_ptr<RowOptimizer>> create(const SparseAdam& config);
+
+  absl::string_view name() const override { return "adamw"; }
+  std::vector<SlotSpec> slots(int64_t dim) const override { return adam_slots(numbers_, dim); }
+  void update(const UpdateContext& context, int64_t dim,
+              absl::Span<const RowUpdate> rows) const override;
+
+ private:
+  SparseAdamwOptimizer(const AdamNumbers& numbers, double weight_decay)
+      : numbers_(numbers), weight_decay_(weight_decay) {}
+
+  AdamNumbers numbers_;  // but for those of the context
+  double weight_decay_;
 };
 
 }  // namespace millrace

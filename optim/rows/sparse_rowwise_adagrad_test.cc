@@ -1,10 +1,9 @@
-#include "optim/rows/sparse_rowwise_adagrad.h"
-
 #include <cmath>
 
 #include "base/status_matchers.h"
 #include "optim/rows/row_optimizer_conformance.h"
 #include "optim/rows/row_optimizer_testing.h"
+#include "optim/rows/sparse_adagrad.h"
 
 namespace millrace {
 namespace {

@@ -2,7 +2,9 @@
 #ifndef MILLRACE_OPTIM_SCHEDULE_SCHEDULE_H_
 #define MILLRACE_OPTIM_SCHEDULE_SCHEDULE_H_
 
+#include <cstdint>
 #include <limits>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -10,6 +12,30 @@
 #include "proto/schedule.pb.h"
 
 namespace millrace {
+
+// Totals of the whole training, over all resumes. Absent: not known before training begins.
+struct ScheduleTotals {
+  std::optional<int64_t> steps;
+  std::optional<int64_t> examples;
+  std::optional<int64_t> epochs;
+  std::optional<int64_t> windows;
+
+  // If true, the job counts the steps and examples of its files when it starts: checks of a
+  // configuration accept shares of them, and only the creation of a schedule needs the numbers.
+  bool counted_at_start = false;
+
+  // Returns the total in `unit`.
+  std::optional<int64_t> of(ScheduleConfig::Unit unit) const;
+  // Returns true if a schedule will know the total in `unit` when it is created.
+  bool will_know(ScheduleConfig::Unit unit) const;
+};
+
+// Values that a schedule is made with, and with it the schedules that it consists of.
+struct ScheduleInput {
+  double learning_rate = 0;                           // the highest rate, at least 0
+  ScheduleConfig::Unit unit = ScheduleConfig::STEPS;  // of positions
+  ScheduleTotals totals = {};                         // of training, where they are known
+};
 
 // Interface of all learning-rate schedules. A schedule is a function from the position of training
 // to the rate. The position is the amount of progress in one unit: steps, examples, epochs or

@@ -1,20 +1,40 @@
 #include "optim/schedule/schedule_registry.h"
 
-#include <google/protobuf/descriptor.h>
+#include "base/status_macros.h"
+#include "optim/schedule/schedule_kinds.h"
+#include "proto/field_check.h"
 
 namespace millrace {
 namespace {
 
-// Lists the built-in kinds also in a program that registers no other.
-[[maybe_unused]] const PartFamily& kScheduleFamily = schedule_registry();
+ScheduleKinds all_kinds() {
+  ScheduleKinds all;
+  for (const ScheduleKinds& kinds : {ramps(), decays(), chains(), plateaus()}) {
+    all.insert(all.end(), kinds.begin(), kinds.end());
+  }
+  return all;
+}
 
 }  // namespace
 
-CustomRegistry<ScheduleFactory>& schedule_registry() {
-  static auto* const registry =
-      new CustomRegistry<ScheduleFactory>("schedule", "schedule { custom { name: \"NAME\" } }",
-                                          *ScheduleConfig::descriptor()->FindOneofByName("kind"));
-  return *registry;
+MILLRACE_PART_FAMILY(schedule, ScheduleRegistry, "schedule",
+                     "schedule { custom { name: \"NAME\" } }", "kind", all_kinds());
+
+absl::StatusOr<std::unique_ptr<Schedule>> create_schedule(const ScheduleConfig& config,
+                                                          double learning_rate,
+                                                          const ScheduleTotals& totals) {
+  RETURN_IF_ERROR(not_negative("schedule", "learning_rate", learning_rate));
+  ScheduleTotals known = totals;
+  known.counted_at_start = false;  // a length needs the number
+  RETURN_IF_ERROR(check_schedule("schedule", config, known));
+  return schedule_registry().create(config, ScheduleInput{learning_rate, config.unit(), known});
+}
+
+absl::Status check_schedule(absl::string_view where, const ScheduleConfig& config,
+                            const ScheduleTotals& totals) {
+  FieldErrors errors;
+  schedule_registry().check(where, config, ScheduleInput{0, config.unit(), totals}, &errors);
+  return errors.status();
 }
 
 }  // namespace millrace

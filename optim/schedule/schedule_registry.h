@@ -1,31 +1,42 @@
-// Schedules from outside, by name.
+// Schedules from their configuration.
 #ifndef MILLRACE_OPTIM_SCHEDULE_SCHEDULE_REGISTRY_H_
 #define MILLRACE_OPTIM_SCHEDULE_SCHEDULE_REGISTRY_H_
 
 #include <functional>
 #include <memory>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "optim/schedule/schedule.h"
-#include "optim/schedule/schedule_totals.h"
-#include "proto/parts/custom_registry.h"
+#include "proto/parts/kind_registry.h"
 #include "proto/schedule.pb.h"
 
 namespace millrace {
-
-// Values that a schedule is made with.
-struct ScheduleInput {
-  double learning_rate = 0;                           // the highest rate, at least 0
-  ScheduleConfig::Unit unit = ScheduleConfig::STEPS;  // of positions
-  ScheduleTotals totals;                              // of training, where they are known
-};
 
 // Makes a schedule. `config` has the extension that the part reads.
 using ScheduleFactory = std::function<absl::StatusOr<std::unique_ptr<Schedule>>(
     const CustomConfig& config, const ScheduleInput& input)>;
 
-// Returns the registry of schedules, which also has the names of the built-in kinds.
-CustomRegistry<ScheduleFactory>& schedule_registry();
+using ScheduleRegistry = KindRegistry<ScheduleConfig, ScheduleFactory>;
+
+// Returns the registry of schedules, which also has the built-in kinds.
+ScheduleRegistry& schedule_registry();
+
+// Returns the schedule that `config` chooses. `learning_rate` is the highest rate of the schedule.
+// `totals` give shares their lengths; two ranks must pass the same.
+// Errors: those of check_schedule(), whose places begin with `schedule`; InvalidArgument if
+// `learning_rate` is negative or not finite.
+absl::StatusOr<std::unique_ptr<Schedule>> create_schedule(const ScheduleConfig& config,
+                                                          double learning_rate,
+                                                          const ScheduleTotals& totals);
+
+// Errors: InvalidArgument with all errors of `config`, one a line, each of which begins with the
+// place of the field in the configuration, says what is wrong, and says what to set. `where` is the
+// place of `config`. A share of a total that is not known is an error, unless the job
+// counts the total when it starts.
+absl::Status check_schedule(absl::string_view where, const ScheduleConfig& config,
+                            const ScheduleTotals& totals);
 
 }  // namespace millrace
 

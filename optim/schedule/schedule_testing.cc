@@ -3,8 +3,7 @@
 #include <google/protobuf/text_format.h>
 
 #include "base/status_matchers.h"
-#include "optim/schedule/schedule_check.h"
-#include "optim/schedule/schedule_factory.h"
+#include "optim/schedule/schedule_registry.h"
 
 namespace millrace {
 

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "optim/schedule/schedule.h"
-#include "optim/schedule/schedule_totals.h"
 #include "proto/schedule.pb.h"
 
 namespace millrace {

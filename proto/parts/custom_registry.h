@@ -4,10 +4,8 @@
 
 #include <utility>
 
-#include "absl/strings/string_view.h"
 #include "base/parts/part_registry.h"
 #include "proto/custom.pb.h"
-#include "proto/parts/part_kinds.h"
 
 namespace millrace {
 
@@ -17,12 +15,6 @@ template <typename Factory>
 class CustomRegistry : public PartRegistry<Factory> {
  public:
   using PartRegistry<Factory>::PartRegistry;
-  // Creates a registry that also has built-in kinds: the fields of `kinds`, except `custom`.
-  CustomRegistry(absl::string_view name, absl::string_view usage,
-                 const google::protobuf::OneofDescriptor& kinds)
-      : PartRegistry<Factory>(name, usage) {
-    add_kinds(kinds, this);
-  }
 
   // Returns the part that `config` names. Errors: the errors of PartRegistry::create.
   template <typename... Arguments>

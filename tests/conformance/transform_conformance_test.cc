@@ -15,7 +15,7 @@
 #include "base/memory_file_system_testing.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
-#include "io/transform/create_transform.h"
+#include "io/transform/transform_registry.h"
 
 namespace millrace {
 namespace {

@@ -1,0 +1,137 @@
+// Registries of part families whose built-in kinds are fields of a configuration.
+#ifndef MILLRACE_PROTO_PARTS_KIND_REGISTRY_H_
+#define MILLRACE_PROTO_PARTS_KIND_REGISTRY_H_
+
+#include <google/protobuf/descriptor.h>
+
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "proto/field_check.h"
+#include "proto/field_errors.h"
+#include "proto/parts/custom_registry.h"
+#include "proto/parts/kind_fields.h"
+
+namespace millrace {
+
+// The registry of a family that a message of type `Config` chooses from by a oneof. The oneof has a
+// field for each built-in kind, and the field `custom` for registered parts. `Factory` is the
+// std::function that makes a registered part: of CustomConfig and further arguments. The factory of
+// a built-in kind takes `Config` and the same arguments, then those of `Extra`.
+//
+//   using LossRegistry = KindRegistry<TaskConfig, LossFactory>;
+//   MILLRACE_PART_FAMILY(loss, LossRegistry, "loss", "task { custom { name: \"NAME\" } }", "loss",
+//                        {{TaskConfig::kPairwise, &create_pairwise}, …},
+//                        TaskConfig::kBinaryCrossEntropy);
+//
+// Built-in kinds are arguments of the constructor and not static objects in sources of their own,
+// so that no linker drops them.
+template <typename Config, typename Factory, typename... Extra>
+class KindRegistry;
+
+template <typename Config, typename Made, typename... Arguments, typename... Extra>
+class KindRegistry<Config, std::function<Made(const CustomConfig&, Arguments...)>, Extra...>
+    : public CustomRegistry<std::function<Made(const CustomConfig&, Arguments...)>> {
+ public:
+  using Registry = CustomRegistry<std::function<Made(const CustomConfig&, Arguments...)>>;
+
+  using Create = std::function<Made(const Config& config, Arguments..., Extra...)>;
+  // Adds an error for each mistake in the message of a kind, whose place in the configuration is
+  // `where`. Called with configurations of this kind alone.
+  using Check = std::function<void(absl::string_view where, const Config& config, Arguments...,
+                                   Extra..., FieldErrors* errors)>;
+
+  // A built-in kind.
+  struct Kind {
+    Kind(int field, Create create) : Kind(field, std::move(create), {}) {}
+    Kind(int field, Create create, Check check)
+        : field(field), create(std::move(create)), check(std::move(check)) {}
+
+    int field;  // its number in `Config`
+    Create create;
+    Check check;  // may be empty
+  };
+
+  // `default_kind` is the field of the kind that a message without one gets; 0: none.
+  // REQUIRES: `kinds` has every field of `oneof` except `custom`.
+  KindRegistry(absl::string_view name, absl::string_view usage, const std::string& oneof,
+               const std::vector<Kind>& kinds, int default_kind = 0)
+      : Registry(name, usage, kind_fields(*Config::descriptor()->FindOneofByName(oneof))),
+        oneof_(*Config::descriptor()->FindOneofByName(oneof)),
+        default_kind_(default_kind) {
+    for (const Kind& kind : kinds) kinds_.emplace(kind.field, kind);
+    for (int i = 0; i < oneof_.field_count(); ++i) {
+      MILLRACE_CHECK(oneof_.field(i)->name() == "custom" ||
+                     kinds_.contains(oneof_.field(i)->number()))
+          << "the " << name << " " << oneof_.field(i)->name() << " has no factory";
+    }
+  }
+
+  using Registry::check;
+  using Registry::create;
+
+  // Returns the part that `config` chooses. Errors: InvalidArgument if it chooses none and there is
+  // no default; the errors of the built-in kind, or of CustomRegistry::create().
+  Made create(const Config& config, Arguments... arguments, Extra... extra) const {
+    if (config.has_custom()) {
+      return Registry::create(config.custom(), std::forward<Arguments>(arguments)...);
+    }
+    const Kind* const kind = find_kind(config);
+    if (kind == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat("a ", this->name(), " has no kind"));
+    }
+    return kind->create(config, std::forward<Arguments>(arguments)...,
+                        std::forward<Extra>(extra)...);
+  }
+
+  // Adds the errors of the kind that is chosen, or of the name in `custom`. A missing kind without
+  // a default is an error. `where` is the place of `config` in the configuration.
+  void check(absl::string_view where, const Config& config, Arguments... arguments, Extra... extra,
+             FieldErrors* errors) const {
+    if (config.has_custom()) {
+      errors->add(
+          annotate(Registry::check(config.custom().name()), absl::StrCat(where, ".custom")));
+      return;
+    }
+    const Kind* const kind = find_kind(config);
+    if (kind == nullptr) {
+      errors->add(wrong(where, absl::StrCat("has no kind; set one of ", fields())));
+    } else if (kind->check != nullptr) {
+      const std::string& field = Config::descriptor()->FindFieldByNumber(kind->field)->name();
+      kind->check(absl::StrCat(where, ".", field), config, std::forward<Arguments>(arguments)...,
+                  std::forward<Extra>(extra)..., errors);
+    }
+  }
+
+ private:
+  // Returns the kind that is chosen, or the default; null if there is neither.
+  const Kind* find_kind(const Config& config) const {
+    const auto* const field = config.GetReflection()->GetOneofFieldDescriptor(config, &oneof_);
+    const auto found = kinds_.find(field == nullptr ? default_kind_ : field->number());
+    return found == kinds_.end() ? nullptr : &found->second;
+  }
+
+  // Returns the names of the fields of the oneof.
+  std::string fields() const {
+    std::vector<std::string> names;
+    for (int i = 0; i < oneof_.field_count(); ++i) names.push_back(oneof_.field(i)->name());
+    return absl::StrJoin(names, ", ");
+  }
+
+  const google::protobuf::OneofDescriptor& oneof_;
+  const int default_kind_;
+  std::map<int, Kind> kinds_;  // by their fields
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_PROTO_PARTS_KIND_REGISTRY_H_
