@@ -16,6 +16,7 @@
 namespace millrace {
 namespace {
 
+using google::protobuf::Descriptor;
 using google::protobuf::DescriptorPool;
 using google::protobuf::FieldDescriptor;
 

@@ -6,6 +6,7 @@
 #include <string>
 
 namespace google::protobuf {
+class Descriptor;
 class FieldDescriptor;
 }  // namespace google::protobuf
 

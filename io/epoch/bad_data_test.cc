@@ -154,7 +154,7 @@ TEST_F(BadDataTest, MoreThanTheBoundIsAnError) {
   options_.data.set_max_bad_fraction(0.0101);
   EXPECT_THAT(read_all(), StatusIs(absl::StatusCode::kDataLoss,
                                    AllOf(HasSubstr("11 examples are bad data, more than 10"),
-                                         HasSubstr("bad.csv, row"))));
+                                         HasSubstr("bad.csv, line"))));
 }
 
 TEST_F(BadDataTest, LinesAndRecordsThatAreDamaged) {

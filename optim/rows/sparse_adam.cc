@@ -2,7 +2,7 @@
 
 #include "base/isa/instruction_set_choice.h"
 #include "base/status_macros.h"
-#include "optim/rows/row_optimizer_check.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 namespace {

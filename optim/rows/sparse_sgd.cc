@@ -3,8 +3,6 @@
 #include "base/isa/instruction_set_choice.h"
 #include "base/status_macros.h"
 #include "optim/rows/row_kernels.h"
-#include "optim/rows/row_optimizer_check.h"
-#include "optim/rows/sgd_kernel.h"
 #include "proto/range_check.h"
 
 namespace millrace {

@@ -123,7 +123,7 @@ std::string notes_text(const ColumnLook& column, const std::string& name, bool l
                                          absl::string_view(&column.list_delimiter, 1), "\"");
     notes.push_back(
         absl::StrCat("lists in cells: ", name, ": such as ", column.list_cell, ": ",
-                     lists_split ? set : "text: no csv.list_delimiter fits all columns"));
+                     lists_split ? set : "text: no csv.list_delimiter fits all"));
   }
   if (column.holds_dates && !column.quantiles.empty()) {
     notes.push_back(absl::StrFormat("dates: %s: %.0f to %.0f", name, column.min, column.max));

@@ -198,7 +198,7 @@ TEST(LookReport, NamesListsInCells) {
   EXPECT_EQ(Json::parse(look_json(look))["data"]["columns"][0]["list_delimiter"], "|");
   look.train.columns[1].delimiters = "|";
   EXPECT_THAT(look_text(look),
-              HasSubstr("such as 470|1|2|3: text: no csv.list_delimiter fits all columns\n"));
+              HasSubstr("such as 470|1|2|3: text: no csv.list_delimiter fits all\n"));
 }
 
 TEST(LookReport, NamesColumnsWithBlanks) {
