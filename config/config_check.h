@@ -11,8 +11,8 @@
 
 namespace millrace {
 
-// Checks everything that needs no data and no model: ranges of numbers, unique names, references
-// between parts.
+// Checks a configuration by itself: ranges of numbers, unique names, references between parts.
+// job/job_check.h has the rules that depend on linked parts, metrics and ranks.
 // REQUIRES: names are expanded.
 // Errors: InvalidArgument naming entry and field: `train.table[3] "c4": dim is 0; must be ...`.
 absl::Status validate(const JobConfig& config);

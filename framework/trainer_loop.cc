@@ -306,10 +306,11 @@ absl::Status TrainerLoop::open_epoch() {
 }
 
 absl::Status TrainerLoop::complete_epoch(bool out_of_data) {
-  if (out_of_data) {
-    RETURN_IF_ERROR(hooks_.out_of_data(context_, windowed() ? DataEnd::kStream : DataEnd::kEpoch));
-  }
   return loop_.consistency.suspend([&]() -> absl::Status {
+    if (out_of_data) {
+      const DataEnd end = windowed() ? DataEnd::kStream : DataEnd::kEpoch;
+      RETURN_IF_ERROR(hooks_.out_of_data(context_, end));
+    }
     recorder_.closed("epoch", absl::StrCat(loop_.position.progress.epoch));
     loop_.position.complete_epoch();
     RETURN_IF_ERROR(hooks_.after_epoch(context_));
@@ -403,8 +404,8 @@ absl::Status TrainerLoop::evaluate_paired(const Window& window) {
 }
 
 absl::Status TrainerLoop::complete_window(const Window& window, bool out_of_data) {
-  if (out_of_data) RETURN_IF_ERROR(hooks_.out_of_data(context_, DataEnd::kWindow));
   return loop_.consistency.suspend([&]() -> absl::Status {
+    if (out_of_data) RETURN_IF_ERROR(hooks_.out_of_data(context_, DataEnd::kWindow));
     recorder_.closed("window", window.name);
     loop_.position.complete_window(window);
     RETURN_IF_ERROR(hooks_.after_window(context_, window));

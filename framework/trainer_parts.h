@@ -86,9 +86,10 @@ struct TrainerOptions : Limits {
   // If true and the trainer has a saver, evaluations with a new best score are followed by a
   // checkpoint.
   bool save_best = true;
-  // If true and the trainer has a saver and one rank, a run that fails between two steps (in
-  // reading data, say) or in an evaluation saves the last finished step. A failure in a step or a
-  // hook is not followed by a save, because hooks and requests may be incomplete.
+  // If true and the trainer has a saver, a run of one rank that fails between two steps (in reading
+  // data, say), and a run whose evaluation fails, also by a hook in it, save the last finished
+  // step. Another failure in a step or a hook is not followed by a save, because hooks and requests
+  // may be incomplete.
   bool save_on_failure = true;
   Cadence report = {.every_steps = 100, .at_end = true};
   std::vector<std::string> tasks = {"label"};  // names of the labels

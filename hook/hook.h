@@ -135,7 +135,8 @@ class Hook {
   virtual absl::Status after_report(HookContext& context, const Report& report);
   // Called when an evaluation is complete; an evaluation that a stop interrupts has no result and
   // no event. During train(), phase() is kTrain again, and requests made here are served at the
-  // same point. An error ends the run.
+  // same point; those about a window that training will read next, after its first step. An error
+  // ends the run.
   virtual absl::Status after_evaluate(HookContext& context, const EvaluationResult& result);
   // Called when a checkpoint is durable, in the order of steps; an asynchronous save may be of an
   // earlier step. An error ends the run. The checkpoint remains.

@@ -76,7 +76,7 @@ absl::StatusOr<CheckedJob> CheckedJob::check(FileSystem& files, JobConfig config
       all_errors({validate(config), check_metric_names(*train), check_training(config, options)}),
       name));
   RETURN_IF_ERROR(check_input_paths(files, *train, options.data_names), name);
-  return CheckedJob(std::move(config));
+  return CheckedJob(std::move(config), options.use);
 }
 
 absl::StatusOr<CheckedJob> CheckedJob::load(FileSystem& files, const std::string& path) {

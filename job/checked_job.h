@@ -17,7 +17,7 @@
 namespace millrace {
 
 // A configuration that was read, changed, expanded and found valid, in this order. Only load() and
-// check() make one, so no rule is skipped and none runs twice, whoever builds a trainer:
+// check() make one, so that whoever builds a trainer has passed all rules of its use:
 //
 //   ASSIGN_OR_RETURN(const CheckedJob job, CheckedJob::load(files, "job.textproto"));
 //   ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, build_trainer(job, resources));
@@ -28,8 +28,8 @@ class CheckedJob {
   // The use of the configuration, which determines the rules.
   enum class Use {
     kTraining,  // all rules
-    // Only the model and the data are built, so that hooks and plugins may be missing, the number
-    // of ranks need not fit, and names of metrics that training follows are not checked.
+    // Only the model and the data are built: check_job() and plugins are left out, and
+    // build_trainer() refuses the job.
     kModel,
   };
   struct Options {
@@ -45,7 +45,8 @@ class CheckedJob {
   static absl::StatusOr<CheckedJob> load(FileSystem& files, const std::string& path,
                                          const Options& options);
   static absl::StatusOr<CheckedJob> load(FileSystem& files, const std::string& path);
-  // Does the same with a configuration in memory, whose name in errors is `name`.
+  // Does the same with a configuration in memory, whose name in errors is `name`, but keeps
+  // train.split_rule as it is.
   // Errors: InvalidArgument with a line for each mistake, which begins with `name`; NotFound of
   // check_input_paths().
   static absl::StatusOr<CheckedJob> check(FileSystem& files, JobConfig config,
@@ -53,6 +54,7 @@ class CheckedJob {
   static absl::StatusOr<CheckedJob> check(FileSystem& files, JobConfig config,
                                           absl::string_view name);
 
+  Use use() const { return use_; }
   const JobConfig& config() const { return config_; }
   const TrainConfig& train() const { return config_.train(); }
 
@@ -62,9 +64,10 @@ class CheckedJob {
   }
 
  private:
-  explicit CheckedJob(JobConfig config) : config_(std::move(config)) {}
+  CheckedJob(JobConfig config, Use use) : config_(std::move(config)), use_(use) {}
 
   JobConfig config_;
+  Use use_;
 };
 
 // Prepends "PATH: " to each line of the message, and indents the lines after the first. OK is

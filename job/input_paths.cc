@@ -6,7 +6,6 @@
 #include "io/files/deep_glob.h"
 #include "io/files/glob_pattern.h"
 #include "io/transform/transform_registry.h"
-#include "proto/inspection_hook_configs.pb.h"
 
 namespace millrace {
 namespace {

@@ -631,6 +631,7 @@ class JobBuilder {
 absl::StatusOr<std::unique_ptr<Trainer>> build_trainer(const CheckedJob& job,
                                                        const JobResources& resources,
                                                        std::unique_ptr<Collectives> collectives) {
+  MILLRACE_CHECK(job.use() == CheckedJob::Use::kTraining) << "the job was not checked for training";
   return JobBuilder(job.config(), resources, std::move(collectives)).trainer();
 }
 

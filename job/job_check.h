@@ -9,7 +9,7 @@
 
 namespace millrace {
 
-// Checks everything that training refuses before reading data: the model and all hooks are linked
+// Checks what depends on the program or the number of ranks: the model and all hooks are linked
 // into the program, `ranks` ranks can share the examples of a step, metrics and tasks fit
 // each other, and reports, monitors, the best score and keep_best can be served.
 // REQUIRES: `config` went through expand_names. Mistakes refused by validate() are not reported

@@ -1,12 +1,6 @@
 // Strict reading of configurations. Every mistake is an error that contains file, line and, for a
-// misspelt name, the nearest name. The order of use:
-//
-//   ASSIGN_OR_RETURN(JobConfig config, read_job_config(files, path));
-//   RETURN_IF_ERROR(apply_override("train.max_epochs=3", &config));   // entries as written
-//   expand_names(config.mutable_train());
-//   RETURN_IF_ERROR(validate(config));                                 // config/config_check.h
-//
-// CheckedJob (job/checked_job.h) does all of this.
+// misspelt name, the nearest name. CheckedJob (job/checked_job.h) calls these functions in their
+// order and then checks all rules: read_job_config(), apply_override(), expand_names().
 //
 // All functions may be called from any thread.
 #ifndef MILLRACE_PROTO_CONFIG_READER_H_
