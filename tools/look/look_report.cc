@@ -121,9 +121,8 @@ std::string notes_text(const ColumnLook& column, const std::string& name, bool l
   if (!column.list_cell.empty()) {
     const std::string set = absl::StrCat("set csv.list_delimiter: \"",
                                          absl::string_view(&column.list_delimiter, 1), "\"");
-    notes.push_back(
-        absl::StrCat("lists in cells: ", name, ": such as ", column.list_cell, ": ",
-                     lists_split ? set : "text: no csv.list_delimiter fits all"));
+    notes.push_back(absl::StrCat("lists in cells: ", name, ": such as ", column.list_cell, ": ",
+                                 lists_split ? set : "text: no csv.list_delimiter fits all"));
   }
   if (column.holds_dates && !column.quantiles.empty()) {
     notes.push_back(absl::StrFormat("dates: %s: %.0f to %.0f", name, column.min, column.max));
