@@ -32,10 +32,10 @@ enum class LossLabels {
 //   ASSIGN_OR_RETURN(std::unique_ptr<Loss> loss, create_loss(task_config));
 //   at::Tensor mean = loss->sum(outputs, examples) / loss->count_targets(examples);
 //
-// A loss of a job: a subclass with MILLRACE_REGISTER_LOSS (loss_registry.h). A loss of the core: a
-// class in the file of its theme, a field of TaskConfig, a line in loss_registry.cc and
-// in loss_check.cc, a row of docs/losses.md. Either has a test that calls register_loss_conformance
-// (loss_conformance.h).
+// To add a loss to a job, register a subclass with MILLRACE_REGISTER_LOSS (loss_registry.h). To add
+// a built-in loss, add a class in the file of its theme, a field of TaskConfig, a line in
+// loss_registry.cc, and a row of docs/losses.md. Both need a test that calls
+// register_loss_conformance (loss_conformance.h).
 class Loss {
  public:
   virtual ~Loss() = default;

@@ -21,8 +21,8 @@ using LossRegistry = KindRegistry<TaskConfig, LossFactory>;
 // Returns the registry of losses, which also has the built-in kinds.
 LossRegistry& loss_registry();
 
-// Makes the loss of a task; one without a loss gets binary cross entropy. Errors: those of
-// check_loss(), naming the label.
+// Creates the loss of a task, by default binary cross entropy. Errors: as check_loss(), naming the
+// label.
 absl::StatusOr<std::unique_ptr<Loss>> create_loss(const TaskConfig& task);
 
 }  // namespace millrace

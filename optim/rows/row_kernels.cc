@@ -1,4 +1,4 @@
-// Compiled once for each instruction set: see //bazel:isa_kernels.bzl for what may be included.
+// Compiled once for each instruction set; //bazel:isa_kernels.bzl lists the permitted includes.
 #include "optim/rows/row_kernels.h"
 
 #include "base/isa/isa_namespace.h"
@@ -28,18 +28,18 @@ void adagrad_rows(const AdagradNumbers& numbers, int64_t dim, const RowUpdate* r
     for_each_column(dim, [=, weights = row.weights, gradient = row.gradient](int64_t c) {
       const float g = whole_gradient<kDecays>(scale, gradient[c], decay, weights[c]);
       sum[c] += g * g;
-      // Nothing has been learned where no gradient came: 0 / 0 is 0 here.
+      // A column without any gradient so far has 0 / 0, which must leave the weight unchanged.
       const float divisor = __builtin_sqrtf(sum[c]) + epsilon;
       weights[c] -= divisor > 0 ? rate * g / divisor : 0.0f;
     });
   });
 }
 
-// Rows whose sums and quotients are worked out side by side: one after the other each would wait
-// for its own.
+// Number of rows whose sums and quotients are computed together, since a single row would wait for
+// each of its results.
 constexpr int64_t kTogether = 16;
 
-// The sums of sum_of_squared_terms, bit for bit.
+// Computes the same sums as sum_of_squared_terms(), bit for bit.
 template <bool kDecays>
 void sums_of_squares(const AdagradNumbers& numbers, int64_t dim, const RowUpdate* rows,
                      int64_t count, float sums[kTogether]) {
@@ -77,14 +77,14 @@ void rowwise_adagrad_together(const AdagradNumbers& numbers, int64_t dim, const 
   for (int64_t r = 0; r < count; ++r) {
     rows[r].slots[0] = accumulated[r];
     const float multiplier = multipliers[r];
-    if (!(multiplier > 0)) continue;  // no gradient has come yet
+    if (!(multiplier > 0)) continue;  // no gradient so far
     for_each_column(dim, [=, weights = rows[r].weights, gradient = rows[r].gradient](int64_t c) {
       weights[c] -= multiplier * whole_gradient<kDecays>(scale, gradient[c], decay, weights[c]);
     });
   }
 }
 
-// By multiplication alone: the library's has other last bits on machines with fused operations.
+// Uses only multiplication: std::pow has other last bits on machines with fused operations.
 double power(double base, int64_t exponent) {
   double result = 1;
   for (; exponent > 0; exponent /= 2, base *= base) {
@@ -104,7 +104,8 @@ AdamStep adam_step(const AdamNumbers& numbers, int64_t t) {
           static_cast<float>(numbers.corrects_first ? numbers.epsilon * root : numbers.epsilon)};
 }
 
-// Counts one more step, up to 2^24: corrections are 1 long before.
+// Counts one more step, up to 2^24, the limit of exact counting in float32. Corrections are 1 long
+// before.
 int64_t next_step(float& steps) {
   steps = steps < 0x1p24f ? steps + 1 : 0x1p24f;
   return steps >= 1 ? static_cast<int64_t>(steps) : 1;
@@ -127,7 +128,8 @@ void adam_rows(const AdamNumbers& numbers, int64_t dim, const RowUpdate* rows, i
       const float g = whole_gradient<kDecays>(scale, gradient[c], decay, w);
       m[c] += share1 * (g - m[c]);
       v[c] += share2 * (g * g - v[c]);
-      // With epsilon 0, a column no gradient has reached is 0 / 0: it stays.
+      // With epsilon 0, a column without any gradient so far has 0 / 0, which must leave the weight
+      // unchanged.
       const float divisor = __builtin_sqrtf(v[c]) + step.epsilon;
       const float change = divisor > 0 ? step.rate * m[c] / divisor : 0.0f;
       weights[c] = w - (shrinkage * w + change);

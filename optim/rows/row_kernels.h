@@ -1,4 +1,4 @@
-// The loops of the row optimizers. Kernels include this, so it is plain.
+// The loops of the row optimizers. Kernels include this header, so it includes only plain headers.
 #ifndef MILLRACE_OPTIM_ROWS_ROW_KERNELS_H_
 #define MILLRACE_OPTIM_ROWS_ROW_KERNELS_H_
 
@@ -8,9 +8,9 @@
 
 namespace millrace {
 
-// The type of a function that updates `count` distinct rows of `dim` columns in place. `Numbers`
-// holds the rest of the formula, which the header of the optimizer documents. Where it has a
-// weight_decay, g = scale × gradient + weight_decay × w, but scale × gradient if that is 0.
+// The type of a function that updates `count` distinct rows of `dim` columns in place. `Numbers`:
+// the options of the formula, which the header of the optimizer documents. With a weight_decay, g =
+// scale × gradient + weight_decay × w; if weight_decay is 0, g = scale × gradient.
 //
 // A kernel NAME is compiled once for each instruction set and declared in each of the namespaces
 // baseline, avx2 and avx512 as `RowKernel<Numbers> NAME;`. choose() of
@@ -18,14 +18,14 @@ namespace millrace {
 template <typename Numbers>
 using RowKernel = void(const Numbers& numbers, int64_t dim, const RowUpdate* rows, int64_t count);
 
-// The formula is that of optim/rows/sparse_sgd.h.
+// Options of the formula in optim/rows/sparse_sgd.h.
 struct SgdNumbers {
   float rate = 0;
   float scale = 1;
   float weight_decay = 0;
 };
 
-// The formulas are those of both classes of optim/rows/sparse_adagrad.h.
+// Options of the formulas of both classes in optim/rows/sparse_adagrad.h.
 struct AdagradNumbers {
   float rate = 0;
   float scale = 1;
@@ -33,21 +33,21 @@ struct AdagradNumbers {
   float epsilon = 0;
 };
 
-// The formulas are those of both classes of optim/rows/sparse_adam.h.
+// Options of the formulas of both classes in optim/rows/sparse_adam.h.
 struct AdamNumbers {
   double rate = 0;
   double beta1 = 0;
   double beta2 = 0;
   double epsilon = 0;
-  int64_t step = 1;             // of the bias correction, unless each row counts its own
-  bool row_steps = false;       // whether a slot [1] after the averages counts the row's steps
-  bool corrects_first = false;  // whether epsilon is added to the corrected root
+  int64_t step = 1;             // of the bias correction, unless row_steps
+  bool row_steps = false;       // if true, a slot [1] after the averages counts the row's steps
+  bool corrects_first = false;  // if true, epsilon is added to the corrected root
   float scale = 1;
   float weight_decay = 0;
-  float shrinkage = 0;  // the part of w that is taken away before the step
+  float shrinkage = 0;  // the share of w that is subtracted before the step
 };
 
-// The formula is that of optim/rows/sparse_ftrl.h.
+// Options of the formula in optim/rows/sparse_ftrl.h.
 struct FtrlNumbers {
   float rate = 0;
   float scale = 1;

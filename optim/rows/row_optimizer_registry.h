@@ -22,9 +22,8 @@ using RowOptimizerRegistry = KindRegistry<SparseOptimizerConfig, RowOptimizerFac
 // Returns the registry of row optimizers, which also has the built-in kinds.
 RowOptimizerRegistry& row_optimizer_registry();
 
-// Returns the optimizer that `config` chooses; Adam without a choice. Ignores the learning rate.
-// Errors: InvalidArgument naming the field that is out of range; those of
-// row_optimizer_registry().create().
+// Creates the optimizer that `config` chooses, by default Adam. Ignores the learning rate. Errors:
+// InvalidArgument naming the field that is out of range; as row_optimizer_registry().create().
 absl::StatusOr<std::unique_ptr<RowOptimizer>> create_row_optimizer(
     const SparseOptimizerConfig& config);
 

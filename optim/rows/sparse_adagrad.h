@@ -43,14 +43,14 @@ class SparseAdagradOptimizer : public RowOptimizer {
 // With g = gradient_scale × gradient + weight_decay × w, for each row:
 //   sum ← sum + (mean of g² over the columns)
 //   w   ← w − (learning_rate / (√sum + epsilon)) × g
-// Slot "sum" [1] begins at initial_accumulator. Epsilon stands outside the root. Weight decay is
-// L2: part of g, and so of the sum too, in the rows a step touches alone. The sum of squares runs
-// in sixteen lanes (embedding/rows/row_math.h). This is EXACT_ROWWISE_ADAGRAD of FBGEMM, with its
-// weight decay mode L2; D. Mudigere et al., "Software-hardware co-design for fast and scalable
-// training of deep learning recommendation models", ISCA 2022, section 4.1.
+// Slot "sum" [1] begins at initial_accumulator. Epsilon is added after the root. Weight decay is
+// L2: a part of g, and so of the sum, only in the rows that a step touches. The sum of squares is
+// computed in sixteen lanes (embedding/rows/row_math.h). This is EXACT_ROWWISE_ADAGRAD of FBGEMM,
+// with its weight decay mode L2; D. Mudigere et al., "Software-hardware co-design for fast and
+// scalable training of deep learning recommendation models", ISCA 2022, section 4.1.
 class SparseRowwiseAdagradOptimizer : public RowOptimizer {
  public:
-  // Errors: InvalidArgument for numbers that are negative or not finite.
+  // Creates the optimizer. Errors: InvalidArgument for numbers that are negative or not finite.
   static absl::StatusOr<std::unique_ptr<RowOptimizer>> create(const SparseAdagrad& config);
 
   absl::string_view name() const override { return "rowwise_adagrad"; }

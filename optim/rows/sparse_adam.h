@@ -11,7 +11,7 @@
 
 namespace millrace {
 
-// Returns the slots of both classes: "exp_avg" and "exp_avg_sq" [dim], and "step" [1] where rows
+// Returns the slots of both classes: "exp_avg" and "exp_avg_sq" [dim], and "step" [1] if rows
 // count their steps. All begin at 0.
 std::vector<SlotSpec> adam_slots(const AdamNumbers& numbers, int64_t dim);
 
@@ -53,14 +53,14 @@ class SparseAdamOptimizer : public RowOptimizer {
 //   w ← w − learning_rate × (weight_decay × w + m̂ / (√v̂ + epsilon)),
 //       m̂ = m / (1 − beta1ᵗ), v̂ = v / (1 − beta2ᵗ)
 // Slots and t as for SparseAdamOptimizer. Epsilon is added to the root of the *corrected* average.
-// Weight decay is decoupled: a part of the weight is taken away, which the averages never see, in
-// the rows a step touches alone; a row that rests does not shrink. I. Loshchilov, F. Hutter,
+// Weight decay is decoupled: a share of the weight is subtracted without an effect on the averages,
+// only in the rows that a step touches; other rows do not shrink. I. Loshchilov, F. Hutter,
 // "Decoupled weight decay regularization", ICLR 2019, algorithm 2, with the schedule in
-// learning_rate; equal to torch::optim::AdamW on the rows a step touches.
+// learning_rate; equal to torch::optim::AdamW on the rows that a step touches.
 class SparseAdamwOptimizer : public RowOptimizer {
  public:
-  // Errors: InvalidArgument for a beta outside [0, 1) and for other numbers that are negative or
-  // not finite.
+  // Creates the optimizer. Errors: InvalidArgument for a beta outside [0, 1) and for other numbers
+  // that are negative or not finite.
   static absl::StatusOr<std::unique_ptr<RowOptimizer>> create(const SparseAdam& config);
 
   absl::string_view name() const override { return "adamw"; }
@@ -72,7 +72,7 @@ class SparseAdamwOptimizer : public RowOptimizer {
   SparseAdamwOptimizer(const AdamNumbers& numbers, double weight_decay)
       : numbers_(numbers), weight_decay_(weight_decay) {}
 
-  AdamNumbers numbers_;  // but for those of the context
+  AdamNumbers numbers_;  // except the numbers of the context
   double weight_decay_;
 };
 
