@@ -45,7 +45,7 @@ absl::Status OwnerPlan::find(int rank, absl::Span<const int64_t> ids) {
   share.ids.insert(share.ids.end(), ids.begin(), ids.end());
   share.rows.resize(share.ids.size());
   share.found.resize(share.ids.size());
-  const TableReader reader(table_);
+  const TableReadAccess reader(table_);
   reader.find(ids, absl::MakeSpan(share.rows).subspan(before));
   for (size_t i = before; i < share.ids.size(); ++i) {
     Found& found = share.found[i];
@@ -62,7 +62,7 @@ void OwnerPlan::copy_records(int rank, char* to) const {
   constexpr size_t kAhead = 16;
   const Share& share = shares_[rank];
   const int64_t bytes = table_.layout().weight_bytes;
-  const TableReader reader(table_);
+  const TableReadAccess reader(table_);
   for (size_t i = 0; i < share.ids.size(); ++i) {
     if (i + kAhead < share.ids.size() && share.found[i + kAhead] == Found::kRow) {
       prefetch(reader.record(share.rows[i + kAhead]), bytes);
@@ -79,7 +79,7 @@ void OwnerPlan::copy_records(int rank, char* to) const {
 
 void OwnerPlan::find_records(int rank, size_t first, absl::Span<const char*> records) {
   const Share& share = shares_[rank];
-  const TableReader reader(table_);
+  const TableReadAccess reader(table_);
   for (size_t n = 0; n < records.size(); ++n) {
     const size_t i = first + n;
     records[n] = nullptr;
@@ -163,7 +163,7 @@ bool OwnerPlan::add_up() {
   return sums_are_finite_;
 }
 
-void OwnerPlan::make_rows(TableWriter& table) {
+void OwnerPlan::make_rows(TableWriteAccess& table) {
   std::vector<int64_t> ids;
   std::vector<uint32_t> places;
   for (size_t place = 0; place < rows_.size(); ++place) {
@@ -189,7 +189,7 @@ void OwnerPlan::make_rows(TableWriter& table) {
 
 void OwnerPlan::apply(const RowOptimizer& optimizer, const UpdateContext& context, int64_t step) {
   add_up();
-  TableWriter table(table_);
+  TableWriteAccess table(table_);
   make_rows(table);
   std::vector<char*> records(rows_.size());
   for (size_t i = 0; i < rows_.size(); ++i) records[i] = table.record(rows_[i]);

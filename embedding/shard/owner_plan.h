@@ -18,7 +18,7 @@
 
 namespace millrace {
 
-class TableWriter;
+class TableWriteAccess;
 
 // The side of the rank that owns ids. The table is only read until apply(): an id without a row
 // reads what its row would begin with.
@@ -91,7 +91,7 @@ class OwnerPlan {
   // Gives rows that were looked up their places in the order of ranks, and adds up their counts.
   // Sets places[i] of the ids of a rank; kNoPlace: no row, or not looked up.
   void merge(const Share& share, bool alone, std::vector<uint32_t>& places);
-  void make_rows(TableWriter& table);
+  void make_rows(TableWriteAccess& table);
   void forget_sums();
 
   EmbeddingTable& table_;

@@ -106,7 +106,7 @@ absl::Status RequestPlan::find(const IdLists& lists, std::vector<uint32_t>& memo
 void RequestPlan::pool(const IdLists& lists, const PoolingOutput& output, bool copies,
                        absl::Span<const uint32_t> places) const {
   // Records of this rank's own ids are the table's.
-  const TableReader reader(table_);
+  const TableReadAccess reader(table_);
   const int64_t bytes = table_.layout().weight_bytes;
   Pooler pooler(table_, lists, output, copies);
   std::vector<const char*>& records = pooler.records();

@@ -28,8 +28,8 @@ namespace millrace {
 
 // An id map, a row store, an initializer, and the rules that decide which ids have rows. Does not
 // depend on LibTorch. This class has the operations of a step; content() saves and loads rows;
-// maintenance() evicts and counts. Steps read and change rows through TableReader and TableWriter
-// (table_access.h), which hold the table's lock. The life of a row:
+// maintenance() evicts and counts. Steps read and change rows through TableReadAccess and
+// TableWriteAccess (table_access.h), which hold the table's lock. The life of a row:
 //
 //   RETURN_IF_ERROR(table->bind(optimizer.slots(dim)));      // once, before the first row
 //   RETURN_IF_ERROR(table->find_or_insert(ids, rows));       // admitted ids get tentative rows
@@ -45,7 +45,7 @@ namespace millrace {
 //
 // Const functions may be called from several threads at once while no thread changes the table. The
 // other functions need exclusive access: either no other thread uses the table, or the caller has a
-// TableWriter. Functions of content() and maintenance() that lock the table say so.
+// TableWriteAccess. Functions of content() and maintenance() that lock the table say so.
 class EmbeddingTable {
  public:
   // Errors: InvalidArgument for an empty name, a dim outside 1 to 4096 or a bad initializer.
@@ -140,8 +140,8 @@ class EmbeddingTable {
   absl::Status check_new_rows(int64_t rows) const { return maintenance_.check_room(rows); }
 
  private:
-  friend class TableReader;
-  friend class TableWriter;
+  friend class TableReadAccess;
+  friend class TableWriteAccess;
 
   EmbeddingTable(EmbeddingTableOptions options, Initializer initializer,
                  std::unique_ptr<Admission> admission, std::optional<EvictionRules> eviction);

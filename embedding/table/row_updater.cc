@@ -7,7 +7,7 @@ namespace millrace {
 namespace {
 
 // Has what an update of the rows at these places touches, if there are so many, fetched.
-void prefetch_rows(const TableWriter& table, const SeenRows& seen, size_t begin, size_t end) {
+void prefetch_rows(const TableWriteAccess& table, const SeenRows& seen, size_t begin, size_t end) {
   for (size_t place = begin; place < std::min(end, seen.rows.size()); ++place) {
     table.prefetch_update(seen.rows[place], seen.records[place]);
   }
@@ -15,7 +15,7 @@ void prefetch_rows(const TableWriter& table, const SeenRows& seen, size_t begin,
 
 }  // namespace
 
-RowUpdater::RowUpdater(TableWriter& table, const RowOptimizer& optimizer,
+RowUpdater::RowUpdater(TableWriteAccess& table, const RowOptimizer& optimizer,
                        const UpdateContext& context, int64_t step)
     : table_(table),
       kernels_(table.table().kernels()),
@@ -79,8 +79,8 @@ void RowUpdater::round(int64_t i) {
   kernels_.round_randomly[type_](updates_[i].weights, dim_, keys, counter, table_.record(rows_[i]));
 }
 
-void update_rows(TableWriter& table, const RowOptimizer& optimizer, const UpdateContext& context,
-                 int64_t step, const SeenRows& seen,
+void update_rows(TableWriteAccess& table, const RowOptimizer& optimizer,
+                 const UpdateContext& context, int64_t step, const SeenRows& seen,
                  absl::FunctionRef<const float* const*(size_t begin, size_t end)> read) {
   constexpr size_t kRows = RowUpdater::kRows, kAhead = 2 * kRows;
   RowUpdater updater(table, optimizer, context, step);

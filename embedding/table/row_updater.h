@@ -28,7 +28,7 @@ class RowUpdater {
   static constexpr size_t kRows = 16;
 
   // Borrows all arguments. `step`: the number of the step that is committed.
-  RowUpdater(TableWriter& table, const RowOptimizer& optimizer, const UpdateContext& context,
+  RowUpdater(TableWriteAccess& table, const RowOptimizer& optimizer, const UpdateContext& context,
              int64_t step);
 
   // Adds a row with its record. The gradient is borrowed until update(). REQUIRES: fewer than kRows
@@ -43,7 +43,7 @@ class RowUpdater {
   int64_t next() const { return static_cast<int64_t>(updates_.size()); }
   void round(int64_t i);
 
-  TableWriter& table_;
+  TableWriteAccess& table_;
   const Kernels& kernels_;
   const RowOptimizer& optimizer_;
   UpdateContext context_;  // as the optimizer gets it
@@ -73,8 +73,8 @@ struct SeenRows {
 // records the occurrences of all. `read(begin, end)`, called in order, returns the gradients of
 // rows [begin, end), at most RowUpdater::kRows, valid until the next call; null: the row has none.
 // The caller calls EmbeddingTable::commit() next.
-void update_rows(TableWriter& table, const RowOptimizer& optimizer, const UpdateContext& context,
-                 int64_t step, const SeenRows& seen,
+void update_rows(TableWriteAccess& table, const RowOptimizer& optimizer,
+                 const UpdateContext& context, int64_t step, const SeenRows& seen,
                  absl::FunctionRef<const float* const*(size_t begin, size_t end)> read);
 
 }  // namespace millrace

@@ -28,7 +28,7 @@ StepPlan::StepPlan(EmbeddingTable& table)
 
 absl::Status StepPlan::look_up(const IdLists& lists, const PoolingOutput& output) {
   RETURN_IF_ERROR(table_->check_room(lists.ids));
-  TableWriter table(*table_);
+  TableWriteAccess table(*table_);
   const absl::Span<uint32_t> places = lookups_.add(lists);
   Pooler pooler(*table_, lists, output, lookups_.last_copies());
   int64_t begin = 0;
@@ -45,8 +45,9 @@ absl::Status StepPlan::look_up(const IdLists& lists, const PoolingOutput& output
   return absl::OkStatus();
 }
 
-void StepPlan::resolve(const TableWriter& table, const IdLists& lists, int64_t begin, int64_t end,
-                       absl::Span<const RowIndex> rows, std::vector<const char*>& found) {
+void StepPlan::resolve(const TableWriteAccess& table, const IdLists& lists, int64_t begin,
+                       int64_t end, absl::Span<const RowIndex> rows,
+                       std::vector<const char*>& found) {
   const int64_t bytes = table_->layout().weight_bytes;
   for (size_t i = records_.size(); i < rows.size(); ++i) {
     records_.push_back(table.record(rows[i]));
@@ -67,7 +68,7 @@ void StepPlan::resolve(const TableWriter& table, const IdLists& lists, int64_t b
 }
 
 void StepPlan::apply(const RowOptimizer& optimizer, const UpdateContext& context, int64_t step) {
-  TableWriter table(*table_);
+  TableWriteAccess table(*table_);
   lookups_.begin_reading();
   update_rows(table, optimizer, context, step, {rows_, records_, lookups_.counts()},
               [this](size_t begin, size_t end) { return lookups_.read(begin, end); });
@@ -76,7 +77,7 @@ void StepPlan::apply(const RowOptimizer& optimizer, const UpdateContext& context
 }
 
 void StepPlan::discard() {
-  const TableWriter table(*table_);
+  const TableWriteAccess table(*table_);
   table_->discard();
   clear();
 }
@@ -90,7 +91,7 @@ void StepPlan::clear() {
 int64_t look_up_read_only(const EmbeddingTable& table, const IdLists& lists,
                           const PoolingOutput& output) {
   const auto count = static_cast<int64_t>(lists.ids.size());
-  const TableReader reader(table);
+  const TableReadAccess reader(table);
   const int64_t bytes = table.layout().weight_bytes;
   std::vector<RowIndex> rows(count);
   reader.find(lists.ids, absl::MakeSpan(rows));

@@ -17,7 +17,7 @@
 
 namespace millrace {
 
-class TableWriter;
+class TableWriteAccess;
 
 // Records every occurrence of an id in the lookups of a step (all its features and micro-batches),
 // so that ids are hashed once, and the gradients of a row are summed before its one update:
@@ -79,7 +79,7 @@ class StepPlan {
  private:
   // Fetches the records of ids [begin, end), whose places are known, and sets found[i] to the
   // record of id i. `rows`: the distinct rows of the step so far.
-  void resolve(const TableWriter& table, const IdLists& lists, int64_t begin, int64_t end,
+  void resolve(const TableWriteAccess& table, const IdLists& lists, int64_t begin, int64_t end,
                absl::Span<const RowIndex> rows, std::vector<const char*>& found);
   void clear();
 

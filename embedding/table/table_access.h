@@ -18,17 +18,17 @@ namespace millrace {
 
 // Gives a thread shared access to a table: writers wait as long as it lives. A thread must not have
 // two accesses to one table at once.
-class TableReader {
+class TableReadAccess {
  public:
-  // Borrows the table. Blocks while another thread has a TableWriter, or waits for one.
-  explicit TableReader(const EmbeddingTable& table) ABSL_NO_THREAD_SAFETY_ANALYSIS
+  // Borrows the table. Blocks while another thread has a TableWriteAccess, or waits for one.
+  explicit TableReadAccess(const EmbeddingTable& table) ABSL_NO_THREAD_SAFETY_ANALYSIS
       : parts_(table.parts_),
         store_(parts_.store) {
     parts_.mutex.lock_shared();
   }
-  ~TableReader() ABSL_NO_THREAD_SAFETY_ANALYSIS { parts_.mutex.unlock_shared(); }
-  TableReader(const TableReader&) = delete;
-  TableReader& operator=(const TableReader&) = delete;
+  ~TableReadAccess() ABSL_NO_THREAD_SAFETY_ANALYSIS { parts_.mutex.unlock_shared(); }
+  TableReadAccess(const TableReadAccess&) = delete;
+  TableReadAccess& operator=(const TableReadAccess&) = delete;
 
   // Sets rows[i] to the row of ids[i], or kNoRow.
   void find(absl::Span<const int64_t> ids, absl::Span<RowIndex> rows) const {
@@ -44,18 +44,18 @@ class TableReader {
 
 // Gives one thread exclusive access to a table, as long as it lives. The thread may also call
 // functions of EmbeddingTable that change the table, such as commit().
-class TableWriter {
+class TableWriteAccess {
  public:
   // Borrows the table. Blocks while another thread has an access to it.
-  explicit TableWriter(EmbeddingTable& table) ABSL_NO_THREAD_SAFETY_ANALYSIS
+  explicit TableWriteAccess(EmbeddingTable& table) ABSL_NO_THREAD_SAFETY_ANALYSIS
       : table_(table),
         parts_(table.parts_),
         store_(parts_.store) {
     parts_.mutex.lock();
   }
-  ~TableWriter() ABSL_NO_THREAD_SAFETY_ANALYSIS { parts_.mutex.unlock(); }
-  TableWriter(const TableWriter&) = delete;
-  TableWriter& operator=(const TableWriter&) = delete;
+  ~TableWriteAccess() ABSL_NO_THREAD_SAFETY_ANALYSIS { parts_.mutex.unlock(); }
+  TableWriteAccess(const TableWriteAccess&) = delete;
+  TableWriteAccess& operator=(const TableWriteAccess&) = delete;
 
   EmbeddingTable& table() const { return table_; }
 

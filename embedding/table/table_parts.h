@@ -36,8 +36,8 @@ struct AtomicReadCounts {
   std::atomic<int64_t> lookups = 0, without_row = 0;
 };
 
-// The state of an EmbeddingTable, which owns it. TableContent, TableMaintenance, TableReader and
-// TableWriter work on it; no other class has access.
+// The state of an EmbeddingTable, which owns it. TableContent, TableMaintenance, TableReadAccess
+// and TableWriteAccess work on it; no other class has access.
 struct TableParts {
   // REQUIRES: options.blocks is not null.
   TableParts(EmbeddingTableOptions options, Initializer initializer,

@@ -29,7 +29,7 @@ FAULTS = [
     ("rows are inserted before the decision about the step", [
         (OWNER + ".cc", "  new_rows_ = std::count(rows_.begin(), rows_.end(), kNoRow);\n",
          "  new_rows_ = std::count(rows_.begin(), rows_.end(), kNoRow);\n"
-         "  {\n    TableWriter table(table_);\n    make_rows(table);\n  }\n"),
+         "  {\n    TableWriteAccess table(table_);\n    make_rows(table);\n  }\n"),
     ], "//tests/ranks:refused_step_test", "*"),
     ("gradients of ranks are added in the order of their arrival", [
         (OWNER + ".h", "  StepMap map_;  // of ids", "  std::vector<size_t> arrival_;\n"
