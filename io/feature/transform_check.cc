@@ -1,5 +1,7 @@
 #include "io/feature/transform_check.h"
 
+#include <google/protobuf/descriptor.h>
+
 #include <cmath>
 #include <string>
 
@@ -75,26 +77,9 @@ absl::Status check_missing_values(const std::string& where, const MissingValuesT
 }  // namespace
 
 absl::string_view transform_name(const TransformConfig& transform) {
-  switch (transform.kind_case()) {
-    case TransformConfig::kHash: return "hash";
-    case TransformConfig::kModulo: return "modulo";
-    case TransformConfig::kBucketize: return "bucketize";
-    case TransformConfig::kLog1P: return "log1p";
-    case TransformConfig::kClip: return "clip";
-    case TransformConfig::kThreshold: return "threshold";
-    case TransformConfig::kMultiHash: return "multi_hash";
-    case TransformConfig::kCross: return "cross";
-    case TransformConfig::kTruncate: return "truncate";
-    case TransformConfig::kUnique: return "unique";
-    case TransformConfig::kVocabulary: return "vocabulary";
-    case TransformConfig::kCast: return "cast";
-    case TransformConfig::kStandardize: return "standardize";
-    case TransformConfig::kMissingValues: return "missing_values";
-    case TransformConfig::kIsMissing: return "is_missing";
-    case TransformConfig::kCustom: return "custom";
-    case TransformConfig::KIND_NOT_SET: break;
-  }
-  return "transform";
+  const auto* const field = TransformConfig::GetReflection()->GetOneofFieldDescriptor(
+      transform, TransformConfig::descriptor()->FindOneofByName("kind"));
+  return field == nullptr ? absl::string_view("transform") : absl::string_view(field->name());
 }
 
 absl::Status check_transform(absl::string_view where, const TransformConfig& transform) {
