@@ -66,8 +66,6 @@ namespace {
 // Rows that take about a second to read.
 constexpr int64_t kMostRowsBeforeTraining = 1000000;
 constexpr int64_t kCountedTogether = 4096;  // examples
-// A total that exceeds every count of a configuration.
-constexpr int64_t kAssumedTotal = int64_t{1} << 50;
 
 // Returns the metrics in the set's own list.
 std::vector<std::string> metrics_of(const EvaluationSetConfig& set) {
@@ -84,6 +82,18 @@ absl::StatusOr<FeatureSchema> schema_of_labels(const TrainConfig& train) {
     if (feature.kind() == FeatureConfig::LABEL) *labels.add_feature() = feature;
   }
   return FeatureSchema::create(labels);
+}
+
+// Clears the schedules of all optimizers.
+void clear_schedules(TrainConfig* train) {
+  train->mutable_optimizer()->clear_schedule();
+  for (DenseOptimizerConfig& optimizer : *train->mutable_more_optimizers()) {
+    optimizer.clear_schedule();
+  }
+  train->mutable_sparse_optimizer()->clear_schedule();
+  for (TableConfig& table : *train->mutable_table()) {
+    if (table.has_optimizer()) table.mutable_optimizer()->clear_schedule();
+  }
 }
 
 BestScoreOptions best_score_of(const BestScoreConfig& config) {
@@ -147,15 +157,11 @@ class JobBuilder {
     return make_trainer(std::move(options));
   }
 
-  absl::StatusOr<std::vector<std::string>> check_parts() {
-    std::vector<std::string> unmade;
+  // `unmade`: parts that the configuration does not have any more.
+  absl::StatusOr<std::vector<std::string>> check_parts(std::vector<std::string> unmade) {
     unmade_ = &unmade;
     RETURN_IF_ERROR(make_schema());
     totals_ = training_totals(config_.train());
-    if (needs_epoch_size(config_.train())) {
-      totals_.steps = totals_.examples = kAssumedTotal;
-      unmade.push_back("lengths of schedules within the steps that training counts");
-    }
     absl::Status made = make_model();
     if (made.ok()) made = make_optimizers();
     // The machine that trains may be larger than the one that checks.
@@ -649,7 +655,14 @@ absl::StatusOr<std::unique_ptr<Trainer>> build_step_trainer(const CheckedJob& jo
 
 absl::StatusOr<std::vector<std::string>> check_parts(const CheckedJob& job,
                                                      const JobResources& resources) {
-  return JobBuilder(job.config(), resources, /*collectives=*/nullptr).check_parts();
+  JobConfig config = job.config();
+  std::vector<std::string> unmade;
+  // No assumed total would do: the lengths that a schedule compares may be shares and counts.
+  if (needs_epoch_size(config.train())) {
+    clear_schedules(config.mutable_train());
+    unmade.push_back("schedules, with shares of the steps that training counts");
+  }
+  return JobBuilder(config, resources, /*collectives=*/nullptr).check_parts(std::move(unmade));
 }
 
 absl::StatusOr<std::unique_ptr<Trainer>> build_loader(const JobConfig& config,

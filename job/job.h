@@ -78,8 +78,8 @@ absl::StatusOr<std::unique_ptr<Trainer>> build_step_trainer(const CheckedJob& jo
 // and destroys them. Reads only vocabularies, for SliceConfig.text. Writes nothing, runs no plugin
 // and does not check the batch size, which depends on the number of ranks.
 // Returns: parts that were not made, with the reason: hooks of plugins, texts of slices whose
-// vocabulary is missing on this machine, or everything if the machine lacks the memory or threads
-// for the model.
+// vocabulary is missing on this machine, schedules if one has a share of steps or examples that
+// training counts, or everything if the machine lacks the memory or threads for the model.
 // Errors: errors of building these parts.
 absl::StatusOr<std::vector<std::string>> check_parts(const CheckedJob& job,
                                                      const JobResources& resources);

@@ -287,6 +287,15 @@ TEST_F(JobTest, SharesAreOfTheStepsAndExamplesOfItsFiles) {
   }
 }
 
+TEST_F(JobTest, AShareAndACountAreComparedOnceTheStepsAreCounted) {
+  ASSERT_OK(apply_override(
+      "train.optimizer={schedule { cosine { warmup { length { share: 0.5 } } length { count: 100 } "
+      "} } }",
+      &config_));
+  EXPECT_OK(check_parts(checked(), resources_));
+  EXPECT_OK(build_trainer(checked(), resources_));
+}
+
 // Keeps the learning rates of the last report.
 class RateHook : public Hook {
  public:
