@@ -403,11 +403,11 @@ class JobBuilder {
                        " examples has no step; check its paths, split and batch_size"));
     }
     totals_ = training_totals(train, epoch);
-    if (collectives_->rank() != 0) return absl::OkStatus();
+    // A total beyond int64 is unknown, which the schedule reports.
+    if (collectives_->rank() != 0 || !totals_.steps.has_value()) return absl::OkStatus();
     MILLRACE_LOG(INFO) << "train_data: an epoch has " << epoch.examples << " examples in "
                        << epoch.steps << " steps; schedules take their shares of the "
-                       << epoch.steps * train.max_epochs() << " steps of max_epochs "
-                       << train.max_epochs();
+                       << *totals_.steps << " steps of max_epochs " << train.max_epochs();
     return absl::OkStatus();
   }
 
