@@ -118,8 +118,9 @@ std::vector<EvaluationWarning> check_evaluation(const EvaluationResult& result,
     };
     const std::optional<double> auc = value("auc");
     // Without labels, which a prediction does not need, these have no value either.
-    const std::optional<double> loss =
-        value("logloss").has_value() ? value("logloss") : find(result.metrics, "loss");
+    std::optional<double> loss = value("logloss");
+    if (!loss.has_value()) loss = value("loss");
+    if (!loss.has_value()) loss = find(result.metrics, "loss");
     const bool one_class = std::isnan((auc.has_value() ? auc : value("ne")).value_or(0)) &&
                            std::isfinite(loss.value_or(NAN));
     if (!one_class) continue;

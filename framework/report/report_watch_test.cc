@@ -107,6 +107,10 @@ TEST(CheckEvaluationTest, WarnsOfUnknownIdsOneClassAndEmptySlices) {
            {{{"auc", NAN}, {"logloss", NAN}, {"loss", 0}}, {"click"}, {}},  // no labels
            {{{"rmse", 0.1}, {"loss", 0.1}}, {"click"}, {}},
            {{{"click/auc", 0.5}, {"buy/auc", NAN}, {"loss", 0.1}}, {"click", "buy"}, {"label buy"}},
+           // No example has the label buy.
+           {{{"click/ne", 0.5}, {"buy/ne", NAN}, {"buy/loss", NAN}, {"loss", 0.1}},
+            {"click", "buy"},
+            {}},
        }) {
     test.metrics.insert(known.begin(), known.end());
     test.warned.insert(test.warned.begin(), "table user");
