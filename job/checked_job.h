@@ -54,6 +54,7 @@ class CheckedJob {
   static absl::StatusOr<CheckedJob> check(FileSystem& files, JobConfig config,
                                           absl::string_view name);
 
+  // Returns Options::use, by whose rules the configuration was checked.
   Use use() const { return use_; }
   const JobConfig& config() const { return config_; }
   const TrainConfig& train() const { return config_.train(); }

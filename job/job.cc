@@ -637,7 +637,10 @@ class JobBuilder {
 absl::StatusOr<std::unique_ptr<Trainer>> build_trainer(const CheckedJob& job,
                                                        const JobResources& resources,
                                                        std::unique_ptr<Collectives> collectives) {
-  MILLRACE_CHECK(job.use() == CheckedJob::Use::kTraining) << "the job was not checked for training";
+  if (job.use() != CheckedJob::Use::kTraining) {
+    return absl::FailedPreconditionError(
+        "the job was checked for the use of its model; check it with CheckedJob::Use::kTraining");
+  }
   return JobBuilder(job.config(), resources, std::move(collectives)).trainer();
 }
 

@@ -48,9 +48,10 @@ struct JobResources {
 
 // Returns a trainer for `train`: opens all data, builds model, optimizers and hooks. Hooks are
 // called in this order: the schedule monitor, job/default_hooks.h, train.hooks, run.hooks. Writes
-// nothing. `collectives`: the result of join_ranks; null: one rank. An error is also reported to
-// the other ranks. REQUIRES: `job` was checked for training on the ranks of `collectives`. Errors:
-// errors of opening data and building the parts.
+// nothing. `collectives`:
+// the result of join_ranks; null: one rank. An error is also reported to the other ranks.
+// Errors: errors of opening data and building the parts; FailedPrecondition for a job that was
+// checked for another use than kTraining.
 absl::StatusOr<std::unique_ptr<Trainer>> build_trainer(
     const CheckedJob& job, const JobResources& resources,
     std::unique_ptr<Collectives> collectives = nullptr);

@@ -222,6 +222,11 @@ TEST_F(JobTest, EachMistakeOfAHookNamesItsPlace) {
                                        "run.hooks[1]: b is 0"));
 }
 
+TEST_F(JobTest, OnlyAJobThatWasCheckedForTrainingTrains) {
+  EXPECT_THAT(build_trainer(checked({.use = CheckedJob::Use::kModel}), resources_).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("kTraining")));
+}
+
 TEST_F(JobTest, PartsAreCheckedWithoutDataAndPlugins) {
   // One rank cannot divide its 5045 examples into such micro-batches; five ranks can.
   config_.mutable_train()->set_global_batch_size(5045);
