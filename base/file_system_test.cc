@@ -15,9 +15,7 @@
 #include "tests/environment/obey_permissions.h"
 #include "tests/environment/skip.h"
 
-namespace {
-bool answers_are_lost = false;
-}  // namespace
+static bool answers_are_lost = false;
 
 // Replaces the function of the C library. If answers are lost, renames and reports a missing
 // source, as NFS does for a repeated request.

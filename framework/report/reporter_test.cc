@@ -12,6 +12,7 @@
 #include "distributed/one_rank_collectives.h"
 #include "distributed/thread_collectives.h"
 #include "embedding/embedding_collection.h"
+#include "optim/sparse_optimizer.h"
 #include "tests/fakes/tiny_trainer.h"
 
 namespace millrace {
