@@ -92,9 +92,9 @@ TEST_F(CheckpointKeeperTest, ARunWithoutAStepSavesNothingAtItsEnd) {
 
 TEST_F(CheckpointKeeperTest, TheLastSaveIsRepeatedOnceIfItWasDropped) {
   loop_.make_step();
-  loop_.saver.is_asynchronous = true;
+  loop_.saver->is_asynchronous = true;
   for (const int drops : {0, 1, 2}) {
-    loop_.saver.drops = drops;
+    loop_.saver->drops = drops;
     states_.clear();
     const absl::Status status = loop_.checkpoints.save_at_end();
     EXPECT_EQ(states_.size(), drops == 0 ? 1u : 2u);
