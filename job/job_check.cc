@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "config/custom_check.h"
 #include "config/step_size.h"
+#include "io/feature/feature_check.h"
 #include "io/feature_schema_check.h"
 #include "job/best_check.h"
 #include "job/default_hooks.h"
@@ -102,6 +103,9 @@ absl::Status check_job(const JobConfig& config, int64_t ranks) {
   check_hooks("run.hooks", config.run().hooks(), &errors);
   if (check_step_size("train", train).ok()) {
     errors.add(annotate(step_size(train, ranks).status(), "train"));
+  }
+  for (int i = 0; i < train.feature_size(); ++i) {
+    errors.add(check_numbers(entry("train.feature", i, train.feature(i).name()), train.feature(i)));
   }
   errors.add(check_report(config));
   if (check_feature_schema("train", train).ok()) errors.add(check_metric_use(config));

@@ -12,6 +12,13 @@
 
 namespace millrace {
 
+namespace {
+
+// Attempts of a save that must become durable; each may be dropped (StateSaver::finish).
+constexpr int kSaveAttempts = 2;
+
+}  // namespace
+
 CheckpointKeeper::CheckpointKeeper(const Parts& parts, std::unique_ptr<StateSaver> saver,
                                    std::unique_ptr<StateLoader> model_bank,
                                    CheckpointKeeperOptions options)
@@ -121,11 +128,15 @@ absl::Status CheckpointKeeper::finish() {
 // Saves and waits for the checkpoint. Saves a second time if the saver dropped the save.
 absl::Status CheckpointKeeper::save_durably(const RequestSet& served, Scope scope,
                                             const RequestSet& evaluations) {
-  for (int attempt = 0; attempt < 2; ++attempt) {
+  for (int attempt = 0; attempt < kSaveAttempts; ++attempt) {
     RETURN_IF_ERROR(save(served, scope, evaluations));
     RETURN_IF_ERROR(finish());
     if (newest_save_kept()) return absl::OkStatus();
   }
+  return dropped_error();
+}
+
+absl::Status CheckpointKeeper::dropped_error() const {
   return absl::PermissionDeniedError(
       absl::StrCat("making a checkpoint: cannot save step ", progress().step,
                    ": the directory of checkpoints was removed during both attempts"));
@@ -232,13 +243,16 @@ absl::StatusOr<CheckpointInfo> CheckpointKeeper::save_between_runs() {
   }
   const PhaseScope phase(ranks(), progress(), RankPhase::kCheckpoint, RankPhase::kStart);
   RETURN_IF_ERROR(saver_->open(ranks()));
-  RETURN_IF_ERROR(saver_->begin(*state, parts_.evaluations.current_metrics(), ranks()),
-                  "making a checkpoint");
-  ASSIGN_OR_RETURN(const std::vector<CheckpointInfo> saved, saver_->finish(ranks()),
-                   "making a checkpoint");
-  if (saved.empty()) return absl::InternalError("the saver returned no checkpoint");
-  newest_ = saved.back().path;
-  return saved.back();
+  for (int attempt = 0; attempt < kSaveAttempts; ++attempt) {
+    RETURN_IF_ERROR(saver_->begin(*state, parts_.evaluations.current_metrics(), ranks()),
+                    "making a checkpoint");
+    ASSIGN_OR_RETURN(const std::vector<CheckpointInfo> saved, saver_->finish(ranks()),
+                     "making a checkpoint");
+    if (saved.empty()) continue;  // dropped, see save_durably()
+    newest_ = saved.back().path;
+    return saved.back();
+  }
+  return dropped_error();
 }
 
 // Restores a checkpoint that the saver found.

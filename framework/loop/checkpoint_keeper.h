@@ -139,6 +139,8 @@ class CheckpointKeeper {
   absl::Status begin_and_finish(const TrainState& state, Asked asked);
   absl::Status save_durably(const RequestSet& served, Scope scope,
                             const RequestSet& evaluations = {});
+  // Returns the error of a save that was dropped in each of two attempts.
+  absl::Status dropped_error() const;
   // Returns true if the newest save was not dropped. REQUIRES: no save is under way.
   bool newest_save_kept() const { return !saver_->asynchronous() || begun_is_durable_; }
   absl::Status report_durable(absl::StatusOr<std::vector<CheckpointInfo>> durable);

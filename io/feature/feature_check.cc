@@ -25,15 +25,6 @@ absl::Status check_no_list_transforms(absl::string_view where, const FeatureConf
   return absl::OkStatus();
 }
 
-// Checks that a feature of numbers does not end with `hash`, whose ids are no quantities.
-absl::Status check_no_hash_at_the_end(absl::string_view where, const FeatureConfig& feature) {
-  const int last = feature.transform_size() - 1;
-  if (last < 0 || !feature.transform(last).has_hash()) return absl::OkStatus();
-  return wrong(entry(absl::StrCat(where, ".transform"), last),
-               absl::StrCat("hash gives ids, but a ", FeatureConfig::Kind_Name(feature.kind()),
-                            " feature holds numbers; leave it out, or set kind: SPARSE"));
-}
-
 // is_missing gives every row one value, without a weight.
 absl::Status check_is_missing(absl::string_view where, const FeatureConfig& feature) {
   for (int i = 0; i < feature.transform_size(); ++i) {
@@ -68,7 +59,6 @@ absl::Status check_kind(absl::string_view where, const FeatureConfig& feature) {
     return wrong(where, absl::StrCat("weight_column is set, but a ", kind, " feature has no ids"));
   }
   if (!sparse) RETURN_IF_ERROR(check_no_list_transforms(where, feature));
-  if (!ids) RETURN_IF_ERROR(check_no_hash_at_the_end(where, feature));
   if (feature.missing() == FeatureConfig::MASK) {
     if (feature.kind() != FeatureConfig::LABEL) {
       return wrong(where, absl::StrCat("missing is MASK, which is for labels, not for a ", kind,
@@ -101,6 +91,23 @@ absl::Status check_feature(absl::string_view where, const FeatureConfig& feature
   }
   RETURN_IF_ERROR(check_transform_order(where, feature));
   return check_is_missing(where, feature);
+}
+
+absl::Status check_numbers(absl::string_view where, const FeatureConfig& feature) {
+  const bool ids =
+      feature.kind() == FeatureConfig::SPARSE || feature.kind() == FeatureConfig::GROUP_ID;
+  if (ids) return absl::OkStatus();
+  int hash = -1;
+  for (int i = 0; i < feature.transform_size(); ++i) {
+    const TransformConfig& transform = feature.transform(i);
+    if (transform.has_hash()) hash = i;
+    // These make quantities of ids: a few classes.
+    if (transform.has_modulo() || transform.has_bucketize()) hash = -1;
+  }
+  if (hash < 0) return absl::OkStatus();
+  return wrong(entry(absl::StrCat(where, ".transform"), hash),
+               absl::StrCat("hash gives ids, but a ", FeatureConfig::Kind_Name(feature.kind()),
+                            " feature holds numbers; leave it out, or set kind: SPARSE"));
 }
 
 absl::Status check_crosses(absl::string_view where, const FeatureConfig& feature,

@@ -46,11 +46,25 @@ TEST(FeatureCheckTest, RefusesFieldsOfOtherKinds) {
         "f: default_id is set, but a DENSE feature holds numbers; write default_value");
   fails("kind: DENSE transform { unique {} }",
         "f.transform[0]: is for lists of ids, which a DENSE feature has not");
-  fails("kind: DENSE transform { clip { max: 3 } } transform { hash {} }",
-        "f.transform[1]: hash gives ids, but a DENSE feature holds numbers; leave it out, or set "
-        "kind: SPARSE");
   fails("transform { unique {} } transform { modulo {} }",
         "f.transform[1].modulo: divisor is 0; must be at least 1");
+}
+
+TEST(FeatureCheckTest, NumbersAreNoIdsOfHash) {
+  for (const char* refused : {"kind: DENSE transform { clip { max: 3 } } transform { hash {} }",
+                              "kind: LABEL transform { log1p {} } transform { hash {} }",
+                              "kind: DENSE transform { cast {} } transform { hash {} } "
+                              "transform { log1p {} }"}) {
+    EXPECT_THAT(std::string(check_numbers("f", parse(refused)).message()),
+                testing::StartsWith("f.transform[1]: hash gives ids, but a "))
+        << refused;
+  }
+  for (const char* accepted :
+       {"kind: SPARSE transform { hash {} }", "kind: GROUP_ID transform { hash {} }", "kind: DENSE",
+        "kind: DENSE transform { hash {} } transform { modulo { divisor: 2 } }"
+        " transform { log1p {} }"}) {
+    EXPECT_OK(check_numbers("f", parse(accepted))) << accepted;
+  }
 }
 
 TEST(FeatureCheckTest, LabelsAloneMayBeMissing) {

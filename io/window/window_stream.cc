@@ -14,8 +14,10 @@
 namespace millrace {
 namespace {
 
-// Largest size of a file whose digest covers all bytes.
+// Largest size of a file whose digest covers all bytes, and the most bytes of a window that digests
+// read in whole files.
 constexpr int64_t kWholeBytes = 16 << 20;
+constexpr int64_t kWholeWindowBytes = 256 << 20;
 
 absl::StatusOr<uint64_t> digest_of(FileSystem& files, const std::string& path,
                                    int64_t whole_bytes) {
@@ -89,9 +91,11 @@ std::vector<std::string> WindowStream::upcoming(const WindowPosition& position) 
 
 // A file that cannot be read gets no digest; opening it says why.
 void WindowStream::add_digests(WindowPosition& position) const {
-  position.set_whole_bytes(kWholeBytes);
+  const int64_t share = kWholeWindowBytes / std::max(1, position.file_size());
+  position.set_whole_bytes(std::min(kWholeBytes, share));
   for (WindowPosition::File& file : *position.mutable_file()) {
-    const auto digest = digest_of(*options_.files, source_->path_of(file.name()), kWholeBytes);
+    const auto digest =
+        digest_of(*options_.files, source_->path_of(file.name()), position.whole_bytes());
     if (digest.ok()) file.set_digest(*digest);
   }
 }

@@ -79,7 +79,8 @@ class KindRegistry<Config, std::function<Made(const CustomConfig&, Arguments...)
   using Registry::check;
   using Registry::create;
 
-  // Returns the part that `config` chooses. Errors: InvalidArgument if it chooses none and there is
+  // Returns the part that `config` chooses. REQUIRES: check(), where the family has one, finds no
+  // error. Errors: InvalidArgument if it chooses none and there is
   // no default; the errors of the built-in kind, or of CustomRegistry::create().
   Made create(const Config& config, Arguments... arguments, Extra... extra) const {
     if (config.has_custom()) {
