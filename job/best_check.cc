@@ -13,6 +13,7 @@
 #include "hook/cadence.h"
 #include "job/evaluation_cadence.h"
 #include "job/metric_names.h"
+#include "metrics/metric_direction.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
 #include "proto/monitor_name.h"
@@ -99,8 +100,11 @@ absl::Status check_best(const JobConfig& config) {
     const std::string where = entry(absl::StrCat(kWhere, ".term"), i, monitor);
     if (!monitor.empty()) errors.add(names.check_of_checkpoints(where, monitor));
   }
-  // A metric that does not exist has no direction; the name is the only mistake.
-  if (!errors.empty()) best.set_higher_is_better(true);
+  // A metric that does not exist may have no direction; the name is the only mistake.
+  if (!errors.empty()) {
+    best.set_higher_is_better(direction_of_monitor(best.term(0).monitor()) !=
+                              MetricDirection::kLowerIsBetter);
+  }
   errors.add(check_best_score(kWhere, best));
   if (errors.empty() && !names.hooks_may_evaluate()) errors.add(check_cadences(config));
   return errors.status();

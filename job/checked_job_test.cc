@@ -21,7 +21,7 @@ using ::testing::StartsWith;
 
 constexpr char kJob[] = R"(
     train {
-      train_data { path: "train.csv" batch_size: 6 }
+      train_data { path: "train.csv" }
       eval_data { data { path: "eval.csv" } }
       feature { name: "label" kind: LABEL }
       feature { name: "c{1..2}" table: "c" }

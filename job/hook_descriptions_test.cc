@@ -46,7 +46,7 @@ TEST(HookDescriptionsTest, DescribesEachDefaultHook) {
       IsOkAndHolds(AllOf(
           HasSubstr("unless run.report.jsonl=false\n"), HasSubstr("logged and counted"),
           HasSubstr("unless run.report.on_error says otherwise"),
-          HasSubstr("\njsonl  bool = true "), HasSubstr("Whether to write metrics/train.jsonl"))));
+          HasSubstr("\njsonl  bool = true "), HasSubstr("metrics/train.jsonl"))));
   EXPECT_THAT(describe_hook("evaluation"),
               IsOkAndHolds(HasSubstr("configured by run.evaluation, an EvaluationConfig:\n")));
   EXPECT_THAT(describe_hook("non_finite_guard"),

@@ -229,6 +229,7 @@ TEST_F(JobTest, OnlyAJobThatWasCheckedForTrainingTrains) {
 
 TEST_F(JobTest, PartsAreCheckedWithoutDataAndPlugins) {
   // One rank cannot divide its 5045 examples into such micro-batches; five ranks can.
+  config_.mutable_train()->mutable_train_data()->clear_batch_size();
   config_.mutable_train()->set_global_batch_size(5045);
   config_.mutable_train()->set_max_micro_batch_size(4000);
   config_.mutable_train()->mutable_train_data()->set_path(0, "missing.csv");
