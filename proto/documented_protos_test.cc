@@ -23,7 +23,7 @@ std::string comment(const char* field) {
 }
 
 TEST(DocumentedProtosTest, CommentsAboveAndBesideAField) {
-  EXPECT_EQ(comment<ReportConfig>("when"), "By default every 100 steps and at the end.");
+  EXPECT_EQ(comment<ReportConfig>("when"), "Default: every 100 steps and at the end.");
   EXPECT_EQ(comment<CadenceConfig>("every_seconds"), "of training time; 0: never");
   EXPECT_EQ(comment<CadenceConfig>("at_end"), "") << "it has none";
 }
@@ -53,7 +53,7 @@ TEST(DocumentedProtosTest, FirstSentencesOfMessages) {
 TEST(DocumentedProtosTest, NamesTypesDefaultsAndMessagesInside) {
   const std::string text = describe_fields(*ReportConfig::descriptor());
   EXPECT_THAT(text,
-              AllOf(StartsWith("when  CadenceConfig                         By default"),
+              AllOf(StartsWith("when  CadenceConfig                         Default:"),
                     HasSubstr("\n  every_steps  int64 = 0 [at least 0]       0: never\n"),
                     HasSubstr("\n  every_seconds  double = 0 "),
                     HasSubstr("\n  at_start  bool = false\n"), HasSubstr("\njsonl  bool = true "),
