@@ -9,6 +9,7 @@
 #include "config/config_check.h"
 #include "job/generated_data.h"
 #include "job/job_check.h"
+#include "job/report/report_check.h"
 #include "metrics/metric.h"
 #include "plugin/configured_plugins.h"
 #include "proto/config_reader.h"
@@ -38,9 +39,9 @@ absl::Status check_metric_names(const TrainConfig& train) {
   return errors.status();
 }
 
-// Resolves the plugins of `config`, which adds their digests.
-absl::Status check_training(JobConfig& config, const CheckedJob::Options& options) {
-  if (options.use != CheckedJob::Use::kTraining) return absl::OkStatus();
+// Checks what depends on the program. Resolves plugins, which adds their digests to `config`.
+absl::Status check_program(JobConfig& config, const CheckedJob::Options& options) {
+  if (options.use != CheckedJob::Use::kTraining) return check_report(config);
   return all_errors({check_job(config, options.ranks), resolve_plugins(config)});
 }
 
@@ -73,7 +74,7 @@ absl::StatusOr<CheckedJob> CheckedJob::check(FileSystem& files, JobConfig config
   expand_names(train);
   use_generated_data(train);
   RETURN_IF_ERROR(name_file(
-      all_errors({validate(config), check_metric_names(*train), check_training(config, options)}),
+      all_errors({validate(config), check_metric_names(*train), check_program(config, options)}),
       name));
   RETURN_IF_ERROR(check_input_paths(files, *train, options.data_names), name);
   return CheckedJob(std::move(config), options.use);

@@ -28,8 +28,8 @@ class CheckedJob {
   // The use of the configuration, which determines the rules.
   enum class Use {
     kTraining,  // all rules
-    // Only the model and the data are built: check_job() and plugins are left out, and
-    // build_trainer() refuses the job.
+    // Only the model and the data are built: of check_job() only check_report() runs, plugins are
+    // left out, and build_trainer() refuses the job.
     kModel,
   };
   struct Options {

@@ -54,6 +54,7 @@ TEST(CheckedJobTest, ReportsEachMistakeOnce) {
   for (const Case& c : std::vector<Case>{
            {"train.table[0].dim=0", {"train.table[0] \"c\": dim is 0"}, true},
            {"train.metric=['acu']", {"train.metric[0]: "}, true},
+           {"train.slice={feature: 'c1' max_ids: 0}", {"train.slice"}, true},
            {"train.model.name=no_such", {"train.model: no model \"no_such\""}},
            {"train.hooks=[{name: 'no_such'}]", {"train.hooks[0]: no hook \"no_such\""}},
            {"run.hooks=[{name: 'no_such'}]", {"run.hooks[0]: no hook \"no_such\""}},

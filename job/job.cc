@@ -407,7 +407,8 @@ class JobBuilder {
     if (collectives_->rank() != 0 || !totals_.steps.has_value()) return absl::OkStatus();
     MILLRACE_LOG(INFO) << "train_data: an epoch has " << epoch.examples << " examples in "
                        << epoch.steps << " steps; schedules take their shares of the "
-                       << *totals_.steps << " steps of max_epochs " << train.max_epochs();
+                       << *totals_.steps << " steps, or " << *totals_.examples
+                       << " examples, of max_epochs " << train.max_epochs();
     return absl::OkStatus();
   }
 

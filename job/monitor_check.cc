@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/parts/part_family.h"
 #include "base/status_macros.h"
 #include "config/training_totals.h"
 #include "hooks/early_stopping_check.h"
@@ -86,6 +87,8 @@ absl::Status check_monitors(const JobConfig& config) {
           check_monitored(placed.where, kMonitor, placed.schedule.reduce_on_plateau().monitor()));
     }
     if (!placed.schedule.has_custom()) continue;
+    // validate() reports an unknown name.
+    if (!PartFamily::check("schedule", placed.schedule.custom().name()).ok()) continue;
     const auto schedule =
         create_schedule(placed.schedule, placed.learning_rate, training_totals(config.train()));
     errors.add(annotate(schedule.status(), placed.where));

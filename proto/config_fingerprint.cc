@@ -321,6 +321,15 @@ std::vector<std::string> config_differences(const TrainConfig& before, const Tra
       new_leaves.erase(field);
     }
   }
+  // An identity has a total only if a schedule has a share of it, so that one of them may lack it.
+  const auto ignore_equal = [&](const char* field, int64_t old_total, int64_t new_total) {
+    if (old_total != new_total) return;
+    old_leaves.erase(field);
+    new_leaves.erase(field);
+  };
+  ignore_equal("max_steps", before.max_steps(), now.max_steps());
+  ignore_equal("max_epochs", before.max_epochs(), now.max_epochs());
+  ignore_equal("max_windows", before.max_windows(), now.max_windows());
   std::map<std::pair<std::vector<int>, std::string>, std::string> lines;
   std::vector<std::string> missing;
   const auto add = [&](const std::string& path, const Leaf& leaf, const std::string& from,
