@@ -41,12 +41,11 @@ TEST(HookDescriptionsTest, DescribesEachDefaultHook) {
     EXPECT_THAT(text, AllOf(StartsWith(hook.name + ": " + hook.description + "\n"),
                             HasSubstr(hook.field), HasSubstr(hook.switch_off)));
   }
-  EXPECT_THAT(
-      describe_hook("metric_report"),
-      IsOkAndHolds(AllOf(
-          HasSubstr("unless run.report.jsonl=false\n"), HasSubstr("logged and counted"),
-          HasSubstr("unless run.report.on_error says otherwise"),
-          HasSubstr("\njsonl  bool = true "), HasSubstr("metrics/train.jsonl"))));
+  EXPECT_THAT(describe_hook("metric_report"),
+              IsOkAndHolds(AllOf(
+                  HasSubstr("unless run.report.jsonl=false\n"), HasSubstr("logged and counted"),
+                  HasSubstr("unless run.report.on_error says otherwise"),
+                  HasSubstr("\njsonl  bool = true "), HasSubstr("metrics/train.jsonl"))));
   EXPECT_THAT(describe_hook("evaluation"),
               IsOkAndHolds(HasSubstr("configured by run.evaluation, an EvaluationConfig:\n")));
   EXPECT_THAT(describe_hook("non_finite_guard"),

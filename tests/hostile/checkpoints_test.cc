@@ -30,6 +30,10 @@ const HostileCase kCases[] = {
     {"EvaluateWithoutSets", "nothing to evaluate on", "trained out",
      "millrace evaluate job.textproto --checkpoint out --set 'train.eval_data=[]'", 64,
      "millrace: *eval_data*"},
+    {"EvaluateSliceOfNothing", "a slice has an id", "trained out",
+     "millrace evaluate job.textproto --checkpoint out --set "
+     "'train.slice={ feature: \"c1\" max_ids: 0 }'",
+     64, "millrace: *slice*max_ids*"},
     {"EvaluateMissingData", "data that is missing", "trained out",
      "millrace evaluate job.textproto --checkpoint out --eval_data none.csv", 66,
      "millrace: *none.csv*"},
