@@ -265,9 +265,12 @@ std::set<ScheduleConfig::Unit> units_of_shares(const TrainConfig& train) {
   return units;
 }
 
-TrainConfig identity_of(const TrainConfig& config) {
+namespace {
+
+// Returns identity_of() with the totals of training in `units`.
+TrainConfig identity_with_totals(const TrainConfig& config,
+                                 const std::set<ScheduleConfig::Unit>& units) {
   TrainConfig identity = config;
-  const std::set<ScheduleConfig::Unit> units = units_of_totals(config);
   if (units.count(ScheduleConfig::STEPS) == 0) identity.clear_max_steps();
   if (units.count(ScheduleConfig::EPOCHS) == 0) identity.clear_max_epochs();
   if (units.count(ScheduleConfig::WINDOWS) == 0) identity.clear_max_windows();
@@ -304,6 +307,12 @@ TrainConfig identity_of(const TrainConfig& config) {
   return identity;
 }
 
+}  // namespace
+
+TrainConfig identity_of(const TrainConfig& config) {
+  return identity_with_totals(config, units_of_totals(config));
+}
+
 std::string config_fingerprint(const TrainConfig& config) {
   std::string text;
   TextFormat::PrintToString(identity_of(config), &text);
@@ -311,9 +320,12 @@ std::string config_fingerprint(const TrainConfig& config) {
 }
 
 std::vector<std::string> config_differences(const TrainConfig& before, const TrainConfig& now) {
+  // A total that one of them has a share of is compared as both have it.
+  std::set<ScheduleConfig::Unit> units = units_of_totals(before);
+  units.merge(units_of_totals(now));
   Leaves old_leaves, new_leaves;
-  collect(identity_of(before), "", {}, /*presence=*/false, &old_leaves);
-  collect(identity_of(now), "", {}, /*presence=*/false, &new_leaves);
+  collect(identity_with_totals(before, units), "", {}, /*presence=*/false, &old_leaves);
+  collect(identity_with_totals(now, units), "", {}, /*presence=*/false, &new_leaves);
   if (before.global_batch_size() > 0 || now.global_batch_size() > 0) {
     // global_batch_size replaces these fields, whose defaults would show as differences.
     for (const char* field : {"train_data.batch_size", "micro_batches"}) {
@@ -321,15 +333,6 @@ std::vector<std::string> config_differences(const TrainConfig& before, const Tra
       new_leaves.erase(field);
     }
   }
-  // An identity has a total only if a schedule has a share of it, so that one of them may lack it.
-  const auto ignore_equal = [&](const char* field, int64_t old_total, int64_t new_total) {
-    if (old_total != new_total) return;
-    old_leaves.erase(field);
-    new_leaves.erase(field);
-  };
-  ignore_equal("max_steps", before.max_steps(), now.max_steps());
-  ignore_equal("max_epochs", before.max_epochs(), now.max_epochs());
-  ignore_equal("max_windows", before.max_windows(), now.max_windows());
   std::map<std::pair<std::vector<int>, std::string>, std::string> lines;
   std::vector<std::string> missing;
   const auto add = [&](const std::string& path, const Leaf& leaf, const std::string& from,
