@@ -64,9 +64,11 @@ std::vector<std::string> ReportWatch::add(const Report& report) {
   }
   if (std::exchange(examined_labels_, true)) return warnings;
   for (const std::string& task : tasks_) {
-    const std::string prefix = tasks_.size() > 1 ? task + "/" : "";
-    const std::optional<double> auc = find(report.metrics, prefix + "auc");
-    const std::optional<double> ne = find(report.metrics, prefix + "ne");
+    const auto value = [&](const char* metric) {
+      return find(report.metrics, metric_of(metric, task, tasks_.size()));
+    };
+    const std::optional<double> auc = value("auc");
+    const std::optional<double> ne = value("ne");
     const bool one_class = (auc.has_value() && std::isnan(*auc)) &&
                            (!ne.has_value() || std::isnan(*ne)) &&
                            std::isfinite(find(report.metrics, "loss").value_or(0));
@@ -88,8 +90,7 @@ std::optional<std::string> ReportWatch::end() const {
                            last, first, kAdvice);
   }
   for (const std::string& task : tasks_) {
-    const std::string name = tasks_.size() > 1 ? task + "/logloss" : "logloss";
-    const double logloss = find(last_, name).value_or(NAN);
+    const double logloss = find(last_, metric_of("logloss", task, tasks_.size())).value_or(NAN);
     if (!(logloss > kBadLogloss)) continue;
     return absl::StrFormat(
         "label %s: logloss of the last report is %.4g, worse than 0.693 of predicting 0.5 always%s",
