@@ -9,7 +9,7 @@
 #include "config/config_check.h"
 #include "job/generated_data.h"
 #include "job/job_check.h"
-#include "job/report/report_check.h"
+#include "job/report/report_options.h"
 #include "metrics/metric.h"
 #include "plugin/configured_plugins.h"
 #include "proto/config_reader.h"

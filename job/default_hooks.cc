@@ -13,9 +13,9 @@
 #include "hooks/non_finite_guard_hook.h"
 #include "hooks/signal_stop_hook.h"
 #include "hooks/window_io_hook.h"
-#include "job/evaluation_cadence.h"
 #include "job/job_checkpoints.h"
 #include "job/output_hook.h"
+#include "job/report/report_options.h"
 
 namespace millrace {
 namespace {

@@ -22,7 +22,6 @@
 #include "hooks/profiler_hook.h"
 #include "hooks/watch_tensors_hook.h"
 #include "io/feature_schema.h"
-#include "job/evaluation_cadence.h"
 #include "job/report/report_options.h"
 #include "metrics/metric_registry.h"
 #include "proto/field_check.h"

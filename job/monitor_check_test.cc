@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
+#include "metrics/metric_direction.h"
 #include "optim/schedule/schedule_registry.h"
 #include "proto/config_reader.h"
 
@@ -183,6 +184,213 @@ TEST(MonitorCheckTest, AllMistakesAreFoundTogether) {
                        AllOf(HasSubstr("run.hooks[0] \"early_stopping\": it decides"),
                              HasSubstr("train.hooks[0] \"early_stopping\": monitor \"eval/acu\""),
                              HasSubstr("train.hooks[1] \"early_stopping\": monitor is \"auc\""))));
+}
+
+constexpr char kTwoSets[] = "eval_data {} eval_data { name: 'fresh' }";
+
+// Checks a job with these fields of run.evaluation and of train.
+absl::Status check_score(const std::string& evaluation, const std::string& train = kTwoSets,
+                         const std::string& run = "") {
+  JobConfig config;
+  EXPECT_OK(parse_text(absl::StrCat("train { feature { name: 'label' kind: LABEL } ", train,
+                                    " } run { evaluation { ", evaluation, " } ", run, " }"),
+                       "test", &config));
+  expand_names(config.mutable_train());
+  return check_best(config);
+}
+
+std::string best(const std::string& first, const std::string& second = "") {
+  return absl::StrCat("best { term { monitor: '", first, "' } ",
+                      second.empty() ? "" : absl::StrCat("term { monitor: '", second, "' } "),
+                      "} ");
+}
+
+TEST(BestCheckTest, MetricsOfEvaluations) {
+  EXPECT_OK(check_score(""));
+  EXPECT_OK(check_score(best("eval/auc")));
+  EXPECT_OK(check_score(best("eval/loss", "fresh/ne")));
+  EXPECT_OK(check_score("best { term { monitor: 'fresh/mean' } higher_is_better: true }",
+                        "eval_data { name: 'fresh' metric: 'mean' }"));
+}
+
+TEST(BestCheckTest, MistakesAreFoundTogetherWithTheNearestName) {
+  EXPECT_THAT(check_score(best("eval/acu", "frehs/auc")),
+              StatusIs(kInvalid,
+                       "run.evaluation.best.term[0] \"eval/acu\": no evaluation gives this metric; "
+                       "did you mean \"eval/auc\"? Sets: eval, fresh; metrics: loss, auc, logloss, "
+                       "ne, calibration\n"
+                       "run.evaluation.best.term[1] \"frehs/auc\": no evaluation gives this "
+                       "metric; did you mean \"fresh/auc\"? Sets: eval, fresh; metrics: loss, auc, "
+                       "logloss, ne, calibration"));
+  EXPECT_THAT(check_score("best { term { monitor: 'eval/acu' weight: -1 } }"),
+              StatusIs(kInvalid, AllOf(HasSubstr("\"eval/auc\""), HasSubstr("weight is -1"))));
+  EXPECT_THAT(check_score(best("train/auc")), StatusIs(kInvalid, HasSubstr("no evaluation gives")));
+  EXPECT_THAT(check_score("best {}"), StatusIs(kInvalid, HasSubstr("term is missing")));
+}
+
+TEST(BestCheckTest, EvaluationsThatAreNeverMade) {
+  EXPECT_THAT(check_score(best("eval/auc") + "enabled: false"),
+              StatusIs(kInvalid, HasSubstr("run.evaluation.enabled is false")));
+  EXPECT_THAT(check_score(best("fresh/auc") + "set { name: 'fresh' when {} }"),
+              StatusIs(kInvalid, HasSubstr("set \"fresh\" is never evaluated")));
+  EXPECT_THAT(check_score(best("next_window/auc") + "progressive: true"),
+              StatusIs(kInvalid, HasSubstr("next_window is evaluated after the checkpoint")));
+}
+
+TEST(BestCheckTest, SetsThatAreNeverEvaluatedAtOneStep) {
+  const std::string terms = best("eval/auc", "fresh/auc");
+  const std::string fresh = terms + "set { name: 'fresh' when { ";
+  EXPECT_THAT(
+      check_score(fresh + "every_steps: 10 } }"),
+      StatusIs(
+          kInvalid,
+          AllOf(HasSubstr(
+                    "have no trigger in common, so that no step has a score: eval at end; fresh "
+                    "every 10 steps"),
+                HasSubstr("a trigger in common"))));
+  EXPECT_OK(check_score(fresh + "every_steps: 10 at_end: true } }"));
+  EXPECT_OK(check_score(fresh + "every_steps: 10 } }", absl::StrCat("max_steps: 100 ", kTwoSets)))
+      << "step 100 is the end";
+  EXPECT_FALSE(
+      check_score(fresh + "every_steps: 10 } }", absl::StrCat("max_steps: 105 ", kTwoSets)).ok());
+  EXPECT_OK(check_score(fresh + "every_steps: 6 } } when { every_steps: 10 }"));
+  EXPECT_OK(check_score(fresh + "every_steps: 6 } } when { every_steps: 10 }",
+                        absl::StrCat("max_steps: 29 ", kTwoSets)))
+      << "a later run may come to step 30";
+  EXPECT_OK(check_score(fresh + "every_epochs: 1 } } when { every_steps: 10 every_epochs: 1 }"));
+  EXPECT_FALSE(check_score(fresh + "every_epochs: 1 } } when { every_steps: 10 }").ok());
+  EXPECT_OK(check_score(fresh + "every_steps: 10 } }", kTwoSets, "hooks { name: 'my_own' }"))
+      << "a hook of the job may evaluate";
+}
+
+TEST(BestCheckTest, SetsInWindowsAreEvaluatedAfterEachWindow) {
+  const std::string sets = "eval_data {} eval_data { name: 'late' data { windows {} } }";
+  EXPECT_OK(check_score(best("eval/auc", "late/auc") + "when { every_windows: 3 }", sets));
+  EXPECT_THAT(check_score(best("eval/auc", "late/auc"), sets),
+              StatusIs(kInvalid, HasSubstr("eval at end; late every window")));
+}
+
+class KeepBestCheckTest : public testing::Test {
+ protected:
+  // Checks a job with these labels and evaluation sets.
+  absl::Status check(const std::string& keep_best, const std::string& train = "eval_data {}",
+                     const std::string& labels = "feature { name: \"label\" kind: LABEL }") {
+    JobConfig config;
+    EXPECT_OK(
+        parse_text("train { " + labels + train + " } run { checkpoint { " + keep_best + " } }",
+                   "test", &config));
+    expand_names(config.mutable_train());
+    return check_keep_best(config);
+  }
+  static std::string best(const std::string& metric) {
+    const bool lower = contradicts(metric, /*higher_is_better=*/true);
+    return "keep_best { metric: \"" + metric +
+           "\" higher_is_better: " + (lower ? "false" : "true") + " }";
+  }
+};
+
+TEST_F(KeepBestCheckTest, WhatEvaluationsGive) {
+  EXPECT_OK(check(""));
+  for (const char* metric : {"eval/loss", "eval/auc", "eval/logloss", "eval/ne"}) {
+    EXPECT_OK(check(best(metric)));
+  }
+  EXPECT_OK(
+      check(best("fresh/mean"), "metric: \"mean\" eval_data {} eval_data { name: \"fresh\" }"));
+  EXPECT_OK(check(best("eval/click/auc"), "eval_data {}",
+                  "feature { name: \"click\" kind: LABEL } feature { name: \"buy\" kind: LABEL }"));
+}
+
+// No checkpoint has such a metric, since the checkpoint of the step was saved before.
+TEST_F(KeepBestCheckTest, WindowsThatAreEvaluatedBeforeTheyAreTrainedOn) {
+  const std::string progressive = " } evaluation { progressive: true";
+  EXPECT_THAT(check(best("next_window/auc") + progressive, ""),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "run.checkpoint.keep_best \"next_window/auc\": next_window is evaluated "
+                       "after the checkpoint of its step was made; name a set of train.eval_data"));
+  EXPECT_THAT(check(best("next_window/auc")), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST_F(KeepBestCheckTest, MisspeltNamesAreRefusedWithTheNearest) {
+  EXPECT_THAT(
+      check(best("eval/acu")),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               "run.checkpoint.keep_best \"eval/acu\": no evaluation gives this metric; did you "
+               "mean \"eval/auc\"? Sets: eval; metrics: loss, auc, logloss, ne, calibration"));
+  EXPECT_THAT(check(best("eval/auc") + best("evl/logloss")),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("mean \"eval/logloss\"?")));
+  EXPECT_THAT(check(best("eval/recall_at_10")),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("gives this metric; sets: eval; metrics: loss, auc"))));
+}
+
+TEST_F(KeepBestCheckTest, AllThatAreMisspeltAreFoundTogether) {
+  EXPECT_THAT(
+      check(best("eval/acu") + best("evl/logloss")),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("mean \"eval/auc\"?"), HasSubstr("mean \"eval/logloss\"?"))));
+}
+
+TEST_F(KeepBestCheckTest, MetricsOfASetsOwn) {
+  EXPECT_OK(check(best("eval/mean"), "eval_data { metric: \"mean\" }"));
+  EXPECT_FALSE(check(best("eval/auc"), "eval_data { metric: \"mean\" }").ok());
+}
+
+TEST_F(KeepBestCheckTest, MetricsThatTheJobDoesNotCompute) {
+  EXPECT_FALSE(check(best("eval/auc"), "metric: \"mean\" eval_data {}").ok());
+  EXPECT_THAT(
+      check(best("eval/auc"), "eval_data {}",
+            "feature { name: \"click\" kind: LABEL } feature { name: \"buy\" kind: LABEL }"),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("click/auc")));
+}
+
+TEST_F(KeepBestCheckTest, EvaluationsThatAreNeverMade) {
+  const auto refuses = [&](const std::string& run, const std::string& what) {
+    EXPECT_THAT(check(best("eval/auc") + "} " + run),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what)));
+  };
+  refuses("evaluation { enabled: false ", "evaluates nothing; run.evaluation.enabled is false");
+  refuses("evaluation { when {} ", "evaluates nothing; run.evaluation.when has no trigger");
+  EXPECT_OK(check(best("eval/auc") + "} evaluation { when { every_steps: 5 } "));
+  EXPECT_OK(check(best("eval/auc") + "} hooks { name: 'my_own' } evaluation { enabled: false "))
+      << "a hook of the job's own may ask";
+  for (const std::string hook : {"example_trace", "profiler", "watch_tensors"}) {
+    EXPECT_FALSE(
+        check(best("eval/auc") + "} hooks { name: '" + hook + "' } evaluation { enabled: false ")
+            .ok())
+        << hook;
+  }
+}
+
+TEST_F(KeepBestCheckTest, SetsInWindowsNeedEvaluationsToBeEnabled) {
+  const std::string sets = "eval_data { name: 'late' data { windows {} } } eval_data {}";
+  EXPECT_OK(check(best("late/auc") + "} evaluation { when {} ", sets));
+  EXPECT_THAT(
+      check(best("late/auc") + "} hooks { name: 'my_own' } evaluation { enabled: false ", sets),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("\"late\" is never evaluated; run.evaluation.enabled is false")));
+}
+
+TEST_F(KeepBestCheckTest, ASetWithoutATriggerOfItsOwn) {
+  const std::string never = "} evaluation { set { name: 'eval' when {} } ";
+  EXPECT_THAT(check(best("eval/auc") + never),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("set \"eval\" is never evaluated"),
+                             HasSubstr("run.evaluation.set[0] \"eval\""))));
+  EXPECT_THAT(check(best("eval/auc") + never, "eval_data {} eval_data { name: 'late' }"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("is never evaluated")));
+}
+
+TEST_F(KeepBestCheckTest, AMetricThatIsNamedTwice) {
+  EXPECT_THAT(check(best("eval/auc") + best("eval/loss") + best("eval/auc")),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "run.checkpoint.keep_best \"eval/auc\": an entry before it has the metric; "
+                       "give that one a larger count"));
+}
+
+TEST_F(KeepBestCheckTest, NothingToEvaluate) {
+  EXPECT_THAT(check(best("eval/auc"), ""),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("evaluates nothing"), HasSubstr("--eval_data"))));
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
-// Options of reports and evaluations from a configuration.
+// Reports and evaluations of a configuration: checks and options.
 #ifndef MILLRACE_JOB_REPORT_REPORT_OPTIONS_H_
 #define MILLRACE_JOB_REPORT_REPORT_OPTIONS_H_
 
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "base/file_system.h"
 #include "framework/report/slice_metrics.h"
 #include "framework/report/span_metrics.h"
@@ -31,6 +33,15 @@ SpanOptions span_options(const ReportConfig& report);
 // Returns the cadence of training reports: run.report.when, or `otherwise` if it is not set, and
 // the end of each window or epoch that is a span.
 Cadence report_cadence(const ReportConfig& report, const Cadence& otherwise);
+
+// Returns the cadence of an evaluation set without windows: its entry in `evaluation.set`, else
+// `evaluation.when`, by default at the end.
+Cadence evaluation_cadence(const EvaluationConfig& evaluation, absl::string_view set);
+
+// Checks train.slice, run.report.span and run.report.moving_reports. Checks that a feature of kind
+// GROUP_ID exists if any list has a metric that needs groups. Errors: InvalidArgument with all
+// mistakes and their places.
+absl::Status check_report(const JobConfig& config);
 
 }  // namespace millrace
 
