@@ -23,7 +23,7 @@
 #include "embedding/max_ids_check.h"
 #include "embedding/policies/table_policy_check.h"
 #include "embedding/rows/initializer_check.h"
-#include "framework/precision/precision_check.h"
+#include "framework/precision/loss_scaler.h"
 #include "framework/report/sink_check.h"
 #include "io/feature/feature_check.h"
 #include "io/feature_schema_check.h"

@@ -21,7 +21,7 @@
 #include "framework/loop/phase_timer.h"
 #include "framework/loop/schedule_monitor.h"
 #include "framework/model/model.h"
-#include "framework/ranks/gather_cursors.h"
+#include "framework/ranks/rank_part.h"
 #include "framework/report/example_columns.h"
 #include "framework/report/metric_set.h"
 #include "framework/report/span_metrics.h"

@@ -17,7 +17,7 @@
 #include "framework/loop/train_step.h"
 #include "framework/model/model.h"
 #include "framework/model/model_parts.h"
-#include "framework/precision/precision_check.h"
+#include "framework/precision/loss_scaler.h"
 #include "framework/report/event_log.h"
 #include "io/windowed_dataset.h"
 #include "metrics/metric.h"

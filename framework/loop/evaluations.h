@@ -14,22 +14,57 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "checkpoint/state/checkpointable.h"
 #include "framework/loop/batch_feed.h"
 #include "framework/loop/best_score.h"
 #include "framework/loop/evaluation_options.h"
 #include "framework/loop/hook_list.h"
 #include "framework/loop/loop_context.h"
-#include "framework/loop/paired_evaluation.h"
 #include "framework/loop/trained_model.h"
 #include "framework/ranks/agreement.h"
 #include "framework/ranks/table_exchange.h"
-#include "framework/report/training_clock.h"
+#include "framework/report/resource_use.h"
 #include "hook/events.h"
 #include "hook/requests.h"
 #include "io/dataset.h"
+#include "io/windowed_dataset.h"
 #include "proto/checkpoint_state.pb.h"
 
 namespace millrace {
+
+// Evaluates one window of a set after each training window. Checkpoints, which are made while no
+// window of the set is open, include the position.
+class PairedEvaluation : public Checkpointable {
+ public:
+  explicit PairedEvaluation(PairedSet set);
+
+  const std::string& name() const { return name_; }
+  const std::vector<std::string>& metrics() const { return metrics_; }
+  // Returns true if the set was evaluated for this training window (Window::index).
+  bool was_evaluated(int64_t training_window) const { return training_window <= last_paired_; }
+
+  // Returns the stream at its position; next_window() gives the window to evaluate. Errors: as
+  // seek().
+  absl::StatusOr<WindowedDataset*> stream();
+  // Returns the open window as a dataset of one epoch.
+  Dataset& open_window() { return *open_window_; }
+  // Records that `window` was evaluated for this training window.
+  void evaluated(const Window& window, int64_t training_window);
+
+  absl::Status save_state(ObjectState& state) const override;
+  absl::Status load_state(absl::Span<const ObjectState> per_rank) override;
+
+ private:
+  class OpenWindow;
+
+  const std::string name_;
+  const std::vector<std::string> metrics_;
+  const std::unique_ptr<WindowedDataset> windows_;
+  const std::unique_ptr<Dataset> open_window_;
+  bool begun_ = false;
+  int64_t last_paired_ = -1;  // window of training
+  Cursor cursor_;             // after the last window evaluated, if any
+};
 
 // Result of an evaluation within a run.
 struct Evaluated {

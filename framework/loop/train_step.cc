@@ -16,13 +16,11 @@
 #include "base/random/philox.h"
 #include "base/status_macros.h"
 #include "framework/device/on_device.h"
-#include "framework/loop/step_values.h"
 #include "framework/model/model.h"
-#include "framework/model/model_output_check.h"
+#include "framework/model/model_output.h"
 #include "framework/precision/autocast_scope.h"
 
 namespace millrace {
-
 namespace {
 
 // Adds the time between its construction and destruction to a duration.

@@ -1,11 +1,17 @@
 #include "framework/precision/loss_scaler.h"
 
+#include <google/protobuf/util/message_differencer.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "proto/field_check.h"
+#include "proto/field_errors.h"
 #include "proto/loss_scale_state.pb.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 namespace {
@@ -53,6 +59,23 @@ absl::Status LossScaler::load_state(absl::Span<const ObjectState> per_rank) {
   scale_ = std::max(loaded.scale(), config_.min());
   clean_steps_ = loaded.clean_steps();
   return absl::OkStatus();
+}
+
+absl::Status check_precision(absl::string_view where, const PrecisionConfig& config) {
+  FieldErrors errors;
+  // A scale with the default values is accepted.
+  const bool has_scale = !google::protobuf::util::MessageDifferencer::Equivalent(
+      config.loss_scale(), LossScaleConfig());
+  if (has_scale && config.compute() != PrecisionConfig::FLOAT16) {
+    errors.add(wrong(where, "loss_scale does nothing without compute: FLOAT16"));
+  }
+  errors.add(check_ranges(where, config));
+  const LossScaleConfig& scale = config.loss_scale();
+  if (!(scale.min() >= std::numeric_limits<float>::min() && scale.min() <= scale.initial())) {
+    errors.add(wrong_number(absl::StrCat(where, ".loss_scale"), "min", scale.min(),
+                            "a positive, normal number of float32, at most initial"));
+  }
+  return errors.status();
 }
 
 }  // namespace millrace

@@ -1,10 +1,11 @@
-// The scale of the loss in float16.
+// Checks of train.precision, and the scale of losses.
 #ifndef MILLRACE_FRAMEWORK_PRECISION_LOSS_SCALER_H_
 #define MILLRACE_FRAMEWORK_PRECISION_LOSS_SCALER_H_
 
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "checkpoint/state/checkpointable.h"
 #include "proto/config.pb.h"
@@ -49,6 +50,10 @@ class LossScaler : public Checkpointable {
   double scale_;
   int64_t clean_steps_ = 0;  // since the last change of the scale
 };
+
+// Checks a PrecisionConfig. Errors: InvalidArgument that begins with `where`, the place of
+// `config`, and names all wrong fields: numbers out of range, and loss_scale without FLOAT16.
+absl::Status check_precision(absl::string_view where, const PrecisionConfig& config);
 
 }  // namespace millrace
 

@@ -1,11 +1,13 @@
 #include "framework/ranks/rank_part.h"
 
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/byte_stream.h"
 #include "base/status_macros.h"
 #include "distributed/collectives.h"
+#include "io/cursor_state.h"
 
 namespace millrace {
 
@@ -27,6 +29,18 @@ absl::Status merge_ranks(Collectives& collectives, std::initializer_list<RankPar
   size_t i = 0;
   for (RankPart* part : parts) RETURN_IF_ERROR(part->load_ranks(by_part[i++]));
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Cursor>> gather_cursors(const Cursor& own, Collectives& ranks) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> all,
+                   ranks.all_gather(to_state(own).SerializeAsString()));
+  std::vector<Cursor> cursors;
+  for (const std::string& bytes : all) {
+    CursorState state;
+    if (!state.ParseFromString(bytes)) return absl::InternalError("a rank's cursor cannot be read");
+    ASSIGN_OR_RETURN(cursors.emplace_back(), from_state(state));
+  }
+  return cursors;
 }
 
 }  // namespace millrace

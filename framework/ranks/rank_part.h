@@ -1,13 +1,17 @@
-// Merging of figures over ranks.
+// Figures and cursors of single ranks, collected over all ranks.
 #ifndef MILLRACE_FRAMEWORK_RANKS_RANK_PART_H_
 #define MILLRACE_FRAMEWORK_RANKS_RANK_PART_H_
 
 #include <initializer_list>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "distributed/collectives.h"
+#include "io/cursor.h"
 
 namespace millrace {
 
@@ -32,6 +36,10 @@ class RankPart {
 //
 //   RETURN_IF_ERROR(merge_ranks(collectives, {&metrics, &values}));
 absl::Status merge_ranks(Collectives& collectives, std::initializer_list<RankPart*> parts);
+
+// Returns the cursors of all ranks, by rank. Collective. Errors: as Collectives; Internal for a
+// message that is not a cursor.
+absl::StatusOr<std::vector<Cursor>> gather_cursors(const Cursor& own, Collectives& ranks);
 
 }  // namespace millrace
 

@@ -1,5 +1,7 @@
 #include "framework/ranks/rank_part.h"
 
+#include <gtest/gtest.h>
+
 #include <atomic>
 #include <memory>
 #include <vector>
@@ -7,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "distributed/one_rank_collectives.h"
 #include "distributed/thread_collectives.h"
@@ -84,6 +87,19 @@ TEST(RankPartTest, APeerThatDiesIsAnError) {
         return merge_ranks(*collectives, {&text});
       });
   EXPECT_THAT(statuses[0], StatusIs(absl::StatusCode::kAborted, HasSubstr("a disk failed")));
+}
+
+TEST(GatherCursorsTest, EveryRankGetsAllByRank) {
+  const auto statuses =
+      run_thread_ranks({.world_size = 3}, [](std::unique_ptr<Collectives> ranks) -> absl::Status {
+        Cursor own;
+        own.epoch = 10 + ranks->rank();
+        ASSIGN_OR_RETURN(const std::vector<Cursor> all, gather_cursors(own, *ranks));
+        EXPECT_EQ(all.size(), 3u);
+        for (size_t rank = 0; rank < all.size(); ++rank) EXPECT_EQ(all[rank].epoch, 10 + rank);
+        return absl::OkStatus();
+      });
+  for (const absl::Status& status : statuses) EXPECT_OK(status);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@
 #include "embedding/embedding_collection.h"
 #include "framework/loop/train_step.h"
 #include "framework/model/model.h"
-#include "framework/model/model_output_check.h"
+#include "framework/model/model_output.h"
 #include "framework/ranks/table_exchange.h"
 #include "optim/gradient_clipping.h"
 #include "tests/fakes/tiny_model.h"

@@ -21,7 +21,7 @@
 #include "base/catch_exceptions.h"
 #include "base/status_macros.h"
 #include "embedding/embedding_collection.h"
-#include "framework/model/model_output_check.h"
+#include "framework/model/model_output.h"
 #include "proto/config.pb.h"
 
 namespace millrace {

@@ -1,4 +1,4 @@
-#include "framework/report/process_figures.h"
+#include "framework/report/resource_use.h"
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -9,6 +9,21 @@
 #include "base/clock.h"
 
 namespace millrace {
+
+void TrainingClock::start(absl::Duration total) {
+  total_before_ = total - trained();
+  if (!since_.has_value()) since_ = clock_.elapsed();
+}
+
+void TrainingClock::stop() {
+  trained_ = trained();
+  since_.reset();
+}
+
+absl::Duration TrainingClock::trained() const {
+  return since_.has_value() ? trained_ + (clock_.elapsed() - *since_) : trained_;
+}
+
 namespace {
 
 // Returns the number after `name` in /proc/self/io; 0 if the file has none.

@@ -1,7 +1,8 @@
-// Time of training.
-#ifndef MILLRACE_FRAMEWORK_REPORT_TRAINING_CLOCK_H_
-#define MILLRACE_FRAMEWORK_REPORT_TRAINING_CLOCK_H_
+// The time of training, and the resources that a process uses.
+#ifndef MILLRACE_FRAMEWORK_REPORT_RESOURCE_USE_H_
+#define MILLRACE_FRAMEWORK_REPORT_RESOURCE_USE_H_
 
+#include <cstdint>
 #include <optional>
 
 #include "absl/time/time.h"
@@ -55,6 +56,20 @@ class TrainingClock {
   absl::Duration total_before_ = absl::ZeroDuration();  // total() less trained()
 };
 
+// Totals since the start of the process; resident_bytes is current.
+struct ProcessFigures {
+  absl::Duration at;                          // time of reading, by Clock::elapsed()
+  absl::Duration cpu = absl::ZeroDuration();  // of all threads, user and system
+  int64_t resident_bytes = 0;                 // now
+  int64_t major_faults = 0;
+  int64_t minor_faults = 0;
+  int64_t bytes_read = 0;  // by read() and the like; 0 if the kernel does not report them
+};
+
+// Reads the figures of this process from getrusage() and /proc: three system calls and two small
+// files.
+ProcessFigures read_process_figures();
+
 }  // namespace millrace
 
-#endif  // MILLRACE_FRAMEWORK_REPORT_TRAINING_CLOCK_H_
+#endif  // MILLRACE_FRAMEWORK_REPORT_RESOURCE_USE_H_

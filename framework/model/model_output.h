@@ -1,6 +1,7 @@
-// Checks of the results of a model, shared by the train step and the evaluator.
-#ifndef MILLRACE_FRAMEWORK_MODEL_MODEL_OUTPUT_CHECK_H_
-#define MILLRACE_FRAMEWORK_MODEL_MODEL_OUTPUT_CHECK_H_
+// The output of a model: checks, and the values of a step, shared by the train step and the
+// evaluator.
+#ifndef MILLRACE_FRAMEWORK_MODEL_MODEL_OUTPUT_H_
+#define MILLRACE_FRAMEWORK_MODEL_MODEL_OUTPUT_H_
 
 #include <cstdint>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "framework/model/model.h"
+#include "hook/events.h"
 
 namespace millrace {
 
@@ -28,6 +30,10 @@ absl::StatusOr<std::vector<int64_t>> count_targets(Model& model, const Batch& ba
 // without targets.
 at::Tensor target_factors(absl::Span<const int64_t> targets);
 
+// Reduces the values of all micro-batches of a step, in their order, to one for each name. A name
+// keeps the reduction of its first value. Detaches the tensors and reads none.
+std::vector<StepValue> step_values(std::vector<NamedValue> reported);
+
 }  // namespace millrace
 
-#endif  // MILLRACE_FRAMEWORK_MODEL_MODEL_OUTPUT_CHECK_H_
+#endif  // MILLRACE_FRAMEWORK_MODEL_MODEL_OUTPUT_H_
