@@ -26,7 +26,7 @@
 #include "framework/precision/loss_scaler.h"
 #include "framework/report/sink_check.h"
 #include "io/feature/feature_check.h"
-#include "io/feature_schema_check.h"
+#include "io/feature_schema.h"
 #include "losses/task_check.h"
 #include "metrics/metric_registry.h"
 #include "optim/clipping_check.h"

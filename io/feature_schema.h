@@ -1,4 +1,4 @@
-// The features of a batch and their places.
+// The features of a batch and their places, and the rules of their configuration.
 #ifndef MILLRACE_IO_FEATURE_SCHEMA_H_
 #define MILLRACE_IO_FEATURE_SCHEMA_H_
 
@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "proto/config.pb.h"
@@ -46,6 +47,11 @@ class FeatureSchema {
   std::vector<std::string> labels_;
   std::vector<std::string> kept_columns_;
 };
+
+// Checks that names of features are unique, at least 1 feature is of kind LABEL, and at most 1 each
+// is of kind WEIGHT, EXAMPLE_ID and GROUP_ID. Errors: InvalidArgument that begins with `where`, the
+// place of `train` in the configuration, and names the feature.
+absl::Status check_feature_schema(absl::string_view where, const TrainConfig& train);
 
 }  // namespace millrace
 

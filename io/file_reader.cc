@@ -10,7 +10,7 @@
 #include "base/parts/part_registry.h"
 #include "base/path/rereadable.h"
 #include "base/status_macros.h"
-#include "io/compression.h"
+#include "io/file_start.h"
 #include "io/partition_columns.h"
 
 namespace millrace {

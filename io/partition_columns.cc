@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "io/cell_number.h"
+#include "io/text_values.h"
 
 namespace millrace {
 namespace {

@@ -3,8 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/path/shell_path.h"
 #include "base/status_macros.h"
-#include "io/files/deep_glob.h"
-#include "io/files/glob_pattern.h"
+#include "io/files/glob.h"
 #include "io/transform/transform_registry.h"
 
 namespace millrace {

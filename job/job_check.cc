@@ -13,7 +13,7 @@
 #include "config/custom_check.h"
 #include "config/step_size.h"
 #include "io/feature/feature_check.h"
-#include "io/feature_schema_check.h"
+#include "io/feature_schema.h"
 #include "job/default_hooks.h"
 #include "job/metric_names.h"
 #include "job/monitor_check.h"

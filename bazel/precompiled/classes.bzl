@@ -179,7 +179,6 @@ CLASSES = {
         "dataset_conformance": "torch",
         "epoch": "torch",
         "epoch_test": "torch",
-        "epoch_without_torch_test": "proto",
         "without_torch": "proto",
     },
     "io/feature": {

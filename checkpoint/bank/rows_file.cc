@@ -20,7 +20,7 @@
 #include "checkpoint/format/safetensors_reader.h"
 #include "io/feature/text_ids.h"
 #include "io/file_reader.h"
-#include "io/text_start.h"
+#include "io/file_start.h"
 
 namespace millrace {
 namespace {

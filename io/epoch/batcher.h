@@ -1,4 +1,4 @@
-// Cuts a row of blocks into batches.
+// Batches: gathering of rows, and conversion of blocks to tensors.
 #ifndef MILLRACE_IO_EPOCH_BATCHER_H_
 #define MILLRACE_IO_EPOCH_BATCHER_H_
 
@@ -11,12 +11,25 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "io/batch.h"
 #include "io/block.h"
 #include "io/cursor.h"
-#include "io/epoch/batch_builder.h"
 
 namespace millrace {
+
+// Rows of one block.
+struct BatchPiece {
+  const Block* block = nullptr;
+  absl::Span<const BlockRow> rows;
+};
+
+// Puts the rows of the pieces, one piece after the other, column by column, into one tensor each.
+// The batch's cursor is left empty.
+// REQUIRES: at least one row; the rows of a piece lie side by side (put_in_order); all blocks have
+// the same features and kept columns of the same types, but some may lack weights: their examples
+// weigh 1 then.
+Batch build_batch(absl::Span<const BatchPiece> parts);
 
 // Makes batches of a size from blocks in the order they come, across their borders, each with
 // the cursor after it. Used by one thread.

@@ -1,4 +1,4 @@
-// The filter for a random part of the rows of a source.
+// The filter for a random part of the rows of a source, and the rules of its configuration.
 #ifndef MILLRACE_IO_FEATURE_SAMPLE_FILTER_H_
 #define MILLRACE_IO_FEATURE_SAMPLE_FILTER_H_
 
@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "io/bad_rows.h"
 #include "io/feature/feature_transform.h"
@@ -56,6 +57,12 @@ class SampleFilter {
   const int64_t label_;
   const uint64_t seed_;
 };
+
+// Checks the rates and that `sample` names one of `labels`, the names of the LABEL features.
+// Errors: InvalidArgument that begins with `where`, the place of the message in the configuration,
+// and names the field.
+absl::Status check_sample(absl::string_view where, const SampleConfig& sample,
+                          const std::vector<std::string>& labels);
 
 }  // namespace millrace
 

@@ -12,11 +12,11 @@
 #include "base/file_system.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
-#include "io/cell_number.h"
-#include "io/date_text.h"
 #include "io/exact_integer.h"
-#include "io/feature/split_check.h"
+#include "io/text_values.h"
 #include "io/transform/hash_functions.h"
+#include "proto/field_check.h"
+#include "proto/split_bounds.h"
 
 namespace millrace {
 namespace {
@@ -163,6 +163,27 @@ absl::Status SplitFilter::append(absl::Span<const int64_t> row_numbers, const Co
     if (!at.ok()) RETURN_IF_ERROR(bad.add(row, at.status()));
     // Bad rows count where they would have been: in no other part.
     keep->push_back(at.ok() ? *at >= bounds_.from && *at < bounds_.to : 1);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_split(absl::string_view where, const SplitConfig& split) {
+  const bool by_order = split.by() == SplitConfig::ORDER_OF_COLUMN;
+  const bool needs_column = split.by() != SplitConfig::HASH_OF_EXAMPLE;
+  if (needs_column == split.column().empty()) {
+    return wrong(where, absl::StrCat("by ", SplitConfig::By_Name(split.by()),
+                                     needs_column ? " needs a column" : " takes no column"));
+  }
+  if (by_order && !split.has_from() && !split.has_to()) {
+    return wrong(where, "by ORDER_OF_COLUMN needs a bound; give from, to or both");
+  }
+  const SplitBounds bounds = split_bounds(split);
+  const std::string range = absl::StrCat("from ", bounds.from, " to ", bounds.to);
+  if (!(bounds.from <= bounds.to)) {
+    return wrong(where, absl::StrCat(range, "; from must not be above to"));
+  }
+  if (!by_order && (bounds.from < 0 || bounds.to > 1)) {
+    return wrong(where, absl::StrCat(range, "; both must be 0 to 1"));
   }
   return absl::OkStatus();
 }

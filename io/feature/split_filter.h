@@ -1,4 +1,4 @@
-// The filter for the rows of a part of a source.
+// The filter for the rows of a part of a source, and the rules of its configuration.
 #ifndef MILLRACE_IO_FEATURE_SPLIT_FILTER_H_
 #define MILLRACE_IO_FEATURE_SPLIT_FILTER_H_
 
@@ -80,6 +80,12 @@ class SplitFilter {
   TrainConfig::SplitRule rule_ = TrainConfig::FILE_NAME;
   ValueType reads_as_ = ValueType::kInt64;
 };
+
+// Checks a split without the type of its column. `where` is the place of `split` in the
+// configuration and begins every message.
+// Errors: InvalidArgument if `from` is not below or equal to `to`, a bound of HASH_* is not in
+// [0, 1], ORDER_OF_COLUMN has no bound, or a column is missing or superfluous.
+absl::Status check_split(absl::string_view where, const SplitConfig& split);
 
 }  // namespace millrace
 

@@ -10,9 +10,8 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/text.h"
-#include "io/files/deep_glob.h"
-#include "io/format/csv_check.h"
-#include "io/format/delimiter_hint.h"
+#include "io/files/glob.h"
+#include "io/format/csv_config.h"
 
 namespace millrace {
 namespace {

@@ -19,7 +19,7 @@
 #include "base/catch_exceptions.h"
 #include "base/status_macros.h"
 #include "io/files/file_system_registry.h"
-#include "io/format/arrow_message.h"
+#include "io/format/arrow_file.h"
 
 namespace millrace {
 namespace {

@@ -14,8 +14,8 @@
 #include "base/memory_file_system_testing.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
-#include "io/files/deep_glob.h"
 #include "io/files/file_system_registry.h"
+#include "io/files/glob.h"
 
 namespace millrace {
 namespace {

@@ -9,10 +9,9 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "io/boolean_text.h"
-#include "io/cell_number.h"
 #include "io/exact_integer.h"
 #include "io/format/text_numbers.h"
+#include "io/text_values.h"
 
 namespace millrace {
 namespace {

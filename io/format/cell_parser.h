@@ -36,7 +36,7 @@ struct CellFormat {
 using OnBadCell = std::function<absl::Status(int64_t row, absl::string_view what)>;
 
 // Fills a column from consecutive tiles. An empty cell is a missing value; numbers may stand among
-// blanks. A boolean (io/boolean_text.h) is the decimal number 1 or 0. Quotes are characters like
+// blanks. A boolean (io/text_values.h) is the decimal number 1 or 0. Quotes are characters like
 // others.
 class CellParser {
  public:

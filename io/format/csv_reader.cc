@@ -13,7 +13,7 @@
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "io/format/cell_parser.h"
-#include "io/format/delimiter_hint.h"
+#include "io/format/csv_config.h"
 #include "io/format/row_tile.h"
 #include "io/format/text_lines.h"
 

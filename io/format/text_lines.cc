@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/isa/instruction_set.h"
 #include "base/status_macros.h"
+#include "io/file_start.h"
 #include "io/format/cell_index.h"
-#include "io/format/delimiter_hint.h"
-#include "io/text_start.h"
+#include "io/format/csv_config.h"
 
 namespace millrace {
 namespace {

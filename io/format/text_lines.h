@@ -43,7 +43,7 @@ struct LineIndex {
 
 struct LineIndexOptions {
   bool with_header = false;  // the first line that is not blank is no row
-  // A first line "sep=;" (io/text_start.h) is omitted and must name this delimiter. None: such a
+  // A first line "sep=;" (io/file_start.h) is omitted and must name this delimiter. None: such a
   // line is like others.
   std::optional<char> separator = std::nullopt;
   // Separates the cells of a line, of which each that begins with a quote ends at the next single

@@ -14,13 +14,10 @@
 #include "absl/strings/str_split.h"
 #include "base/hash.h"
 #include "base/utf8/characters.h"
-#include "io/boolean_text.h"
-#include "io/cell_number.h"
-#include "io/date_text.h"
 #include "io/exact_integer.h"
-#include "io/look/decimal_comma.h"
-#include "io/look/missing_text.h"
+#include "io/look/cell_text.h"
 #include "io/look/name_words.h"
+#include "io/text_values.h"
 
 namespace millrace {
 namespace {

@@ -13,7 +13,7 @@
 #include "absl/types/span.h"
 #include "io/column.h"
 #include "io/file_reader.h"
-#include "io/look/odd_cells.h"
+#include "io/look/cell_text.h"
 
 namespace millrace {
 
@@ -35,7 +35,7 @@ struct ColumnLook {
       type_name;  // as the format calls it; of several files, "int64 in 3 files, double in 1"
   ValueKind kind = ValueKind::kUnreadable;
   bool is_delimited_text = false;  // the kind was found by parsing the cells
-  bool is_boolean = false;         // the cells are booleans (io/boolean_text.h), kind kInteger
+  bool is_boolean = false;         // the cells are booleans (io/text_values.h), kind kInteger
   // The name, or a cell of delimited text, begins or ends with a blank. Numbers are read without.
   bool has_blanks = false;
   // Dates YYYYMMDD, in a partition or a column that has several or a name of a time; or text of

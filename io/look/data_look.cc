@@ -16,14 +16,14 @@
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "base/text.h"
-#include "io/cell_number.h"
 #include "io/file_reader.h"
 #include "io/files/file_set.h"
 #include "io/files/set_column.h"
+#include "io/look/cell_text.h"
 #include "io/look/file_guess.h"
 #include "io/look/label_tie.h"
-#include "io/look/missing_text.h"
 #include "io/look/sample_ranges.h"
+#include "io/text_values.h"
 
 namespace millrace {
 namespace {

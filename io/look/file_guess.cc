@@ -15,15 +15,12 @@
 #include "absl/strings/strip.h"
 #include "base/path/rereadable.h"
 #include "base/status_macros.h"
-#include "io/boolean_text.h"
-#include "io/compression.h"
-#include "io/date_text.h"
 #include "io/file_reader.h"
+#include "io/file_start.h"
 #include "io/format/cell_index.h"
 #include "io/format/row_tile.h"
-#include "io/look/decimal_comma.h"
-#include "io/look/missing_text.h"
-#include "io/text_start.h"
+#include "io/look/cell_text.h"
+#include "io/text_values.h"
 
 namespace millrace {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
-#include "io/epoch/batch_builder.h"
+#include "io/epoch/batcher.h"
 #include "io/mix/mix_shares.h"
 
 namespace millrace {

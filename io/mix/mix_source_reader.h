@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "io/cursor.h"
-#include "io/epoch/batch_builder.h"
+#include "io/epoch/batcher.h"
 #include "io/epoch/epoch_reader.h"
 #include "io/epoch/epoch_source.h"
 

@@ -10,10 +10,9 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "io/cell_number.h"
+#include "io/text_values.h"
 
 namespace millrace {
-
 namespace {
 
 class IsMissing : public Transform {

@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/path/rereadable.h"
 #include "base/status_macros.h"
-#include "io/text_start.h"
+#include "io/file_start.h"
 #include "io/transform/id_lists.h"
 
 namespace millrace {

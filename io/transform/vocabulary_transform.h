@@ -22,7 +22,7 @@ class Vocabulary {
   // `other_ids`: how many ids stand for words that are no line.
   // Errors: as reading files; InvalidArgument for a pipe or a device, since a later start reads the
   // file again; DataLoss for a file without lines, for a repeated line and for text that
-  // find_text_start() refuses (io/text_start.h), whose byte order mark is omitted.
+  // find_text_start() refuses (io/file_start.h), whose byte order mark is omitted.
   static absl::StatusOr<std::unique_ptr<const Vocabulary>> load(FileSystem& files,
                                                                 const std::string& path,
                                                                 int64_t other_ids);

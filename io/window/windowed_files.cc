@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "io/epoch/batch_dataset.h"
-#include "io/files/glob_pattern.h"
+#include "io/files/glob.h"
 #include "io/mix/mix_check.h"
 #include "io/mix/mixed_dataset.h"
 #include "io/window/directory_window_source.h"

@@ -12,7 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "io/look/missing_text.h"
+#include "io/look/cell_text.h"
 #include "io/look/name_words.h"
 
 namespace millrace {

@@ -12,7 +12,7 @@
 
 #include "base/status_macros.h"
 #include "checkpoint/inspect/tensor_values.h"
-#include "io/format/arrow_output.h"
+#include "io/format/arrow_file.h"
 
 namespace millrace {
 namespace {

@@ -16,7 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "io/format/arrow_output.h"
+#include "io/format/arrow_file.h"
 #include "tools/output/csv_rows.h"
 
 namespace millrace {

@@ -2,8 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "io/files/deep_glob.h"
-#include "io/files/glob_pattern.h"
+#include "io/files/glob.h"
 #include "proto/inspection_hook_configs.pb.h"
 #include "tools/output/output_file.h"
 

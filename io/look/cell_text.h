@@ -1,14 +1,31 @@
-// Cells of delimited text that are not numbers, in a column of numbers.
-#ifndef MILLRACE_IO_LOOK_ODD_CELLS_H_
-#define MILLRACE_IO_LOOK_ODD_CELLS_H_
+// Cells of delimited text: missing values, decimal commas, and cells that are no numbers.
+#ifndef MILLRACE_IO_LOOK_CELL_TEXT_H_
+#define MILLRACE_IO_LOOK_CELL_TEXT_H_
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 
 namespace millrace {
+
+// Returns true for "nan" in any case, with or without a sign: the reader of delimited text takes it
+// as a number.
+bool is_nan_text(absl::string_view text);
+
+// The texts of is_missing_text() that are usual, without signs and the "#IND" and "#QNAN" of C
+// libraries.
+absl::Span<const absl::string_view> plain_missing_texts();
+
+// Returns true for the texts that pandas.read_csv takes as missing by default, such as "NA",
+// "null" and "None", for is_nan_text(), and for "\N", which Hive and MySQL write.
+bool is_missing_text(absl::string_view text);
+
+// Parses a number without a decimal point, which may have a decimal comma and groups of three
+// digits: "12", "-1,5", "1.234,50". Returns true if `text` is one, and sets *has_comma then.
+bool parse_with_comma(absl::string_view text, bool* has_comma);
 
 // Returns true for "007": a code, whose leading zero a number would lose.
 bool has_leading_zero(absl::string_view text);
@@ -43,4 +60,4 @@ class OddCells {
 
 }  // namespace millrace
 
-#endif  // MILLRACE_IO_LOOK_ODD_CELLS_H_
+#endif  // MILLRACE_IO_LOOK_CELL_TEXT_H_

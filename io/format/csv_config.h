@@ -1,12 +1,18 @@
-// Advice on the delimiter of delimited text.
-#ifndef MILLRACE_IO_FORMAT_DELIMITER_HINT_H_
-#define MILLRACE_IO_FORMAT_DELIMITER_HINT_H_
+// The configuration of delimited text: rules and advice.
+#ifndef MILLRACE_IO_FORMAT_CSV_CONFIG_H_
+#define MILLRACE_IO_FORMAT_CSV_CONFIG_H_
 
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "proto/config.pb.h"
 
 namespace millrace {
+
+// Checks delimiters, columns and what a TYPED header leaves open. Errors: InvalidArgument that
+// begins with `where`, the place of the message in the configuration, and names the field.
+absl::Status check_csv(absl::string_view where, const CsvConfig& csv);
 
 // Returns `delimiter` in quotes, as a configuration has it: "\t" for a tab.
 std::string quoted_delimiter(char delimiter);
@@ -25,4 +31,4 @@ std::string delimiter_hint_behind_quote(absl::string_view text);
 
 }  // namespace millrace
 
-#endif  // MILLRACE_IO_FORMAT_DELIMITER_HINT_H_
+#endif  // MILLRACE_IO_FORMAT_CSV_CONFIG_H_

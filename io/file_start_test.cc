@@ -1,15 +1,18 @@
-#include "io/text_start.h"
+#include "io/file_start.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/status_matchers.h"
 
 namespace millrace {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 TEST(TextStartTest, IsBehindAByteOrderMark) {
@@ -67,6 +70,30 @@ TEST(TextStartTest, RefusesLinesThatEndWithCarriageReturnsAlone) {
   }
   for (const char* text : {"a,b\r\n1,2\r\n", "a,b\r", "a,\"b\rc\",d", "\r\r", "a\rb\n"}) {
     EXPECT_OK(find_text_start(text, true)) << text;
+  }
+}
+
+TEST(CompressionTest, IsFoundByTheFirstBytes) {
+  const std::vector<std::pair<std::string, std::string>> heads = {
+      {"gzip", "\x1f\x8b\x08\x08rest"},
+      {"zstd", "\x28\xb5\x2f\xfdrest"},
+      {"zip", "PK\x03\x04rest"},
+      {"bzip2", "BZh91AY&SYrest"},
+      {"xz", std::string("\xfd\x37zXZ\0rest", 10)},
+  };
+  for (const auto& [name, head] : heads) {
+    EXPECT_EQ(compression_of(head), name);
+    EXPECT_EQ(compression_of(head.substr(0, 2)), "") << name;
+    EXPECT_THAT(check_not_compressed(head),
+                StatusIs(absl::StatusCode::kDataLoss,
+                         AllOf(HasSubstr("compressed with " + name), HasSubstr("; unpack it"))));
+  }
+}
+
+TEST(CompressionTest, TextAndColumnarFilesAreNotCompressed) {
+  for (const char* head : {"", "a,b\n1,2\n", "PAR1", "ORC", "BZh9,price\n", "PK,name\n"}) {
+    EXPECT_EQ(compression_of(head), "") << head;
+    EXPECT_OK(check_not_compressed(head));
   }
 }
 

@@ -1,4 +1,4 @@
-#include "io/format/arrow_output.h"
+#include "io/format/arrow_file.h"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "io/look/odd_cells.h"
+#include "io/look/cell_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,54 @@
 namespace millrace {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
+
+TEST(MissingText, HasTheTextsOfPandas) {
+  for (const char* text : {"#N/A",   "#N/A N/A", "#NA",  "-1.#IND", "-1.#QNAN", "-NaN", "-nan",
+                           "1.#IND", "1.#QNAN",  "<NA>", "N/A",     "NA",       "NULL", "NaN",
+                           "None",   "n/a",      "nan",  "null",    "\\N",      "NAN",  "+nan"}) {
+    EXPECT_TRUE(is_missing_text(text)) << text;
+  }
+  for (const char* text :
+       {"", "0", "-", "?", "na", "none", "NAN1", "nano", "unknown", "NA NA NA"}) {
+    EXPECT_FALSE(is_missing_text(text)) << text;
+  }
+}
+
+TEST(MissingText, PlainOnesAreMissing) {
+  EXPECT_THAT(plain_missing_texts(), Contains("NA"));
+  for (const absl::string_view text : plain_missing_texts()) {
+    EXPECT_TRUE(is_missing_text(text)) << text;
+  }
+}
+
+TEST(MissingText, NotANumberInAnyCase) {
+  EXPECT_TRUE(is_nan_text("nAn"));
+  EXPECT_TRUE(is_nan_text("-NaN"));
+  EXPECT_FALSE(is_nan_text("--nan"));
+  EXPECT_FALSE(is_nan_text("NA"));
+  EXPECT_FALSE(is_nan_text(""));
+}
+
+TEST(DecimalComma, IsFound) {
+  bool has_comma = false;
+  for (const char* text : {"1,5", "-1,5", "1.234,50", "12.345.678,9"}) {
+    EXPECT_TRUE(parse_with_comma(text, &has_comma)) << text;
+    EXPECT_TRUE(has_comma) << text;
+  }
+  for (const char* text : {"12", "-7", "1.234"}) {
+    EXPECT_TRUE(parse_with_comma(text, &has_comma)) << text;
+    EXPECT_FALSE(has_comma) << text;
+  }
+}
+
+TEST(DecimalComma, OtherTextHasNone) {
+  bool has_comma = false;
+  for (const char* text : {"", "-", ",5", "1,", "1,5,2", "1,5x", "1.5", "1e3", "a"}) {
+    EXPECT_FALSE(parse_with_comma(text, &has_comma)) << text;
+  }
+}
 
 TEST(OddCells, NumbersWithPercentSignsAndThousandsAreNear) {
   for (const char* text : {"12.3%", "-5 %", "1,234", "1,234.5", "-12,345,678", "1,000%", "12 450",

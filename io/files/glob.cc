@@ -1,4 +1,4 @@
-#include "io/files/deep_glob.h"
+#include "io/files/glob.h"
 
 #include <algorithm>
 #include <utility>
@@ -9,9 +9,22 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
-#include "io/files/glob_pattern.h"
 
 namespace millrace {
+
+bool is_glob_pattern(absl::string_view path) {
+  return path.find_first_of("*?[{") != absl::string_view::npos;
+}
+
+std::string literal_pattern(absl::string_view path) {
+  std::string pattern;
+  for (const char c : path) {
+    if (absl::string_view("*?[]{},\\").find(c) != absl::string_view::npos) pattern += '\\';
+    pattern += c;
+  }
+  return pattern;
+}
+
 namespace {
 
 constexpr absl::string_view kAnyDirectories = "**";

@@ -1,14 +1,21 @@
-// Shell patterns with ** for any number of directories.
-#ifndef MILLRACE_IO_FILES_DEEP_GLOB_H_
-#define MILLRACE_IO_FILES_DEEP_GLOB_H_
+// Shell patterns of paths, also with ** for any number of directories.
+#ifndef MILLRACE_IO_FILES_GLOB_H_
+#define MILLRACE_IO_FILES_GLOB_H_
 
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "base/file_system.h"
 
 namespace millrace {
+
+// Returns true if `path` is matched against names; otherwise it is the path of one file.
+bool is_glob_pattern(absl::string_view path);
+
+// Returns a pattern that `path` alone matches.
+std::string literal_pattern(absl::string_view path);
 
 // Returns the paths that match `pattern`, sorted by name, as FileSystem::glob does. A part of the
 // pattern that is ** also matches any number of directories, including none; as the last part it
@@ -23,4 +30,4 @@ absl::StatusOr<std::vector<std::string>> named_files(FileSystem& files, const st
 
 }  // namespace millrace
 
-#endif  // MILLRACE_IO_FILES_DEEP_GLOB_H_
+#endif  // MILLRACE_IO_FILES_GLOB_H_

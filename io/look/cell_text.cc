@@ -1,4 +1,4 @@
-#include "io/look/odd_cells.h"
+#include "io/look/cell_text.h"
 
 #include <algorithm>
 
@@ -7,9 +7,61 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "base/utf8/characters.h"
-#include "io/cell_number.h"
+#include "io/text_values.h"
 
 namespace millrace {
+namespace {
+
+constexpr size_t kMaxBytes = 8;  // of a text
+constexpr absl::string_view kPlain[] = {"NA",   "N/A",  "n/a",  "<NA>", "#N/A", "#NA",
+                                        "NULL", "null", "None", "NaN",  "nan",  "\\N"};
+constexpr absl::string_view kOthers[] = {"#N/A N/A", "-1.#QNAN", "1.#QNAN", "-1.#IND", "1.#IND"};
+
+bool contains(absl::Span<const absl::string_view> texts, absl::string_view text) {
+  return std::find(texts.begin(), texts.end(), text) != texts.end();
+}
+
+}  // namespace
+
+bool is_nan_text(absl::string_view text) {
+  if (text.size() > 4) return false;
+  if (!absl::ConsumePrefix(&text, "-")) absl::ConsumePrefix(&text, "+");
+  return absl::EqualsIgnoreCase(text, "nan");
+}
+
+absl::Span<const absl::string_view> plain_missing_texts() { return kPlain; }
+
+bool is_missing_text(absl::string_view text) {
+  if (text.size() > kMaxBytes) return false;
+  return is_nan_text(text) || contains(kPlain, text) || contains(kOthers, text);
+}
+
+namespace {
+
+// Returns the length of the digits that `text` begins with, also in groups: "1.234.567".
+size_t digits_length(absl::string_view text) {
+  const auto count = [&](size_t begin) {
+    size_t end = begin;
+    while (end < text.size() && absl::ascii_isdigit(text[end])) ++end;
+    return end - begin;
+  };
+  size_t length = count(0);
+  if (length == 0 || length > 3) return length;
+  while (length < text.size() && text[length] == '.' && count(length + 1) == 3) length += 4;
+  return length;
+}
+
+}  // namespace
+
+bool parse_with_comma(absl::string_view text, bool* has_comma) {
+  absl::ConsumePrefix(&text, "-");
+  const size_t whole = digits_length(text);
+  if (whole == 0) return false;
+  text.remove_prefix(whole);
+  *has_comma = absl::ConsumePrefix(&text, ",");
+  return text.empty() != *has_comma && std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
+}
+
 namespace {
 
 constexpr int64_t kFewest = 10;  // cells for each odd one

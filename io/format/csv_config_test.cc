@@ -1,6 +1,8 @@
-#include "io/format/csv_check.h"
+#include "io/format/csv_config.h"
 
+#include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
 
 #include <string>
 
@@ -49,6 +51,34 @@ TEST(CsvCheckTest, Columns) {
 TEST(CsvCheckTest, ATypedHeaderSaysItAll) {
   EXPECT_THAT(check("header: TYPED list_delimiter: ';'"), StatusIs(kInvalid));
   EXPECT_THAT(check("header: TYPED hexadecimal: 'a'"), StatusIs(kInvalid));
+}
+
+using ::testing::HasSubstr;
+
+TEST(DelimiterHintTest, NamesTheMostFrequent) {
+  EXPECT_EQ(
+      delimiter_hint("user;item;first label"),
+      "; the line has \";\" 2 times: if it separates the cells, set csv { delimiter: \";\" }");
+  EXPECT_THAT(delimiter_hint("label\tuser"), HasSubstr("csv { delimiter: \"\\t\" }"));
+  EXPECT_THAT(delimiter_hint("label|user"), HasSubstr("\"|\" 1 time:"));
+}
+
+TEST(DelimiterHintTest, SettingsAreWrittenAsInAConfiguration) {
+  EXPECT_EQ(delimiter_setting(';'), "csv { delimiter: \";\" }");
+  EXPECT_EQ(quoted_delimiter('\t'), "\"\\t\"");
+  EXPECT_EQ(quoted_delimiter('\x01'), "\"\\001\"");
+}
+
+TEST(DelimiterHintTest, NoneForOneCell) {
+  EXPECT_EQ(delimiter_hint(""), "");
+  EXPECT_EQ(delimiter_hint("label"), "");
+}
+
+TEST(DelimiterHintTest, NamesWhatFollowsAQuote) {
+  EXPECT_EQ(delimiter_hint_behind_quote(";\"item\""),
+            "; if \";\" separates the cells, set csv { delimiter: \";\" }");
+  EXPECT_THAT(delimiter_hint_behind_quote("\t7"), HasSubstr("csv { delimiter: \"\\t\" }"));
+  for (const char* text : {"", "x;", " pipe"}) EXPECT_EQ(delimiter_hint_behind_quote(text), "");
 }
 
 }  // namespace
