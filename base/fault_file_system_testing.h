@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/file_system.h"
-#include "base/hard_links.h"
 
 namespace millrace {
 

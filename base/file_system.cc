@@ -19,7 +19,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "base/hard_links.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
 

@@ -172,6 +172,27 @@ std::string absolute_path(const std::string& path);
 // Returns `base` and `path` joined by one slash; only `path` if it is absolute or `base` is empty.
 std::string join_path(absl::string_view base, absl::string_view path);
 
+// Implemented by a FileSystem whose files can have several names, in addition
+// to that class. Thread-safe.
+class HardLinks {
+ public:
+  virtual ~HardLinks() = default;
+  // Makes the bytes of the file `from` durable and gives the file a second name. The bytes are
+  // stored once, until the last name is removed. The new name is durable after sync_directory().
+  // Errors: as FileSystem has for writing; PermissionDenied also if `to` exists; Unavailable if the
+  // disk does not support hard links.
+  virtual absl::Status link(const std::string& from, const std::string& to) = 0;
+};
+
+// Calls HardLinks::link() of `files`. Errors: as HardLinks::link(); Unimplemented if `files` is no
+// HardLinks.
+template <typename Files>
+absl::Status link_file(Files& files, const std::string& from, const std::string& to) {
+  auto* const links = dynamic_cast<HardLinks*>(&files);
+  if (links != nullptr) return links->link(from, to);
+  return absl::UnimplementedError("this file system has no hard links");
+}
+
 }  // namespace millrace
 
 #endif  // MILLRACE_BASE_FILE_SYSTEM_H_

@@ -11,7 +11,6 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/numeric/int128.h"
 #include "base/file_system.h"
-#include "base/hard_links.h"
 #include "base/mutex.h"
 
 namespace millrace {

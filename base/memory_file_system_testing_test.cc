@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "base/hard_links.h"
+#include "base/file_system.h"
 #include "base/status_matchers.h"
 
 namespace millrace {

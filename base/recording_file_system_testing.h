@@ -10,7 +10,6 @@
 
 #include "absl/base/thread_annotations.h"
 #include "base/file_system.h"
-#include "base/hard_links.h"
 #include "base/memory_file_system_testing.h"
 #include "base/mutex.h"
 

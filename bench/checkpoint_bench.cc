@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file_system.h"
-#include "base/path/shell_path.h"
+#include "base/path/path_check.h"
 #include "base/random/philox.h"
 #include "base/status_macros.h"
 #include "base/thread_pool.h"

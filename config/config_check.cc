@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file_system.h"
 #include "base/parts/part_family.h"
-#include "base/path/shell_path.h"
+#include "base/path/path_check.h"
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "checkpoint/bank/model_bank_check.h"

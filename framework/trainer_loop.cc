@@ -12,7 +12,7 @@
 #include "base/catch_exceptions.h"
 #include "base/log.h"
 #include "base/scoped_value.h"
-#include "base/signals/stop_signals.h"
+#include "base/signals/signals.h"
 #include "base/status_macros.h"
 #include "checkpoint/state/state_loader.h"
 #include "checkpoint/state/state_saver.h"

@@ -6,7 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "base/lines/rewrite_lines.h"
+#include "base/lines/file_lines.h"
 #include "base/status_macros.h"
 #include "framework/report/directory_check.h"
 #include "proto/hook_configs.pb.h"

@@ -4,7 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/lines/rewrite_lines.h"
+#include "base/lines/file_lines.h"
 #include "base/status_macros.h"
 
 namespace millrace {

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "base/lines/json_line.h"
+#include "base/lines/line_text.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "framework/report/directory_check.h"

@@ -4,7 +4,7 @@
 #include <csignal>
 
 #include "absl/strings/str_cat.h"
-#include "base/signals/stop_signals.h"
+#include "base/signals/signals.h"
 #include "base/status_macros.h"
 
 namespace millrace {

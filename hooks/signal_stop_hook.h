@@ -2,12 +2,12 @@
 #ifndef MILLRACE_HOOKS_SIGNAL_STOP_HOOK_H_
 #define MILLRACE_HOOKS_SIGNAL_STOP_HOOK_H_
 
-#include "base/signals/stop_signal_handlers.h"
+#include "base/signals/signals.h"
 #include "hook/hook.h"
 
 namespace millrace {
 
-// Converts the signals of base/signals/stop_signals.h to a stop request of this rank, from start to
+// Converts the signals of base/signals/signals.h to a stop request of this rank, from start to
 // end. The request is served after the step that begins next, and also while ranks wait for a
 // window or evaluate. A second SIGTERM or SIGINT ends the process at once. Other signals never end
 // the process, since schedulers, terminals and limits may send them several times. Outside training

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "base/lines/json_line.h"
+#include "base/lines/line_text.h"
 #include "base/log.h"
 #include "base/random/random_hex.h"
 #include "base/status_macros.h"

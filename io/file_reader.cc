@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/parts/part_registry.h"
-#include "base/path/rereadable.h"
+#include "base/path/path_check.h"
 #include "base/status_macros.h"
 #include "io/file_start.h"
 #include "io/partition_columns.h"

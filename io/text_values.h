@@ -10,7 +10,7 @@
 namespace millrace {
 
 // Each of the following parses a whole text as cells of delimited text are parsed: decimal, without
-// "+" and blanks; a boolean (io/text_values.h) is 1 or 0. Returns true if it is a number of the
+// "+" and blanks; a boolean (parse_boolean) is 1 or 0. Returns true if it is a number of the
 // type, else false with *value = 0.
 
 bool parse_cell_number(absl::string_view text, int64_t* value);

@@ -1,7 +1,7 @@
 #include "job/input_paths.h"
 
 #include "absl/strings/str_cat.h"
-#include "base/path/shell_path.h"
+#include "base/path/path_check.h"
 #include "base/status_macros.h"
 #include "io/files/glob.h"
 #include "io/transform/transform_registry.h"

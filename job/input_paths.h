@@ -29,7 +29,7 @@ struct DataNames {
 std::vector<RunInput> run_inputs(FileSystem& files, const std::string& config_path,
                                  const TrainConfig& config, const DataNames& names = {});
 
-// Refuses unexpanded shell paths of inputs (base/path/shell_path.h) that name no existing file.
+// Refuses unexpanded shell paths of inputs (base/path/path_check.h) that name no existing file.
 // Errors: NotFound with the field or data, and the path.
 absl::Status check_input_paths(FileSystem& files, const TrainConfig& config,
                                const DataNames& names = {});

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
-#include "base/path/shell_path.h"
+#include "base/path/path_check.h"
 #include "base/status_macros.h"
 
 namespace millrace {

@@ -10,7 +10,7 @@
 namespace millrace {
 
 // Checks that `path` can be created, before the work. Errors: PermissionDenied with the problem of
-// the directory above and a remedy; InvalidArgument of check_shell_path (base/path/shell_path.h).
+// the directory above and a remedy; InvalidArgument of check_shell_path (base/path/path_check.h).
 // Writes nothing.
 absl::Status check_output_place(FileSystem& files, const std::string& path);
 

@@ -14,7 +14,7 @@
 #include "absl/time/time.h"
 #include "base/catch_exceptions.h"
 #include "base/mutex.h"
-#include "base/signals/stop_signals.h"
+#include "base/signals/signals.h"
 #include "base/status_macros.h"
 #include "base/version.h"
 #include "distributed/c10d_collectives.h"

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/lines/json_line.h"
+#include "base/lines/line_text.h"
 
 namespace millrace {
 

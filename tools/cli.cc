@@ -9,7 +9,7 @@
 
 #include "base/catch_exceptions.h"
 #include "base/log.h"
-#include "base/signals/stop_signals.h"
+#include "base/signals/signals.h"
 #include "tools/command_end.h"
 #include "tools/commands.h"
 #include "tools/doctor/version_text.h"

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "absl/strings/string_view.h"
-#include "base/signals/stop_signals.h"
+#include "base/signals/signals.h"
 #include "tools/exit_code.h"
 
 namespace millrace {

@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/path/file_sizes.h"
-#include "base/path/shell_path.h"
+#include "base/path/path_check.h"
 #include "base/status_macros.h"
 #include "checkpoint/folder/outside_checkpoints.h"
 

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/catch_exceptions.h"
-#include "base/hard_links.h"
+#include "base/file_system.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/status_macros.h"

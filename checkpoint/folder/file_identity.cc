@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
-#include "base/path/rereadable.h"
+#include "base/path/path_check.h"
 #include "base/status_macros.h"
 #include "checkpoint/format/chunk_digests.h"
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/time/time.h"
-#include "base/lines/json_line.h"
+#include "base/lines/line_text.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/lines/json_line.h"
+#include "base/lines/line_text.h"
 #include "base/status_macros.h"
 
 namespace millrace {

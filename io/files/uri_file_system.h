@@ -13,7 +13,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/file_system.h"
-#include "base/hard_links.h"
 #include "base/mutex.h"
 
 namespace arrow::fs {

@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "base/path/rereadable.h"
+#include "base/path/path_check.h"
 #include "base/status_macros.h"
 #include "io/file_reader.h"
 #include "io/file_start.h"

@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
-#include "base/path/rereadable.h"
+#include "base/path/path_check.h"
 #include "base/status_macros.h"
 #include "io/file_start.h"
 #include "io/transform/id_lists.h"

@@ -6,8 +6,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/lines/csv_field.h"
-#include "base/lines/rewrite_lines.h"
+#include "base/lines/file_lines.h"
+#include "base/lines/line_text.h"
 #include "base/status_macros.h"
 #include "sinks/number_text.h"
 

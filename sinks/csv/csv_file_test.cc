@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "absl/strings/numbers.h"
-#include "base/lines/csv_field.h"
+#include "base/lines/line_text.h"
 #include "base/memory_file_system_testing.h"
 #include "base/recording_file_system_testing.h"
 #include "base/status_matchers.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/lines/csv_field.h"
+#include "base/lines/line_text.h"
 #include "sinks/report_values.h"
 
 namespace millrace {

@@ -5,7 +5,7 @@
 
 #include "base/catch_exceptions.h"
 #include "base/log.h"
-#include "base/signals/block_signals.h"
+#include "base/signals/signals.h"
 
 namespace millrace {
 

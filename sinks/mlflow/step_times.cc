@@ -7,7 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/lines/line_reader.h"
+#include "base/lines/file_lines.h"
 #include "base/status_macros.h"
 
 namespace millrace {

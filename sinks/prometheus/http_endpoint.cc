@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/types/span.h"
-#include "base/signals/block_signals.h"
+#include "base/signals/signals.h"
 
 namespace millrace {
 namespace {

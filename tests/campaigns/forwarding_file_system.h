@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/file_system.h"
-#include "base/hard_links.h"
 #include "base/memory_file_system_testing.h"
 
 namespace millrace {

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "base/path/rereadable.h"
+#include "base/path/path_check.h"
 #include "base/status_macros.h"
 #include "checkpoint/folder/file_identity.h"
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/lines/csv_field.h"
+#include "base/lines/line_text.h"
 
 namespace millrace {
 namespace {

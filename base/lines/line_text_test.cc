@@ -1,4 +1,4 @@
-#include "base/lines/json_line.h"
+#include "base/lines/line_text.h"
 
 #include <gtest/gtest.h>
 
@@ -6,6 +6,14 @@
 
 namespace millrace {
 namespace {
+
+TEST(CsvFieldTest, QuotesWhereNeeded) {
+  EXPECT_EQ(csv_field(""), "");
+  EXPECT_EQ(csv_field("a b"), "a b");
+  EXPECT_EQ(csv_field("a,b"), "\"a,b\"");
+  EXPECT_EQ(csv_field("a\rb"), "\"a\rb\"");
+  EXPECT_EQ(csv_field("a \"b\"\n"), "\"a \"\"b\"\"\n\"");
+}
 
 TEST(JsonLineTest, KeepsTheOrderOfKeys) {
   EXPECT_EQ(json_line({{"b", 1}, {"a", {true, nullptr, 0.5}}}), "{\"b\":1,\"a\":[true,null,0.5]}");

@@ -1,4 +1,4 @@
-#include "base/lines/csv_field.h"
+#include "base/lines/line_text.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -8,6 +8,10 @@ namespace millrace {
 std::string csv_field(absl::string_view text) {
   if (text.find_first_of(",\"\r\n") == text.npos) return std::string(text);
   return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
+}
+
+std::string json_line(const nlohmann::ordered_json& value) {
+  return value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace millrace

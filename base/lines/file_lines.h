@@ -1,9 +1,10 @@
-// A reader of the lines of a file.
-#ifndef MILLRACE_BASE_LINES_LINE_READER_H_
-#define MILLRACE_BASE_LINES_LINE_READER_H_
+// The lines of a file, read one by one or rewritten.
+#ifndef MILLRACE_BASE_LINES_FILE_LINES_H_
+#define MILLRACE_BASE_LINES_FILE_LINES_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
@@ -55,6 +56,17 @@ class LineReader {
   int64_t end_of_line_ = 0;
 };
 
+// Returns false to remove a line. May change the line, which has no line feed.
+using LineEdit = std::function<bool(std::string& line)>;
+
+// Calls `edit`, unless it is null, once for each line of a file in their order, and replaces the
+// file atomically by the lines that remain. Drops a last line without a line feed and all bytes
+// after `options.most_bytes`. Does not write if nothing changes. Memory: see LineReader. Returns:
+// the bytes of the file; 0 if there is none. Errors: see FileSystem; the file is as before, or as
+// after success but perhaps not durable.
+absl::StatusOr<int64_t> rewrite_lines(FileSystem& files, const std::string& path,
+                                      const LineReaderOptions& options, const LineEdit& edit);
+
 }  // namespace millrace
 
-#endif  // MILLRACE_BASE_LINES_LINE_READER_H_
+#endif  // MILLRACE_BASE_LINES_FILE_LINES_H_

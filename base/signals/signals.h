@@ -1,9 +1,13 @@
-// Signals for a stop of a run, and ignored signals.
-#ifndef MILLRACE_BASE_SIGNALS_STOP_SIGNALS_H_
-#define MILLRACE_BASE_SIGNALS_STOP_SIGNALS_H_
+// Signals of a process: signals that stop a run, their handlers, and signals that are ignored or
+// blocked.
+#ifndef MILLRACE_BASE_SIGNALS_SIGNALS_H_
+#define MILLRACE_BASE_SIGNALS_SIGNALS_H_
 
 #include <signal.h>
 
+#include <vector>
+
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
 namespace millrace {
@@ -41,6 +45,33 @@ bool stays_ignored(int number);
 // dropped. Writing a file beyond the limit of file sizes fails as on a full disk.
 void ignore_write_signals();
 
+// Handles the signals of kStopSignals from install() to restore(). Used by one
+// thread.
+class StopSignalHandlers {
+ public:
+  StopSignalHandlers() = default;
+  ~StopSignalHandlers() { restore(); }
+  StopSignalHandlers(const StopSignalHandlers&) = delete;
+  StopSignalHandlers& operator=(const StopSignalHandlers&) = delete;
+
+  // Sets `action` for each of the signals that does not stay ignored. Errors: Internal naming the
+  // signal; no action has changed then. REQUIRES: not installed.
+  absl::Status install(const struct sigaction& action);
+  // Sets the actions that were in force before install(). Does nothing if not installed.
+  void restore();
+  bool installed() const { return !saved_.empty(); }
+
+ private:
+  struct Saved {
+    int signal;
+    struct sigaction action;
+  };
+  std::vector<Saved> saved_;
+};
+
+// Blocks all signals in the calling thread; other threads of the program receive them.
+void block_signals();
+
 }  // namespace millrace
 
-#endif  // MILLRACE_BASE_SIGNALS_STOP_SIGNALS_H_
+#endif  // MILLRACE_BASE_SIGNALS_SIGNALS_H_

@@ -1,8 +1,12 @@
-#include "base/signals/stop_signals.h"
+#include "base/signals/signals.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+#include <thread>
 
 #include "base/file_system.h"
 #include "base/status_matchers.h"
@@ -51,6 +55,59 @@ TEST(StopSignalsTest, AWriteThatNobodyReadsOrThatIsTooLargeFails) {
       write_file_atomically(FileSystem::local(), path, std::string(100, 'x'));
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+void handle(int) {}
+
+auto handler_of(int signal) {
+  struct sigaction current = {};
+  EXPECT_EQ(::sigaction(signal, nullptr, &current), 0);
+  return current.sa_handler;
+}
+
+TEST(StopSignalHandlersTest, EachSignalIsHandledUntilRestored) {
+  struct sigaction action = {};
+  action.sa_handler = handle;
+  {
+    StopSignalHandlers handlers;
+    EXPECT_FALSE(handlers.installed());
+    ASSERT_OK(handlers.install(action));
+    EXPECT_TRUE(handlers.installed());
+    for (const StopSignal& stop : kStopSignals) EXPECT_EQ(handler_of(stop.number), handle);
+    handlers.restore();
+    EXPECT_FALSE(handlers.installed());
+    for (const StopSignal& stop : kStopSignals) EXPECT_EQ(handler_of(stop.number), SIG_DFL);
+    ASSERT_OK(handlers.install(action));
+  }
+  for (const StopSignal& stop : kStopSignals) EXPECT_EQ(handler_of(stop.number), SIG_DFL);
+}
+
+TEST(StopSignalHandlersTest, AHangupThatIsIgnoredStaysSo) {
+  ::signal(SIGHUP, SIG_IGN);
+  struct sigaction action = {};
+  action.sa_handler = handle;
+  StopSignalHandlers handlers;
+  ASSERT_OK(handlers.install(action));
+  EXPECT_EQ(handler_of(SIGHUP), SIG_IGN);
+  EXPECT_EQ(handler_of(SIGTERM), handle);
+  handlers.restore();
+  EXPECT_EQ(handler_of(SIGHUP), SIG_IGN);
+  ::signal(SIGHUP, SIG_DFL);
+}
+
+bool is_blocked(int signal) {
+  sigset_t blocked;
+  pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+  return sigismember(&blocked, signal) == 1;
+}
+
+TEST(BlockSignalsTest, TheCallingThreadAlone) {
+  std::thread([] {
+    block_signals();
+    EXPECT_TRUE(is_blocked(SIGTERM));
+    EXPECT_TRUE(is_blocked(SIGUSR1));
+  }).join();
+  EXPECT_FALSE(is_blocked(SIGTERM));
 }
 
 }  // namespace
