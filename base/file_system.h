@@ -172,8 +172,8 @@ std::string absolute_path(const std::string& path);
 // Returns `base` and `path` joined by one slash; only `path` if it is absolute or `base` is empty.
 std::string join_path(absl::string_view base, absl::string_view path);
 
-// Implemented by a FileSystem whose files can have several names, in addition
-// to that class. Thread-safe.
+// Implemented by a FileSystem whose files can have several names, in addition to that class.
+// Thread-safe.
 class HardLinks {
  public:
   virtual ~HardLinks() = default;

@@ -1,12 +1,17 @@
 #include "hooks/early_stopping_hook.h"
 
 #include <cmath>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "hooks/early_stopping_check.h"
+#include "metrics/metric_direction.h"
+#include "proto/field_check.h"
+#include "proto/field_errors.h"
+#include "proto/monitor_name.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 namespace {
@@ -141,5 +146,46 @@ absl::Status EarlyStoppingHook::load_state(absl::Span<const HookState> per_rank)
 
 MILLRACE_REGISTER_HOOK(early_stopping, "ends training when a metric no longer improves",
                        &EarlyStoppingHook::create);
+
+namespace {
+
+// Returns "auc" for "eval/click/auc".
+std::string metric_name(const std::string& monitor) {
+  return monitor.substr(monitor.rfind('/') + 1);
+}
+
+}  // namespace
+
+std::optional<bool> higher_is_better(const EarlyStoppingConfig& config) {
+  if (config.mode() != EarlyStoppingConfig::BY_METRIC) {
+    return config.mode() == EarlyStoppingConfig::MAX;
+  }
+  switch (direction_of_monitor(config.monitor())) {
+    case MetricDirection::kHigherIsBetter: return true;
+    case MetricDirection::kLowerIsBetter: return false;
+    case MetricDirection::kNone: break;
+  }
+  return std::nullopt;
+}
+
+absl::Status check_stopping_monitor(absl::string_view where, const EarlyStoppingConfig& config) {
+  FieldErrors errors;
+  const absl::Status monitor = check_monitor_name(where, config.monitor());
+  errors.add(monitor);
+  if (monitor.ok() && !higher_is_better(config).has_value()) {
+    errors.add(wrong(where, absl::StrCat("mode is missing; ", metric_name(config.monitor()),
+                                         " has no direction, so set it to MAX or MIN")));
+  }
+  const std::optional<bool> higher = higher_is_better(config);
+  if (higher.has_value() && contradicts(config.monitor(), *higher)) {
+    errors.add(wrong(where, absl::StrCat("mode is ", *higher ? "MAX, but lower" : "MIN, but higher",
+                                         " values of ", config.monitor(), " are better")));
+  }
+  return errors.status();
+}
+
+absl::Status check_early_stopping(absl::string_view where, const EarlyStoppingConfig& config) {
+  return all_errors({check_stopping_monitor(where, config), check_ranges(where, config)});
+}
 
 }  // namespace millrace

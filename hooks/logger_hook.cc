@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/utf8/characters.h"
 #include "framework/report/span_metrics.h"
-#include "hooks/console/metric_text.h"
+#include "hooks/console/console_text.h"
 
 namespace millrace {
 namespace {

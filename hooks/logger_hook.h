@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "hook/hook.h"
-#include "hooks/console/console_line.h"
+#include "hooks/console/console_text.h"
 
 namespace millrace {
 

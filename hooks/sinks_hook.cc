@@ -9,7 +9,7 @@
 #include "base/catch_exceptions.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "hooks/inspect/tensor_distribution.h"
+#include "hooks/inspect/tensor_statistic.h"
 
 namespace millrace {
 namespace {

@@ -14,7 +14,6 @@
 #include "config/training_totals.h"
 #include "framework/loop/best_score.h"
 #include "hook/cadence.h"
-#include "hooks/early_stopping_check.h"
 #include "hooks/early_stopping_hook.h"
 #include "hooks/mllog_hook.h"
 #include "job/metric_names.h"

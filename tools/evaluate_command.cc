@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "hooks/console/metric_text.h"
+#include "hooks/console/console_text.h"
 #include "io/files/uri_file_system.h"
 #include "job/input_paths.h"
 #include "job/job.h"

@@ -13,7 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "distributed/agreed_result.h"
-#include "hooks/console/metric_text.h"
+#include "hooks/console/console_text.h"
 #include "io/feature_schema.h"
 #include "io/file_reader.h"
 #include "io/files/file_set.h"

@@ -23,7 +23,7 @@
 #include "embedding/embedding_collection.h"
 #include "framework/model/model.h"
 #include "framework/trainer.h"
-#include "hooks/console/metric_text.h"
+#include "hooks/console/console_text.h"
 #include "io/files/uri_file_system.h"
 #include "job/generated_data.h"
 #include "job/job.h"

@@ -45,8 +45,7 @@ bool stays_ignored(int number);
 // dropped. Writing a file beyond the limit of file sizes fails as on a full disk.
 void ignore_write_signals();
 
-// Handles the signals of kStopSignals from install() to restore(). Used by one
-// thread.
+// Handles the signals of kStopSignals from install() to restore(). Used by one thread.
 class StopSignalHandlers {
  public:
   StopSignalHandlers() = default;

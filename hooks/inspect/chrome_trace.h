@@ -1,15 +1,25 @@
-// Traces in the format of Chrome and Perfetto.
+// Events of a trace, and their file in the format of Chrome and Perfetto.
 #ifndef MILLRACE_HOOKS_INSPECT_CHROME_TRACE_H_
 #define MILLRACE_HOOKS_INSPECT_CHROME_TRACE_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "base/file_system.h"
-#include "hooks/inspect/trace_event.h"
 
 namespace millrace {
+
+struct TraceEvent {
+  std::string name;
+  bool is_annotation = false;  // true for an event of the trainer, false for LibTorch
+  int64_t start_ns = 0;        // since the epoch of Unix
+  int64_t duration_ns = 0;
+  int64_t thread = 0;  // thread number of the operating system
+  // The shapes of the inputs of an operator as a JSON array of arrays. "": not recorded.
+  std::string shapes = "";
+};
 
 // The origin of a trace.
 struct TraceOrigin {

@@ -1,4 +1,4 @@
-// Statistics of a tensor.
+// Statistics and the histogram of a tensor.
 #ifndef MILLRACE_HOOKS_INSPECT_TENSOR_STATISTIC_H_
 #define MILLRACE_HOOKS_INSPECT_TENSOR_STATISTIC_H_
 
@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "hook/reported_value.h"
 #include "proto/inspection_hook_configs.pb.h"
 
 namespace millrace {
@@ -17,6 +18,11 @@ std::string statistic_name(WatchTensorsConfig::Statistic statistic);
 // are not-a-number if any element is. A tensor without elements has the same results, except NORM,
 // which is 0. Reads the tensor. REQUIRES: the type of `tensor` is real.
 double tensor_statistic(WatchTensorsConfig::Statistic statistic, const at::Tensor& tensor);
+
+// Returns the histogram of all elements, as float32, in 30 bins of equal width from the minimum to
+// the maximum of the finite elements. If all elements are equal, the histogram has a single bin of
+// width 1. Reads the tensor. REQUIRES: the type of `tensor` is real.
+Distribution tensor_distribution(const at::Tensor& tensor);
 
 }  // namespace millrace
 

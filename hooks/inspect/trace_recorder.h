@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "hooks/inspect/trace_event.h"
+#include "hooks/inspect/chrome_trace.h"
 
 namespace millrace {
 

@@ -12,7 +12,7 @@
 #include "checkpoint/bank/model_bank.h"
 #include "checkpoint/saver.h"
 #include "framework/trainer.h"
-#include "hooks/checkpoint_save_hook.h"
+#include "hooks/cadence_hooks.h"
 #include "tests/fakes/memory_checkpoint.h"
 #include "tests/fakes/tiny_trainer.h"
 

@@ -13,7 +13,7 @@
 #include "distributed/c10d_collectives.h"
 #include "framework/model/model.h"
 #include "framework/trainer.h"
-#include "hooks/checkpoint_save_hook.h"
+#include "hooks/cadence_hooks.h"
 #include "hooks/evict_rows_hook.h"
 #include "hooks/signal_stop_hook.h"
 #include "tests/campaigns/forwarding_file_system.h"

@@ -1,9 +1,10 @@
-#include "hooks/evaluation_hook.h"
+#include "hooks/cadence_hooks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -13,14 +14,124 @@
 #include "base/status_matchers.h"
 #include "tests/conformance/hook_conformance.h"
 #include "tests/fakes/fake_hook_context.h"
+#include "tests/fakes/fake_saver.h"
+#include "tests/fakes/fake_windowed_dataset.h"
 #include "tests/fakes/recording_hook.h"
 #include "tests/fakes/tiny_trainer.h"
 
 namespace millrace {
 namespace {
 
+// Returns true if a reload was requested since the last call; serves the requests.
+bool asked(FakeHookContext& context) {
+  const bool reload = context.asked.take_common().has(Request::kReload);
+  context.served = context.at;
+  return reload;
+}
+
+// Windows: the trainers of the suite have no model bank, and no windows.
+[[maybe_unused]] const bool kCheckpointLoadHook = register_hook_conformance(
+    "CheckpointLoadHook",
+    {.make = [] { return std::make_unique<CheckpointLoadHook>(Cadence{.every_windows = 1}); }});
+
+TEST(CheckpointLoadHookTest, AsksEveryWindowAndEpochByDefault) {
+  CheckpointLoadHook hook;
+  FakeHookContext context;
+  context.starting = true;
+  ASSERT_OK(hook.start(context));
+  context.starting = false;
+  context.at.step = 1;
+  ASSERT_OK(hook.after_step(context, {}));
+  ASSERT_OK(hook.after_epoch(context));
+  EXPECT_FALSE(asked(context));
+  context.at.window = 1;
+  ASSERT_OK(hook.after_window(context, {}));
+  EXPECT_TRUE(asked(context));
+  context.at.epoch = 1;
+  ASSERT_OK(hook.after_epoch(context));
+  EXPECT_TRUE(asked(context));
+}
+
+TEST(CheckpointLoadHookTest, AsksAtItsCadenceInTrainingAlone) {
+  CheckpointLoadHook hook({.every_steps = 2, .every_epochs = 1, .at_start = true});
+  FakeHookContext context;
+  context.starting = true;
+  ASSERT_OK(hook.start(context));
+  EXPECT_TRUE(asked(context));
+  context.starting = false;
+  context.at.step = 1;
+  ASSERT_OK(hook.after_step(context, {}));
+  EXPECT_FALSE(asked(context));
+  context.at.step = 2;
+  context.phase_is = Phase::kEvaluate;
+  ASSERT_OK(hook.after_step(context, {}));
+  context.phase_is = Phase::kTrain;
+  EXPECT_FALSE(context.asked.common().has(Request::kReload));
+  ASSERT_OK(hook.after_step(context, {}));
+  EXPECT_TRUE(asked(context));
+  context.at.epoch = 1;
+  ASSERT_OK(hook.after_epoch(context));
+  EXPECT_TRUE(asked(context));
+}
+
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+
+// Returns the positions of checkpoints in two epochs of three steps, one step of 10 s:
+// "step/epoch/window".
+std::vector<std::string> saved_at(Cadence cadence, bool windowed = false) {
+  FakeClock clock;
+  TinyTrainerOptions options;
+  options.trainer.max_epochs = 2;
+  options.trainer.report = {};
+  options.trainer.save_at_end = false;
+  options.train.batches = 3;
+  options.clock = &clock;
+  options.on_forward = [&clock](const Batch&) {
+    clock.advance(absl::Seconds(10));
+    return absl::OkStatus();
+  };
+  std::vector<std::string> saved;
+  TrainerParts parts = tiny_parts(options);
+  if (windowed) {
+    parts.train_data = std::make_unique<FakeWindowedDataset>(
+        options.train, std::vector<FakeWindow>{{.batches = 2}, {.batches = 1}});
+  }
+  parts.saver = std::make_unique<FakeSaver>(
+      [&saved](const TrainState& state, const auto&) -> absl::StatusOr<CheckpointInfo> {
+        const ProgressState& progress = state.shared.progress();
+        saved.push_back(
+            absl::StrCat(progress.step(), "/", progress.epoch(), "/", progress.window()));
+        return CheckpointInfo{saved.back(), {}};
+      });
+  auto trainer = Trainer::create(options.trainer, std::move(parts));
+  EXPECT_OK(trainer);
+  EXPECT_OK((*trainer)->add_hook(std::make_unique<CheckpointSaveHook>(cadence)));
+  EXPECT_OK((*trainer)->train());
+  return saved;
+}
+
+[[maybe_unused]] const bool kCheckpointSaveHook = register_hook_conformance(
+    "CheckpointSaveHook", {.make = [] { return std::make_unique<CheckpointSaveHook>(Cadence{}); }});
+
+TEST(CheckpointSaveHookTest, SavesAtItsCadence) {
+  EXPECT_THAT(saved_at({}), IsEmpty());
+  EXPECT_THAT(saved_at({.every_steps = 2}), ElementsAre("2/0/0", "4/1/0", "6/1/0"));
+  EXPECT_THAT(saved_at({.every_steps = 7}), IsEmpty());
+  EXPECT_THAT(saved_at({.every_epochs = 1}), ElementsAre("3/1/0", "6/2/0"));
+  EXPECT_THAT(saved_at({.every = absl::Seconds(25)}), ElementsAre("3/0/0", "5/1/0"));
+  EXPECT_THAT(saved_at({.at_start = true}), ElementsAre("0/0/0"));
+  EXPECT_THAT(saved_at({.at_end = true}), IsEmpty()) << "the trainer's own";
+  EXPECT_THAT(saved_at({.every_windows = 1}, /*windowed=*/true), ElementsAre("2/0/1", "3/0/2"));
+}
+
+TEST(CheckpointSaveHookTest, OncePerPoint) {
+  EXPECT_THAT(saved_at({.every_steps = 2, .every = absl::Seconds(20)}),
+              ElementsAre("2/0/0", "4/1/0", "6/1/0"));
+  // Two points: after the last step of an epoch, and after the epoch is closed.
+  EXPECT_THAT(saved_at({.every_steps = 3, .every_epochs = 2}),
+              ElementsAre("3/0/0", "6/1/0", "6/2/0"));
+}
 
 // Two epochs of three steps; a step takes 10 s.
 struct SixSteps {

@@ -1,4 +1,4 @@
-#include "hooks/evaluation_hook.h"
+#include "hooks/cadence_hooks.h"
 
 #include <utility>
 
@@ -8,6 +8,28 @@
 #include "absl/strings/str_split.h"
 
 namespace millrace {
+
+absl::Status CadenceHook::start(HookContext& context) { return look_in_training(context); }
+
+absl::Status CadenceHook::after_step(HookContext& context, const StepResult&) {
+  return look_in_training(context);
+}
+
+absl::Status CadenceHook::after_window(HookContext& context, const Window&) {
+  return look_in_training(context);
+}
+
+absl::Status CadenceHook::after_epoch(HookContext& context) { return look_in_training(context); }
+
+absl::Status CadenceHook::look_in_training(HookContext& context) {
+  if (context.phase() == Phase::kTrain) look(context);
+  return absl::OkStatus();
+}
+
+void CadenceHook::look(HookContext& context) {
+  if (context.due(cadence_)) when_due(context);
+}
+
 namespace {
 
 // Version 1 has the step of all sets; version 2 has a line "STEP SET" per set.
