@@ -14,10 +14,8 @@
 #include "tools/commands.h"
 #include "tools/doctor/version_text.h"
 #include "tools/exit_code.h"
-#include "tools/output/summary_file.h"
-#include "tools/output/summary_json.h"
-#include "tools/usage/usage_error.h"
-#include "tools/usage/whole_numbers.h"
+#include "tools/output/run_summary.h"
+#include "tools/usage/command_line.h"
 
 namespace millrace {
 namespace {

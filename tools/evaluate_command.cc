@@ -16,7 +16,7 @@
 #include "tools/commands.h"
 #include "tools/model_evaluator.h"
 #include "tools/model_flags.h"
-#include "tools/output/summary_file.h"
+#include "tools/output/run_summary.h"
 #include "tools/terminal.h"
 
 namespace millrace {

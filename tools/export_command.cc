@@ -16,9 +16,8 @@
 #include "tools/model_flags.h"
 #include "tools/output/output_file.h"
 #include "tools/output/output_kinds.h"
-#include "tools/output/summary_file.h"
+#include "tools/output/run_summary.h"
 #include "tools/script/model_script.h"
-#include "tools/weights_flag.h"
 
 namespace millrace {
 namespace {

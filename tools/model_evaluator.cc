@@ -9,7 +9,7 @@
 #include "job/ranks.h"
 #include "tools/device/cuda_devices.h"
 #include "tools/device/device_flag.h"
-#include "tools/weights_flag.h"
+#include "tools/model_flags.h"
 
 namespace millrace {
 

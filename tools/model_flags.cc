@@ -11,7 +11,6 @@
 #include "proto/config_reader.h"
 #include "proto/data_windows.h"
 #include "proto/split_bounds.h"
-#include "tools/weights_flag.h"
 
 namespace millrace {
 namespace {
@@ -103,6 +102,25 @@ std::vector<RunInput> training_files(FileSystem& files, const std::string& check
     inputs.push_back({absl::StrCat("a file of ", kData), output});
   }
   return inputs;
+}
+
+namespace {
+
+constexpr char kAverage[] = "average", kTrained[] = "trained";
+
+}  // namespace
+
+void add_weights_flag(CLI::App& command, std::string& weights) {
+  command
+      .add_option("--weights", weights,
+                  "dense weights to take: average (train.moving_average) or trained; default: "
+                  "average if the configuration has moving_average with evaluate, else trained")
+      ->check(CLI::IsMember({kAverage, kTrained}));
+}
+
+ModelWeights chosen_weights(const std::string& weights, const TrainConfig& train) {
+  if (weights.empty()) return default_weights(train);
+  return weights == kAverage ? ModelWeights::kAverage : ModelWeights::kTrained;
 }
 
 }  // namespace millrace

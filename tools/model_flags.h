@@ -7,13 +7,14 @@
 
 #include "absl/status/statusor.h"
 #include "base/file_system.h"
+#include "checkpoint/state/state_reader.h"
 #include "proto/config.pb.h"
 #include "tools/config_flags.h"
 #include "tools/output/output_file.h"
 
 namespace CLI {
 class App;
-}
+}  // namespace CLI
 
 namespace millrace {
 
@@ -42,6 +43,13 @@ absl::StatusOr<JobConfig> load_model_config(FileSystem& files, const ModelFlags&
 // is_file_of_training(). No output may replace them.
 std::vector<RunInput> training_files(FileSystem& files, const std::string& checkpoint,
                                      const std::string& output);
+
+// Adds --weights average|trained to a command. `weights` must live until the command line is
+// parsed; "" without the flag.
+void add_weights_flag(CLI::App& command, std::string& weights);
+
+// Returns the value of the flag, by default default_weights() of the configuration.
+ModelWeights chosen_weights(const std::string& weights, const TrainConfig& train);
 
 }  // namespace millrace
 

@@ -139,5 +139,27 @@ TEST_F(ModelFlagsTest, AnEmptyNameIsNoConfiguration) {
   EXPECT_THROW(load({""}).status().IgnoreError(), CLI::ValidationError);
 }
 
+TEST(WeightsFlagTest, TakesItsTwoWords) {
+  CLI::App command;
+  std::string weights;
+  add_weights_flag(command, weights);
+  command.parse("--weights trained");
+  EXPECT_EQ(weights, "trained");
+  command.parse("--weights average");
+  EXPECT_EQ(weights, "average");
+  EXPECT_THROW(command.parse("--weights ema"), CLI::ValidationError);
+}
+
+TEST(WeightsFlagTest, WithoutItEvaluationsDecide) {
+  TrainConfig train;
+  EXPECT_EQ(chosen_weights("", train), ModelWeights::kTrained);
+  EXPECT_EQ(chosen_weights("average", train), ModelWeights::kAverage);
+  train.mutable_moving_average();
+  EXPECT_EQ(chosen_weights("", train), ModelWeights::kAverage);
+  EXPECT_EQ(chosen_weights("trained", train), ModelWeights::kTrained);
+  train.mutable_moving_average()->set_evaluate(false);
+  EXPECT_EQ(chosen_weights("", train), ModelWeights::kTrained);
+}
+
 }  // namespace
 }  // namespace millrace

@@ -29,7 +29,7 @@
 #include "tools/output/output_kinds.h"
 #include "tools/output/prediction_hook.h"
 #include "tools/output/prediction_writer.h"
-#include "tools/output/summary_file.h"
+#include "tools/output/run_summary.h"
 
 namespace millrace {
 namespace {

@@ -38,11 +38,8 @@
 #include "tools/device/cuda_devices.h"
 #include "tools/device/device_flag.h"
 #include "tools/exit_code.h"
-#include "tools/output/run_directory.h"
 #include "tools/output/run_outputs.h"
-#include "tools/output/summary_file.h"
-#include "tools/output/summary_json.h"
-#include "tools/output/times_text.h"
+#include "tools/output/run_summary.h"
 #include "tools/signal_exit.h"
 #include "tools/terminal.h"
 

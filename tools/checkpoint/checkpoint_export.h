@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "base/file_system.h"
 #include "checkpoint/inspect/checkpoint_content.h"
+#include "proto/checkpoint_manifest.pb.h"
 
 namespace millrace {
 
@@ -25,9 +26,9 @@ struct ExportOptions {
   ExportFormat format = ExportFormat::kSafetensors;  // of tables
   // If true, exports only the rows stored in a delta, and the removed ids.
   bool delta = false;
-  // If true, copies the files that the job refers to into the directory
-  // (tools/checkpoint/referred_export.h). Not with `delta`, whose base has the files. `sources`:
-  // the file system to copy from; null: the file system of the output.
+  // If true, copies the files that the job refers to into the directory. Not with
+  // `delta`, whose base has the files. `sources`: the file system to copy from; null: the file
+  // system of the output.
   bool referred_files = true;
   FileSystem* sources = nullptr;
 };
@@ -51,6 +52,18 @@ struct ExportedFile {
 absl::StatusOr<std::vector<ExportedFile>> export_checkpoint(FileSystem& files,
                                                             const CheckpointContent& content,
                                                             const ExportOptions& options);
+
+// Copies the files that a manifest refers to from `sources` into DIRECTORY/referred_files, under
+// their names. Later files of the same name get numbers ("1-words.txt"). Writes
+// DIRECTORY/referred_files.json, an array of objects: `file` (relative to the directory), `path`
+// (the original path), `size`, `digest`, `used_by`. Writes nothing if the manifest refers to no
+// files. Returns: paths of the written files.
+// Errors: NotFound and FailedPrecondition for files that changed since the checkpoint was written;
+// InvalidArgument for URIs, pipes and devices, which are not opened; errors of reading and writing.
+absl::StatusOr<std::vector<std::string>> export_referred_files(FileSystem& sources,
+                                                               const CheckpointManifest& manifest,
+                                                               FileSystem& files,
+                                                               const std::string& directory);
 
 }  // namespace millrace
 

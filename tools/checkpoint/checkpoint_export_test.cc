@@ -20,7 +20,6 @@
 #include "checkpoint/testing/small_checkpoint_testing.h"
 #include "io/file_reader.h"
 #include "tests/io_testing/data_files.h"
-#include "tools/checkpoint/referred_export.h"
 
 namespace millrace {
 namespace {

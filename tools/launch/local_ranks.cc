@@ -26,9 +26,8 @@
 #include "distributed/reserved_port.h"
 #include "tools/exit_code.h"
 #include "tools/launch/launcher_output.h"
-#include "tools/launch/line_prefixer.h"
-#include "tools/launch/output_queue.h"
 #include "tools/launch/rank_end.h"
+#include "tools/launch/rank_output.h"
 
 namespace millrace {
 namespace {

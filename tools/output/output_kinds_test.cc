@@ -5,7 +5,7 @@
 #include "base/status_matchers.h"
 #include "tests/io_testing/data_files.h"
 #include "tools/output/prediction_writer.h"
-#include "tools/output/summary_json.h"
+#include "tools/output/run_summary.h"
 #include "tools/plot/svg_chart.h"
 
 namespace millrace {

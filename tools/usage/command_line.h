@@ -1,6 +1,6 @@
-// Explanations of command lines that could not be parsed.
-#ifndef MILLRACE_TOOLS_USAGE_USAGE_ERROR_H_
-#define MILLRACE_TOOLS_USAGE_USAGE_ERROR_H_
+// The command line: whole numbers, and explanations of lines that could not be parsed.
+#ifndef MILLRACE_TOOLS_USAGE_COMMAND_LINE_H_
+#define MILLRACE_TOOLS_USAGE_COMMAND_LINE_H_
 
 #include <string>
 #include <vector>
@@ -23,6 +23,11 @@ struct UsageError {
 UsageError explain_usage_error(const CLI::App& program, const CLI::ParseError& error,
                                const std::vector<std::string>& arguments);
 
+// Makes every option of the program and its commands with a whole number use decimal numbers: "010"
+// is ten, and a number beyond 64 bits is a CLI::ValidationError instead of the maximum. Call once,
+// after all options are added.
+void read_whole_numbers_strictly(CLI::App& program);
+
 }  // namespace millrace
 
-#endif  // MILLRACE_TOOLS_USAGE_USAGE_ERROR_H_
+#endif  // MILLRACE_TOOLS_USAGE_COMMAND_LINE_H_

@@ -1,12 +1,46 @@
-// Output that must not block its writer.
-#ifndef MILLRACE_TOOLS_LAUNCH_OUTPUT_QUEUE_H_
-#define MILLRACE_TOOLS_LAUNCH_OUTPUT_QUEUE_H_
+// The output of ranks: whole lines with a prefix, and a queue that does not block its writer.
+#ifndef MILLRACE_TOOLS_LAUNCH_RANK_OUTPUT_H_
+#define MILLRACE_TOOLS_LAUNCH_RANK_OUTPUT_H_
 
 #include <string>
+#include <utility>
 
 #include "absl/strings/string_view.h"
 
 namespace millrace {
+
+// Collects bytes into lines and prepends a prefix to each, so that several programs can share a
+// stream:
+//
+//   LinePrefixer lines("[1] ");
+//   lines.add("one\ntw");  // "[1] one\n"
+//   lines.add("o\n");      // "[1] two\n"
+//
+// A line is returned when complete. Longer lines than kMaxLineBytes are returned in pieces, each as
+// a line, so that a stream without newlines cannot fill the memory.
+class LinePrefixer {
+ public:
+  static constexpr size_t kMaxLineBytes = 16 << 20;
+
+  explicit LinePrefixer(std::string prefix) : prefix_(std::move(prefix)) {}
+
+  // Returns: the lines completed by these bytes, with prefix and newline; may be "".
+  std::string add(absl::string_view bytes);
+
+  // Returns: the rest without a newline at the end of the stream, as a line; "" if nothing remains.
+  std::string finish();
+
+  // Returns the last line that does not begin with white space (as continuation lines of a message
+  // do), without prefix and newline: its first 4096 bytes.
+  const std::string& last_line() const { return last_line_; }
+
+ private:
+  void give(absl::string_view end, std::string* lines);
+
+  const std::string prefix_;
+  std::string open_;  // the line without a newline yet
+  std::string last_line_;
+};
 
 // Buffers data that a descriptor does not accept yet, since its reader may stall for any time.
 // Pieces are written whole and in the order of add(), as long as no other process writes to the
@@ -49,4 +83,4 @@ bool same_destination(int fd, int other);
 
 }  // namespace millrace
 
-#endif  // MILLRACE_TOOLS_LAUNCH_OUTPUT_QUEUE_H_
+#endif  // MILLRACE_TOOLS_LAUNCH_RANK_OUTPUT_H_

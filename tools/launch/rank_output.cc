@@ -1,4 +1,12 @@
-#include "tools/launch/line_prefixer.h"
+#include "tools/launch/rank_output.h"
+
+#include <limits.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -39,6 +47,28 @@ void LinePrefixer::give(absl::string_view end, std::string* lines) {
   if (starts) last_line_ = std::string(line.substr(0, 4096));
   lines->push_back('\n');
   open_.clear();
+}
+
+void OutputQueue::write_some() {
+  while (!empty()) {
+    pollfd ready = {fd_, POLLOUT, 0};
+    if (::poll(&ready, 1, 0) <= 0) break;
+    const size_t size = std::min<size_t>(bytes_.size() - begin_, PIPE_BUF);
+    const ssize_t count = ::write(fd_, bytes_.data() + begin_, size);
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) break;
+    begin_ = count < 0 ? bytes_.size() : begin_ + count;
+  }
+  // Moved rarely, so that a long queue is not copied for each written piece.
+  if (empty() || begin_ >= kFullBytes) {
+    bytes_.erase(0, begin_);
+    begin_ = 0;
+  }
+}
+
+bool same_destination(int fd, int other) {
+  struct stat one = {}, two = {};
+  return fd == other || (::fstat(fd, &one) == 0 && ::fstat(other, &two) == 0 &&
+                         one.st_dev == two.st_dev && one.st_ino == two.st_ino);
 }
 
 }  // namespace millrace

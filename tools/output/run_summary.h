@@ -1,6 +1,6 @@
-// The file of --summary.
-#ifndef MILLRACE_TOOLS_OUTPUT_SUMMARY_FILE_H_
-#define MILLRACE_TOOLS_OUTPUT_SUMMARY_FILE_H_
+// The summary of a run: as JSON, its file, and its times for people.
+#ifndef MILLRACE_TOOLS_OUTPUT_RUN_SUMMARY_H_
+#define MILLRACE_TOOLS_OUTPUT_RUN_SUMMARY_H_
 
 #include <string>
 #include <vector>
@@ -10,9 +10,20 @@
 #include "absl/status/statusor.h"
 #include "base/file_system.h"
 #include "framework/report/summary.h"
+#include "job/data_report.h"
 #include "tools/output/output_file.h"
 
 namespace millrace {
+
+// Returns an object with a final newline. Fields: outcome (completed, stopped, failed),
+// stop_reason, error, steps, epochs, windows, examples, skipped_steps, skipped_examples, seconds,
+// examples_per_second (of this run), world_size, train (metric → number), eval (the same;
+// "set/metric" for sets not named "eval"), best (null, or the best score, its step and the path of
+// that step's checkpoint, or ""), rows (table → count), checkpoint (path of the newest, or ""),
+// hooks (name → seconds, errors, first_error, disabled, events: name → calls and seconds; of this
+// run, on rank 0). With `data` also data (train_data or eval_data "NAME" → files, rows, bad_files:
+// number of omitted files, bad_file_names: the first 100). Not-a-number is null.
+std::string summary_json(const Summary& summary, const DataReport* data = nullptr);
 
 // The output file of a command's summary. May replace a summary, an empty file, and with
 // `overwrite` any file but an input of the run. `overwrite` has no effect until the inputs are
@@ -54,6 +65,11 @@ class SummaryFile {
   bool knows_inputs_ = false;
 };
 
+// Returns a table with the seconds and the share of each part of the run, in lines of at most 40
+// bytes, each with a line feed; "" for a run of less than a millisecond. Parts below 0.5 % are
+// included in "other".
+std::string times_text(const RunTimes& times);
+
 }  // namespace millrace
 
-#endif  // MILLRACE_TOOLS_OUTPUT_SUMMARY_FILE_H_
+#endif  // MILLRACE_TOOLS_OUTPUT_RUN_SUMMARY_H_
