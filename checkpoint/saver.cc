@@ -16,7 +16,6 @@
 #include "checkpoint/folder/kept_files.h"
 #include "checkpoint/folder/referred_files.h"
 #include "checkpoint/format/checkpoint_names.h"
-#include "checkpoint/format/joined_manifest.h"
 #include "checkpoint/format/manifest.h"
 #include "checkpoint/saver_check.h"
 #include "checkpoint/state/frozen_state.h"

@@ -66,7 +66,9 @@ struct SaverOptions {
   std::string producer = {};
   std::string fingerprint = {};
   std::string config = {};
-  bool accept_changes = false;  // see check_resumed_job()
+  // If true, a checkpoint may be of a job that can_continue_as() (proto/config_fingerprint.h)
+  // accepts.
+  bool accept_changes = false;
 };
 
 // The checkpoints of one job in a folder. Rank 0 holds the lock of the folder and commits. Every

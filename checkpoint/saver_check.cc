@@ -3,7 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "checkpoint/folder/retention_check.h"
+#include "checkpoint/folder/retention.h"
 #include "checkpoint/state/row_filter.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"

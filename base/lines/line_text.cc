@@ -1,5 +1,7 @@
 #include "base/lines/line_text.h"
 
+#include <nlohmann/json.hpp>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 
@@ -12,6 +14,12 @@ std::string csv_field(absl::string_view text) {
 
 std::string json_line(const nlohmann::ordered_json& value) {
   return value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+bool json_string(const std::string& text, std::string* quoted) {
+  using nlohmann::json;
+  *quoted = json(text).dump(-1, ' ', false, json::error_handler_t::ignore);
+  return json::parse(*quoted, nullptr, false) == json(text);
 }
 
 }  // namespace millrace

@@ -16,6 +16,10 @@ std::string csv_field(absl::string_view text);
 // become U+FFFD; infinities and not-a-number become null.
 std::string json_line(const nlohmann::ordered_json& value);
 
+// Writes a text as a JSON string, with quotes. Returns true if the result represents the same text,
+// false for a text that is not UTF-8.
+bool json_string(const std::string& text, std::string* quoted);
+
 }  // namespace millrace
 
 #endif  // MILLRACE_BASE_LINES_LINE_TEXT_H_

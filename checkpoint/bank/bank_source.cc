@@ -15,7 +15,7 @@
 #include "checkpoint/folder/checkpoint_list.h"
 #include "checkpoint/folder/checkpoint_path.h"
 #include "checkpoint/folder/content_digests.h"
-#include "checkpoint/folder/file_identity.h"
+#include "checkpoint/folder/referred_files.h"
 #include "checkpoint/format/checkpoint_names.h"
 #include "checkpoint/format/manifest.h"
 #include "checkpoint/state/table_tensors.h"

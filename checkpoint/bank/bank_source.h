@@ -12,7 +12,7 @@
 #include "base/thread_pool.h"
 #include "checkpoint/bank/bank_plan.h"
 #include "checkpoint/folder/checkpoint_reader.h"
-#include "checkpoint/folder/file_identity.h"
+#include "checkpoint/folder/referred_files.h"
 #include "checkpoint/state/train_state.h"
 #include "embedding/table/table_rows.h"
 #include "proto/config.pb.h"

@@ -1,8 +1,10 @@
-// Resolves a path from a user to a checkpoint.
+// Resolves a path from a user to a checkpoint, also to the best one of a run.
 #ifndef MILLRACE_CHECKPOINT_FOLDER_CHECKPOINT_PATH_H_
 #define MILLRACE_CHECKPOINT_FOLDER_CHECKPOINT_PATH_H_
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/file_system.h"
@@ -10,6 +12,23 @@
 #include "checkpoint/folder/checkpoint_list.h"
 
 namespace millrace {
+
+// The last name of a path that refers to the best checkpoint of an output directory or of a folder
+// of checkpoints.
+inline constexpr char kBestName[] = "best";
+
+// Returns the index of the best checkpoint, whose step is in the manifest of the newest checkpoint.
+// Returns none if the newest checkpoint records no best score, or if the best checkpoint is not in
+// `usable`. `usable`: indices into `checkpoints`, by ascending step, of the checkpoints that
+// training could resume from as far as known.
+std::optional<size_t> find_best(const std::vector<ListedCheckpoint>& checkpoints,
+                                const std::vector<size_t>& usable);
+
+// Returns the path of the best checkpoint of a folder. Ignores checkpoints whose damage a listing
+// shows.
+// Errors: NotFound if no checkpoint exists, if the newest checkpoint records no best score, or if
+// the best checkpoint does not exist; any error of list_checkpoints().
+absl::StatusOr<std::string> best_checkpoint(FileSystem& files, const std::string& folder);
 
 struct CheckpointPath {
   bool is_checkpoint = false;  // if false, a folder of checkpoints
@@ -19,7 +38,7 @@ struct CheckpointPath {
 // Resolves a path. A checkpoint has a manifest.json, or the name of a checkpoint. A folder of
 // checkpoints has the name "checkpoints" or contains checkpoints. An output directory contains the
 // folder "checkpoints". In a folder of checkpoints or an output directory, "best" resolves to the
-// checkpoint with the best score (best_checkpoint.h), unless a file of that name exists. Does not
+// checkpoint with the best score (best_checkpoint()), unless a file of that name exists. Does not
 // check that the checkpoint is whole.
 // Errors: NotFound if the path does not exist, is another kind of directory, or has no best
 // checkpoint; FailedPrecondition for a file; read errors.

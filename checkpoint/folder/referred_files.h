@@ -2,17 +2,28 @@
 #ifndef MILLRACE_CHECKPOINT_FOLDER_REFERRED_FILES_H_
 #define MILLRACE_CHECKPOINT_FOLDER_REFERRED_FILES_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/file_system.h"
-#include "checkpoint/folder/file_identity.h"
 #include "proto/checkpoint_manifest.pb.h"
 #include "proto/config.pb.h"
 
 namespace millrace {
+
+struct FileIdentity {
+  int64_t size_bytes = 0;
+  std::string digest;  // file_digest(), formatted as in manifests
+
+  friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
+};
+
+// Computes a file's identity, reading a chunk at a time. Errors: read errors; InvalidArgument for a
+// pipe or a device; Aborted if the file becomes shorter while it is read.
+absl::StatusOr<FileIdentity> identify_file(FileSystem& files, const std::string& path);
 
 // Returns the entry of a file. `used_by`: the users, in the form of manifests. Errors:
 // InvalidArgument for a path that is not UTF-8, which a manifest cannot contain.

@@ -1,4 +1,4 @@
-// Selection of the checkpoints that a folder retains.
+// Selection of the checkpoints that a folder retains, and of the parts that they retain.
 #ifndef MILLRACE_CHECKPOINT_FOLDER_RETENTION_H_
 #define MILLRACE_CHECKPOINT_FOLDER_RETENTION_H_
 
@@ -10,9 +10,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "base/file_system.h"
 #include "base/thread_pool.h"
 #include "checkpoint/folder/checkpoint_list.h"
+#include "proto/checkpoint_manifest.pb.h"
+#include "proto/config.pb.h"
 
 namespace millrace {
 
@@ -30,7 +33,7 @@ struct RetentionPolicy {
   // Checkpoints whose step is a multiple of this number stay. Default: none.
   int64_t keep_every = 0;
   // Number of the newest checkpoints that retain the parts that only training needs; the others
-  // become model-only (checkpoint/folder/model_only.h). At least 1. Default: all.
+  // become model-only (make_model_only). At least 1. Default: all.
   int64_t full_last = INT64_MAX;
 };
 
@@ -47,7 +50,7 @@ struct RetentionPlan {
 // Plans retention. Unusable checkpoints do not count and stay unchanged: damaged checkpoints,
 // checkpoints of newer formats, deltas without their base, and all checkpoints newer than `newest`,
 // the step of the newest that verifies. Three kinds always stay: checkpoint `newest`; the best
-// checkpoint that it records (checkpoint/folder/best_checkpoint.h); and, unreduced, all bases of a
+// checkpoint that it records (checkpoint/folder/checkpoint_path.h); and, unreduced, all bases of a
 // delta that stays. A checkpoint whose manifest cannot be read may be a delta on any earlier
 // checkpoint, so all earlier checkpoints stay too. `checkpoints`: by ascending step, as
 // list_checkpoints() returns them. `unusable`: paths of checkpoints with known damage inside files,
@@ -75,6 +78,21 @@ absl::StatusOr<RetentionResult> apply_retention(FileSystem& files, const std::st
                                                 ThreadPool& threads,
                                                 std::optional<int64_t> saved = std::nullopt,
                                                 const std::set<std::string>& unusable = {});
+
+// Checks the numbers of the message, and the counts of keep_best. Errors: InvalidArgument that
+// begins with `where`, the place of the message in the configuration, and names the field.
+absl::Status check_retention(absl::string_view where, const CheckpointConfig& config);
+
+// Returns true if a checkpoint has parts other than DENSE and ROWS.
+bool has_training_state(const CheckpointManifest& manifest);
+
+// Replaces a checkpoint by a checkpoint with only the parts DENSE and ROWS. Commits it as every
+// checkpoint, so that at any time either the old or the new checkpoint exists. Checks the kept data
+// as it is read. Leaves a checkpoint without other parts unchanged.
+// REQUIRES: not a delta; the caller holds the lock of the folder.
+// Errors: any error of CheckpointReader, check_free_space() and CommitDirectory; the checkpoint is
+// then unchanged.
+absl::Status make_model_only(FileSystem& files, const std::string& path, ThreadPool& threads);
 
 }  // namespace millrace
 

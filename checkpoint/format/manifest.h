@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -38,6 +39,13 @@ bool has_part(const CheckpointManifest& manifest, CheckpointManifest::Part part)
 
 // Returns the bytes of all files except the manifest.
 int64_t total_bytes(const CheckpointManifest& manifest);
+
+// Joins the serialized manifests of all ranks, in the order of the ranks. Concatenates the files
+// and the digests of rank state; adds up the rows and digests of a table; takes the largest
+// `evicted_log_begins` of all ranks, and every other field from rank 0.
+// Errors: Internal naming the rank, for a manifest that cannot be parsed and for ranks that
+// disagree on the step, on omitted tensors and tables, on the base of a delta or on a table.
+absl::StatusOr<CheckpointManifest> joined_manifest(const std::vector<std::string>& parts);
 
 }  // namespace millrace
 

@@ -10,9 +10,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/lines/line_text.h"
 #include "base/status_macros.h"
 #include "base/text.h"
-#include "checkpoint/format/json_text.h"
 
 namespace millrace {
 namespace {

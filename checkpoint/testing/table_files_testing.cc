@@ -5,7 +5,7 @@
 #include "base/status_macros.h"
 #include "checkpoint/folder/commit_directory.h"
 #include "checkpoint/format/checkpoint_names.h"
-#include "checkpoint/format/joined_manifest.h"
+#include "checkpoint/format/manifest.h"
 
 namespace millrace {
 namespace {

@@ -106,7 +106,7 @@ FAULTS = [
          "<< 64 | (key.hash & ~uint64_t{0} >> 8);"),
     ], "//tests/ranks:tables_test", "TablesTest.ALimitThatEvicts"),
     ("the log of evicted ids begins where the log of rank 0 begins", [
-        ("checkpoint/format/joined_manifest.cc",
+        ("checkpoint/format/manifest.cc",
          "        std::max(table->evicted_log_begins(), other.evicted_log_begins()));\n",
          "        table->evicted_log_begins());\n"),
     ], "//checkpoint/format:format_test", "JoinedManifestTest.*"),
