@@ -16,7 +16,7 @@
 #include "bench/matrix_products.h"
 #include "bench/measured_window.h"
 #include "bench/memory_dataset.h"
-#include "config/step_size.h"
+#include "config/training_size.h"
 #include "framework/trainer.h"
 #include "hook/hook.h"
 #include "job/checked_job.h"

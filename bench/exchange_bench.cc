@@ -14,7 +14,7 @@
 #include "base/version.h"
 #include "bench/benchmark.h"
 #include "distributed/c10d_collectives.h"
-#include "distributed/ended_collective.h"
+#include "distributed/collectives.h"
 #include "distributed/forwarded_collectives.h"
 #include "framework/model/model.h"
 #include "framework/model/model_parts.h"

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -140,6 +141,16 @@ class Collectives {
 // Returns "rank 1 failed in forward of step 12: ..." as an Aborted error. All implementations use
 // this wording.
 absl::Status peer_error(int rank, RankPhase phase, int64_t step, absl::string_view what);
+
+// A collective that could not begin, or whose result was available at once.
+class EndedCollective : public PendingCollective {
+ public:
+  explicit EndedCollective(absl::Status result) : result_(std::move(result)) {}
+  absl::Status wait() override { return result_; }
+
+ private:
+  const absl::Status result_;
+};
 
 }  // namespace millrace
 

@@ -1,7 +1,7 @@
 #include "distributed/one_rank_collectives.h"
 
 #include "base/status_macros.h"
-#include "distributed/ended_collective.h"
+#include "distributed/collectives.h"
 
 namespace millrace {
 

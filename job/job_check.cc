@@ -11,7 +11,7 @@
 #include "base/parts/part_family.h"
 #include "base/status_macros.h"
 #include "config/custom_check.h"
-#include "config/step_size.h"
+#include "config/training_size.h"
 #include "io/feature/feature_check.h"
 #include "io/feature_schema.h"
 #include "job/default_hooks.h"

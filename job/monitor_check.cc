@@ -11,7 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "base/parts/part_family.h"
 #include "base/status_macros.h"
-#include "config/training_totals.h"
+#include "config/training_size.h"
 #include "framework/loop/best_score.h"
 #include "hook/cadence.h"
 #include "hooks/early_stopping_hook.h"

@@ -10,7 +10,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "config/training_totals.h"
+#include "config/training_size.h"
 #include "optim/dense/dense_optimizer.h"
 #include "optim/dense/optimizer_schedule.h"
 #include "proto/optimizer_list.h"

@@ -1,12 +1,13 @@
-// Division of examples into steps and micro-batches.
-#ifndef MILLRACE_CONFIG_STEP_SIZE_H_
-#define MILLRACE_CONFIG_STEP_SIZE_H_
+// The size of training: micro-batches of a step, steps of an epoch, and totals of a run.
+#ifndef MILLRACE_CONFIG_TRAINING_SIZE_H_
+#define MILLRACE_CONFIG_TRAINING_SIZE_H_
 
 #include <cstdint>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "optim/schedule/schedule.h"
 #include "proto/config.pb.h"
 
 namespace millrace {
@@ -43,6 +44,19 @@ struct EpochSize {
 EpochSize epoch_size(const TrainConfig& train, const StepSize& step, int64_t ranks,
                      int64_t examples);
 
+// Returns max_steps, max_epochs and max_windows where they limit training. Data in windows has no
+// epochs. The totals are counted_at_start if max_epochs limits training on files and max_steps does
+// not. A job with several limits ends at the first one; schedules count in the total of their own
+// unit.
+ScheduleTotals training_totals(const TrainConfig& train);
+
+// Returns true if the totals are counted_at_start and a schedule has a share of steps or examples.
+bool needs_epoch_size(const TrainConfig& train);
+
+// Returns training_totals() with the steps and examples of max_epochs epochs of a size. They stay
+// absent if they exceed an int64. REQUIRES: needs_epoch_size().
+ScheduleTotals training_totals(const TrainConfig& train, const EpochSize& epoch);
+
 }  // namespace millrace
 
-#endif  // MILLRACE_CONFIG_STEP_SIZE_H_
+#endif  // MILLRACE_CONFIG_TRAINING_SIZE_H_
