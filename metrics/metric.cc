@@ -9,14 +9,11 @@
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "metrics/auc.h"
-#include "metrics/calibration.h"
-#include "metrics/logloss.h"
 #include "metrics/metric_cutoff.h"
 #include "metrics/metric_registry.h"
-#include "metrics/ne.h"
+#include "metrics/probability_metrics.h"
 
 namespace millrace {
-
 namespace {
 
 // Returns how a list names a metric: "ndcg@10" for ndcg_at.

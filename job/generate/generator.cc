@@ -11,7 +11,7 @@
 #include "base/status_macros.h"
 #include "checkpoint/folder/outside_checkpoints.h"
 #include "metrics/auc.h"
-#include "metrics/logloss.h"
+#include "metrics/probability_metrics.h"
 #include "proto/config.pb.h"
 #include "proto/range_check.h"
 
