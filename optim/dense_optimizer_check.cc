@@ -1,5 +1,6 @@
 #include "optim/dense_optimizer_check.h"
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -37,6 +38,26 @@ absl::Status check_kind(absl::string_view where, const DenseOptimizerConfig& con
 absl::Status check_dense_optimizer(absl::string_view where, const DenseOptimizerConfig& config) {
   return all_errors({check_ranges(where, config),
                      config.frozen() ? check_frozen(where, config) : check_kind(where, config)});
+}
+
+absl::Status check_clipping(absl::string_view where, const ClippingConfig& config) {
+  RETURN_IF_ERROR(check_ranges(where, config));
+  if (config.limit_case() != ClippingConfig::LIMIT_NOT_SET) return absl::OkStatus();
+  return wrong(where, "no limit, so that nothing is clipped; give max_norm or max_value");
+}
+
+absl::Status check_moving_average_of(const TrainConfig& train) {
+  if (!train.has_moving_average()) return absl::OkStatus();
+  RETURN_IF_ERROR(check_ranges("train.moving_average", train.moving_average()));
+  const auto& more = train.more_optimizers();
+  const bool all_frozen =
+      train.optimizer().frozen() &&
+      std::all_of(more.begin(), more.end(),
+                  [](const DenseOptimizerConfig& optimizer) { return optimizer.frozen(); });
+  if (!all_frozen) return absl::OkStatus();
+  return wrong("train.moving_average",
+               "all dense parameters are frozen (optimizer, more_optimizers), so that there is "
+               "nothing to average; remove it or frozen");
 }
 
 }  // namespace millrace

@@ -9,7 +9,7 @@
 
 #include "base/status_macros.h"
 #include "embedding/rows/row_math.h"
-#include "optim/clipping_check.h"
+#include "optim/dense_optimizer_check.h"
 #include "optim/sparse_optimizer.h"
 
 namespace millrace {

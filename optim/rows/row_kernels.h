@@ -25,7 +25,7 @@ struct SgdNumbers {
   float weight_decay = 0;
 };
 
-// Options of the formulas of both classes in optim/rows/sparse_adagrad.h.
+// Options of the formulas of both classes in optim/rows/adaptive_optimizers.h.
 struct AdagradNumbers {
   float rate = 0;
   float scale = 1;
@@ -33,7 +33,7 @@ struct AdagradNumbers {
   float epsilon = 0;
 };
 
-// Options of the formulas of both classes in optim/rows/sparse_adam.h.
+// Options of the formulas of both classes in optim/rows/adaptive_optimizers.h.
 struct AdamNumbers {
   double rate = 0;
   double beta1 = 0;
@@ -47,7 +47,7 @@ struct AdamNumbers {
   float shrinkage = 0;  // the share of w that is subtracted before the step
 };
 
-// Options of the formula in optim/rows/sparse_ftrl.h.
+// Options of the formula in optim/rows/adaptive_optimizers.h.
 struct FtrlNumbers {
   float rate = 0;
   float scale = 1;

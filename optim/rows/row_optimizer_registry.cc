@@ -1,8 +1,6 @@
 #include "optim/rows/row_optimizer_registry.h"
 
-#include "optim/rows/sparse_adagrad.h"
-#include "optim/rows/sparse_adam.h"
-#include "optim/rows/sparse_ftrl.h"
+#include "optim/rows/adaptive_optimizers.h"
 #include "optim/rows/sparse_sgd.h"
 
 namespace millrace {

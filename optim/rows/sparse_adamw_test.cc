@@ -1,9 +1,9 @@
 #include <cmath>
 
 #include "base/status_matchers.h"
+#include "optim/rows/adaptive_optimizers.h"
 #include "optim/rows/row_optimizer_conformance.h"
 #include "optim/rows/row_optimizer_testing.h"
-#include "optim/rows/sparse_adam.h"
 
 namespace millrace {
 namespace {

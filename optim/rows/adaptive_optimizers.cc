@@ -1,10 +1,46 @@
-#include "optim/rows/sparse_adam.h"
+#include "optim/rows/adaptive_optimizers.h"
 
 #include "base/isa/instruction_set_choice.h"
 #include "base/status_macros.h"
+#include "optim/rows/row_kernels.h"
 #include "proto/range_check.h"
 
 namespace millrace {
+
+absl::StatusOr<std::unique_ptr<RowOptimizer>> SparseAdagradOptimizer::create(
+    const SparseAdagrad& config) {
+  RETURN_IF_ERROR(check_ranges("adagrad", config));
+  return std::unique_ptr<RowOptimizer>(new SparseAdagradOptimizer(config));
+}
+
+void SparseAdagradOptimizer::update(const UpdateContext& context, int64_t dim,
+                                    absl::Span<const RowUpdate> rows) const {
+  AdagradNumbers numbers;
+  numbers.rate = static_cast<float>(context.learning_rate);
+  numbers.scale = static_cast<float>(context.gradient_scale);
+  numbers.weight_decay = weight_decay_;
+  numbers.epsilon = epsilon_;
+  choose(context.instruction_set, baseline::update_adagrad, avx2::update_adagrad,
+         avx512::update_adagrad)(numbers, dim, rows.data(), rows.size());
+}
+
+absl::StatusOr<std::unique_ptr<RowOptimizer>> SparseRowwiseAdagradOptimizer::create(
+    const SparseAdagrad& config) {
+  RETURN_IF_ERROR(check_ranges("rowwise_adagrad", config));
+  return std::unique_ptr<RowOptimizer>(new SparseRowwiseAdagradOptimizer(config));
+}
+
+void SparseRowwiseAdagradOptimizer::update(const UpdateContext& context, int64_t dim,
+                                           absl::Span<const RowUpdate> rows) const {
+  AdagradNumbers numbers;
+  numbers.rate = static_cast<float>(context.learning_rate);
+  numbers.scale = static_cast<float>(context.gradient_scale);
+  numbers.weight_decay = weight_decay_;
+  numbers.epsilon = epsilon_;
+  choose(context.instruction_set, baseline::update_rowwise_adagrad, avx2::update_rowwise_adagrad,
+         avx512::update_rowwise_adagrad)(numbers, dim, rows.data(), rows.size());
+}
+
 namespace {
 
 // Returns the betas, epsilon and the step count of `config`, whose name in the configuration is
@@ -67,6 +103,24 @@ void SparseAdamwOptimizer::update(const UpdateContext& context, int64_t dim,
   numbers.scale = static_cast<float>(context.gradient_scale);
   numbers.shrinkage = static_cast<float>(context.learning_rate * weight_decay_);
   update_adam_rows(context.instruction_set, numbers, dim, rows);
+}
+
+absl::StatusOr<std::unique_ptr<RowOptimizer>> SparseFtrlOptimizer::create(
+    const SparseFtrl& config) {
+  RETURN_IF_ERROR(check_ranges("ftrl", config));
+  return std::unique_ptr<RowOptimizer>(new SparseFtrlOptimizer(config));
+}
+
+void SparseFtrlOptimizer::update(const UpdateContext& context, int64_t dim,
+                                 absl::Span<const RowUpdate> rows) const {
+  FtrlNumbers numbers;
+  numbers.rate = static_cast<float>(context.learning_rate);
+  numbers.scale = static_cast<float>(context.gradient_scale);
+  numbers.beta = beta_;
+  numbers.l1 = l1_;
+  numbers.l2 = l2_;
+  choose(context.instruction_set, baseline::update_ftrl, avx2::update_ftrl, avx512::update_ftrl)(
+      numbers, dim, rows.data(), rows.size());
 }
 
 }  // namespace millrace
