@@ -24,7 +24,6 @@
 #include "tools/commands.h"
 #include "tools/model_evaluator.h"
 #include "tools/model_flags.h"
-#include "tools/output/kept_names.h"
 #include "tools/output/output_file.h"
 #include "tools/output/output_kinds.h"
 #include "tools/output/prediction_hook.h"

@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/text.h"
-#include "checkpoint/format/safetensors_reader.h"
+#include "checkpoint/format/safetensors_file.h"
 #include "io/feature/text_ids.h"
 #include "io/file_reader.h"
 #include "io/file_start.h"

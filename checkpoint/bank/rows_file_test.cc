@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
-#include "checkpoint/format/safetensors_writer.h"
+#include "checkpoint/format/safetensors_file.h"
 #include "io/transform/hash_functions.h"
 #include "tests/io_testing/data_files.h"
 

@@ -14,11 +14,21 @@
 #include "absl/types/span.h"
 #include "base/file_system.h"
 #include "checkpoint/folder/checkpoint_list.h"
+#include "checkpoint/folder/checkpoint_reader.h"
 #include "checkpoint/format/safetensors_header.h"
-#include "checkpoint/inspect/table_lookup.h"
 #include "checkpoint/inspect/table_scan.h"
 
 namespace millrace {
+
+// Returns the rows of all `ids` with a row, in the order of `ids`. `chain`: the result of
+// open_chain(). Finds an id by bisection: reads some numbers of 8 bytes, then the chunks that
+// contain the id and its row. Reads each chunk once per column, for any number of ids, and compares
+// the chunk with its digest. The checked neighbours of an absent id prove that the id has no row.
+// Errors: any error of find_columns(); DataLoss for damage and for ids that are not in the order of
+// hashes; read errors.
+absl::StatusOr<RowBlock> read_rows(absl::Span<const std::unique_ptr<CheckpointReader>> chain,
+                                   absl::string_view table, const std::vector<std::string>& columns,
+                                   absl::Span<const int64_t> ids);
 
 // A checkpoint and, for a delta, its bases; its tables are complete. All content that it returns
 // has been checked against the digests. Thread-safe.
@@ -58,7 +68,7 @@ class CheckpointContent {
   // Errors: any error of find(); DataLoss for damage; read errors.
   absl::StatusOr<std::string> read(absl::string_view name) const;
 
-  // Reads all rows of a table, or the rows of some ids: see TableScan and millrace::read_rows().
+  // Reads all rows of a table, or the rows of some ids: see TableScan and the function read_rows().
   absl::StatusOr<std::unique_ptr<TableScan>> scan(absl::string_view table,
                                                   const std::vector<std::string>& columns) const {
     return TableScan::open(chain_, table, columns);

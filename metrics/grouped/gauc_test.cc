@@ -1,5 +1,3 @@
-#include "metrics/grouped/gauc.h"
-
 #include <cmath>
 #include <map>
 #include <memory>
@@ -8,6 +6,7 @@
 #include "base/random/philox.h"
 #include "base/status_matchers.h"
 #include "metrics/auc.h"
+#include "metrics/grouped/ranking_metrics.h"
 #include "metrics/metric_conformance.h"
 #include "proto/metric_options.pb.h"
 

@@ -15,7 +15,7 @@
 #include "checkpoint/folder/checkpoint_reader.h"
 #include "checkpoint/folder/retention.h"
 #include "checkpoint/format/checkpoint_names.h"
-#include "checkpoint/format/safetensors_writer.h"
+#include "checkpoint/format/safetensors_file.h"
 #include "checkpoint/format/tensor_type.h"
 #include "checkpoint/testing/small_checkpoint_testing.h"
 #include "tests/e2e/run_program.h"

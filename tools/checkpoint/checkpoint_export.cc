@@ -15,7 +15,7 @@
 #include "checkpoint/folder/outside_checkpoints.h"
 #include "checkpoint/folder/referred_files.h"
 #include "checkpoint/format/checkpoint_names.h"
-#include "checkpoint/format/safetensors_writer.h"
+#include "checkpoint/format/safetensors_file.h"
 #include "job/output_place.h"
 #include "tools/checkpoint/table_parquet.h"
 #include "tools/output/output_file.h"

@@ -15,7 +15,7 @@
 #include "base/status_matchers.h"
 #include "checkpoint/folder/outside_checkpoints.h"
 #include "checkpoint/folder/referred_files.h"
-#include "checkpoint/format/safetensors_reader.h"
+#include "checkpoint/format/safetensors_file.h"
 #include "checkpoint/testing/rows_checkpoint_testing.h"
 #include "checkpoint/testing/small_checkpoint_testing.h"
 #include "io/file_reader.h"

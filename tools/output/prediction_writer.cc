@@ -7,14 +7,17 @@
 #include <arrow/util/utf8.h>
 #include <parquet/arrow/writer.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "io/format/arrow_file.h"
 #include "tools/output/csv_rows.h"
@@ -275,6 +278,34 @@ absl::StatusOr<std::unique_ptr<PredictionWriter>> PredictionWriter::open(
   auto writer = std::make_unique<ArrowPredictionWriter>(file, format, columns);
   RETURN_IF_ERROR(writer->open());
   return writer;
+}
+
+namespace {
+
+bool contains(absl::Span<const std::string> names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> kept_names(absl::Span<const std::string> values,
+                                                    absl::Span<const std::string> columns) {
+  std::vector<std::string> names;
+  for (const std::string& value : values) {
+    std::vector<std::string> given = {value};
+    if (!contains(columns, value)) given = absl::StrSplit(value, ',');
+    for (std::string& name : given) {
+      if (name.empty()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("\"", value, "\" has an empty name; give COLUMN[,COLUMN...]"));
+      }
+      if (contains(names, name)) {
+        return absl::InvalidArgumentError(absl::StrCat("column \"", name, "\" comes twice"));
+      }
+      names.push_back(std::move(name));
+    }
+  }
+  return names;
 }
 
 }  // namespace millrace

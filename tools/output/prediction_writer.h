@@ -1,4 +1,4 @@
-// Files of predictions.
+// Files of predictions, and the names of the columns that they keep.
 #ifndef MILLRACE_TOOLS_OUTPUT_PREDICTION_WRITER_H_
 #define MILLRACE_TOOLS_OUTPUT_PREDICTION_WRITER_H_
 
@@ -72,6 +72,12 @@ class PredictionWriter {
   // Writes the remaining rows. Neither syncs nor closes the file. Called once, last.
   virtual absl::Status finish() = 0;
 };
+
+// Returns the names in the values of a repeated flag, in order. A value equal to one of `columns`,
+// the columns of the data, is a name; other values are lists of names separated by commas.
+// Errors: InvalidArgument for an empty or repeated name.
+absl::StatusOr<std::vector<std::string>> kept_names(absl::Span<const std::string> values,
+                                                    absl::Span<const std::string> columns);
 
 }  // namespace millrace
 

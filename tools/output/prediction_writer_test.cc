@@ -1,5 +1,8 @@
 #include "tools/output/prediction_writer.h"
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <limits>
 
@@ -253,6 +256,29 @@ TEST(PredictionWriterTest, GivenUpItTouchesTheFileNoMore) {
                       }),
               StatusIs(absl::StatusCode::kDataLoss));
   EXPECT_THAT(FileSystem::local().glob(path + "*"), IsOkAndHolds(IsEmpty()));
+}
+
+TEST(KeptNamesTest, ValuesAreNamesOrListsOfThem) {
+  EXPECT_THAT(kept_names({}, {}), IsOkAndHolds(IsEmpty()));
+  EXPECT_THAT(kept_names({"b,a", "c"}, {}), IsOkAndHolds(ElementsAre("b", "a", "c")));
+  EXPECT_THAT(kept_names({"b,a", "c"}, {"a", "b", "c"}), IsOkAndHolds(ElementsAre("b", "a", "c")));
+}
+
+TEST(KeptNamesTest, AValueThatIsAColumnIsThisColumn) {
+  EXPECT_THAT(kept_names({"city, country", "a,b"}, {"a", "b", "city, country"}),
+              IsOkAndHolds(ElementsAre("city, country", "a", "b")));
+  EXPECT_THAT(kept_names({"a,b"}, {"a", "b", "a,b"}), IsOkAndHolds(ElementsAre("a,b")));
+  EXPECT_THAT(kept_names({","}, {","}), IsOkAndHolds(ElementsAre(",")));
+}
+
+TEST(KeptNamesTest, EmptyNamesAndRepetitionsAreRefused) {
+  const auto refused = [](const std::string& what) {
+    return StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what));
+  };
+  EXPECT_THAT(kept_names({"a,,b"}, {}), refused("\"a,,b\" has an empty name"));
+  EXPECT_THAT(kept_names({""}, {}), refused("\"\" has an empty name"));
+  EXPECT_THAT(kept_names({"a,b", "b"}, {}), refused("column \"b\" comes twice"));
+  EXPECT_THAT(kept_names({"a,b", "a,b"}, {"a,b"}), refused("column \"a,b\" comes twice"));
 }
 
 }  // namespace
