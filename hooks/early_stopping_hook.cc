@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "metrics/metric_direction.h"
+#include "metrics/metric_registry.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
 #include "proto/monitor_name.h"

@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "framework/report/directory_check.h"
-#include "metrics/metric_direction.h"
+#include "metrics/metric_registry.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
 #include "proto/monitor_name.h"

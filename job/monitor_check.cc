@@ -18,7 +18,7 @@
 #include "hooks/mllog_hook.h"
 #include "job/metric_names.h"
 #include "job/report/report_options.h"
-#include "metrics/metric_direction.h"
+#include "metrics/metric_registry.h"
 #include "optim/schedule/schedule_registry.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"

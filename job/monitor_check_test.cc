@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
-#include "metrics/metric_direction.h"
+#include "metrics/metric_registry.h"
 #include "optim/schedule/schedule_registry.h"
 #include "proto/config_reader.h"
 

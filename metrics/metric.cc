@@ -9,7 +9,6 @@
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "metrics/auc.h"
-#include "metrics/metric_cutoff.h"
 #include "metrics/metric_registry.h"
 #include "metrics/probability_metrics.h"
 

@@ -1,20 +1,39 @@
-// Metrics by name.
+// Metrics by name: registration, traits, cutoffs in names, and directions.
 #ifndef MILLRACE_METRICS_METRIC_REGISTRY_H_
 #define MILLRACE_METRICS_METRIC_REGISTRY_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <source_location>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/parts/part_registry.h"
 #include "metrics/metric.h"
-#include "metrics/metric_cutoff.h"
 #include "proto/custom.pb.h"
 
 namespace millrace {
+
+// The use of a cutoff in the name of a metric.
+enum class MetricCutoff { kNone, kOptional, kRequired };
+
+// The parts of a name. A metric that needs a cutoff is registered as "BASE_at", so that "recall@10"
+// and "recall" are different metrics.
+struct CutoffName {
+  absl::string_view base;
+  std::optional<int64_t> cutoff;  // none: there is none, or it is not from 1 to 1000000
+};
+
+// Returns the parts of "BASE" or "BASE@CUTOFF". Borrows `name`.
+CutoffName split_cutoff(absl::string_view name);
+
+// Checks that `name`, "BASE" or "BASE@CUTOFF", has a cutoff where `cutoff` requires one, and none
+// where it allows none. Errors: InvalidArgument, saying what to write.
+absl::Status check_cutoff(absl::string_view name, MetricCutoff cutoff);
 
 // The values of a metric that are better.
 enum class MetricDirection { kNone, kHigherIsBetter, kLowerIsBetter };
@@ -64,6 +83,16 @@ template <typename MetricType>
 absl::StatusOr<std::unique_ptr<Metric>> create_plain_metric(const CustomConfig&) {
   return std::make_unique<MetricType>();
 }
+
+// Returns the direction of the metric that create_metric() knows as `name`, or of "loss". kNone:
+// the metric has no direction (calibration is best at 1), or there is no metric of that name.
+MetricDirection direction_of_metric(absl::string_view name);
+
+// Returns the direction of the metric of a monitor: "SET/METRIC" or "SET/LABEL/METRIC".
+MetricDirection direction_of_monitor(absl::string_view monitor);
+
+// Returns true if the metric of a monitor has the opposite direction.
+bool contradicts(absl::string_view monitor, bool higher_is_better);
 
 }  // namespace millrace
 

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "metrics/metric_direction.h"
+#include "metrics/metric_registry.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
 #include "proto/range_check.h"

@@ -21,7 +21,7 @@
 #include "io/files/set_column.h"
 #include "io/look/cell_text.h"
 #include "io/look/file_guess.h"
-#include "io/look/label_tie.h"
+#include "io/look/label_look.h"
 #include "io/look/sample_ranges.h"
 #include "io/text_values.h"
 

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "base/file_system.h"
 #include "io/look/column_look.h"
-#include "io/look/label_rule.h"
+#include "io/look/label_look.h"
 #include "proto/config.pb.h"
 
 namespace millrace {

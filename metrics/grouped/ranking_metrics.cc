@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "metrics/auc.h"
-#include "metrics/metric_cutoff.h"
 #include "metrics/metric_registry.h"
 #include "metrics/scored_example.h"
 #include "proto/metric_options.pb.h"

@@ -1,13 +1,34 @@
-// Columns that give the label away.
-#ifndef MILLRACE_IO_LOOK_LABEL_TIE_H_
-#define MILLRACE_IO_LOOK_LABEL_TIE_H_
+// The label of data: the rule that makes it, and columns that give it away.
+#ifndef MILLRACE_IO_LOOK_LABEL_LOOK_H_
+#define MILLRACE_IO_LOOK_LABEL_LOOK_H_
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
 namespace millrace {
+
+// A column, or whether its value is at least a number.
+struct LabelRule {
+  std::string column;
+  std::optional<double> at_least;
+
+  // The label of a value.
+  double label_of(double value) const { return at_least ? value >= *at_least : value; }
+};
+
+// Parses "COLUMN" or "COLUMN>=NUMBER"; spaces around the three parts do not count.
+// Errors: InvalidArgument for an empty column, another comparison and what is no number.
+absl::StatusOr<LabelRule> parse_label_rule(absl::string_view text);
+
+// The first of `columns` that has a usual name of a label, such as "label", "click" or "target",
+// in any case, else one that has it between blanks; none if no column has.
+std::optional<std::string> find_label_name(absl::Span<const std::string> columns);
 
 // Counts the labels of the values of one column, to find columns that are known only with the
 // label:
@@ -57,4 +78,4 @@ class LabelTie {
 
 }  // namespace millrace
 
-#endif  // MILLRACE_IO_LOOK_LABEL_TIE_H_
+#endif  // MILLRACE_IO_LOOK_LABEL_LOOK_H_
