@@ -12,8 +12,8 @@
 
 namespace millrace {
 
-// Calls when_due in start and after steps, windows and epochs of training, each time the cadence is
-// due.
+// Base of hooks that act at a cadence of training. Calls when_due in start and after steps, windows
+// and epochs of training, each time the cadence triggers.
 class CadenceHook : public Hook {
  public:
   explicit CadenceHook(Cadence cadence) : cadence_(cadence) {}

@@ -12,6 +12,7 @@
 
 namespace millrace {
 
+// A signal that asks a run to stop.
 struct StopSignal {
   int number;
   absl::string_view name;

@@ -14,6 +14,7 @@
 
 namespace millrace {
 
+// The identity of the content of a file.
 struct FileIdentity {
   int64_t size_bytes = 0;
   std::string digest;  // file_digest(), formatted as in manifests

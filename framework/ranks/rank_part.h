@@ -10,7 +10,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "distributed/collectives.h"
 #include "io/cursor.h"
 
 namespace millrace {

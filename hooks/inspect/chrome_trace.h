@@ -11,6 +11,7 @@
 
 namespace millrace {
 
+// An event of a trace.
 struct TraceEvent {
   std::string name;
   bool is_annotation = false;  // true for an event of the trainer, false for LibTorch

@@ -12,6 +12,7 @@ class ParseError;
 
 namespace millrace {
 
+// The explanation of a command line that could not be parsed.
 struct UsageError {
   std::string message;  // one line: the wrong word, the nearest word, and where to find help
   std::string summary;  // the file of --summary if the command has this flag; else ""
