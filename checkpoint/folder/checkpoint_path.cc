@@ -49,8 +49,6 @@ absl::StatusOr<std::string> best_checkpoint(FileSystem& files, const std::string
 
 namespace {
 
-constexpr char kFolderName[] = "checkpoints";
-
 // Returns the path without trailing slashes and with a last name: bases of a delta are found next
 // to the delta, so its path must have a name.
 std::string with_name(std::string path) {
@@ -117,8 +115,8 @@ absl::StatusOr<CheckpointPath> resolve_checkpoint_path(FileSystem& files, const 
       parse_checkpoint_name(base_name(named))) {
     return CheckpointPath{true, named};
   }
-  if (base_name(named) == kFolderName) return CheckpointPath{false, named};
-  const std::string below = join_path(named, kFolderName);
+  if (base_name(named) == kCheckpointsFolder) return CheckpointPath{false, named};
+  const std::string below = join_path(named, kCheckpointsFolder);
   if (is_directory(files, below)) return CheckpointPath{false, below};
   ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, files.list(named));
   for (const DirectoryEntry& entry : entries) {

@@ -42,7 +42,7 @@ absl::StatusOr<absl::uint128> digest_of_dense_file(const CheckpointReader& check
 }
 
 // A tensor of a table's file, in the form that enters the digest of a row.
-struct Column {
+struct DigestColumn {
   const TensorInfo* tensor;
   std::unique_ptr<ChunkCursor> cursor;
   int64_t row_bytes = 0;
@@ -60,7 +60,7 @@ class RowDigester {
     for (const TensorInfo& tensor : layout_.tensors()) {
       if (tensor.name != name) continue;
       rows_ = tensor.shape[0];
-      Column column{&tensor, std::make_unique<ChunkCursor>(file_)};
+      DigestColumn column{&tensor, std::make_unique<ChunkCursor>(file_)};
       column.row_bytes = rows_ == 0 ? 0 : tensor.size_bytes() / rows_;
       column.padded_bytes = (column.row_bytes + 3) / 4 * 4;
       columns_.push_back(std::move(column));
@@ -72,7 +72,7 @@ class RowDigester {
     std::string row;
     for (int64_t first = 0; first < rows_; first += kRowsAtOnce) {
       const int64_t count = std::min(kRowsAtOnce, rows_ - first);
-      for (Column& column : columns_) {
+      for (DigestColumn& column : columns_) {
         column.block.resize(count * column.row_bytes);
         RETURN_IF_ERROR(column.cursor->read(
             layout_.data_begin() + column.tensor->begin + first * column.row_bytes,
@@ -80,7 +80,7 @@ class RowDigester {
       }
       for (int64_t i = 0; i < count; ++i) {
         row.clear();
-        for (const Column& column : columns_) {
+        for (const DigestColumn& column : columns_) {
           row.append(column.block, i * column.row_bytes, column.row_bytes);
           row.append(column.padded_bytes - column.row_bytes, '\0');
         }
@@ -94,7 +94,7 @@ class RowDigester {
   const ChunkedFile& file_;
   const TensorFileLayout& layout_;
   int64_t rows_ = 0;
-  std::vector<Column> columns_;
+  std::vector<DigestColumn> columns_;
 };
 
 absl::StatusOr<absl::uint128> digest_of_table_file(const CheckpointReader& checkpoint,

@@ -13,8 +13,6 @@
 namespace millrace {
 namespace {
 
-constexpr char kFolderName[] = "checkpoints";  // in an output directory
-
 // Returns the absolute path without a trailing slash, and without links as far as the path exists.
 std::string resolved_path(const std::string& path) {
   std::error_code error;
@@ -32,7 +30,7 @@ bool is_checkpoint(FileSystem& files, const std::string& directory) {
 }
 
 bool is_checkpoint_folder(FileSystem& files, const std::string& directory) {
-  const bool has_name = base_name(directory) == kFolderName;
+  const bool has_name = base_name(directory) == kCheckpointsFolder;
   const bool has_lock = is_directory_lock(files, join_path(directory, "lock"));
   if (has_name && has_lock &&
       is_directory_lock(files, join_path(directory_of(directory), "lock"))) {

@@ -10,6 +10,8 @@
 
 namespace millrace {
 
+// The folder of checkpoints in an output directory.
+inline constexpr char kCheckpointsFolder[] = "checkpoints";
 inline constexpr char kManifestName[] = "manifest.json";
 inline constexpr int64_t kMaxNumberedFiles = 99'999;
 

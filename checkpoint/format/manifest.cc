@@ -15,7 +15,7 @@
 namespace millrace {
 namespace {
 
-namespace json = google::protobuf::util;
+namespace json_util = google::protobuf::util;
 
 // The beginning of every manifest: its first field, before the digits of the digest.
 constexpr absl::string_view kStart = "{\n \"digest\": \"";
@@ -41,9 +41,9 @@ absl::Status check_digest(absl::string_view text) {
 }
 
 absl::Status parse_json(absl::string_view text, bool ignore_unknown, CheckpointManifest* manifest) {
-  json::JsonParseOptions options;
+  json_util::JsonParseOptions options;
   options.ignore_unknown_fields = ignore_unknown;
-  const auto status = json::JsonStringToMessage({text.data(), text.size()}, manifest, options);
+  const auto status = json_util::JsonStringToMessage({text.data(), text.size()}, manifest, options);
   if (status.ok()) return absl::OkStatus();
   return absl::DataLossError(std::string(status.message()));
 }
@@ -90,11 +90,11 @@ absl::StatusOr<std::string> format_manifest(CheckpointManifest manifest) {
                      [](const auto& a, const auto& b) { return a.offset() < b.offset(); });
   }
   RETURN_IF_ERROR(check_manifest(manifest));
-  json::JsonPrintOptions options;
+  json_util::JsonPrintOptions options;
   options.add_whitespace = true;
   options.preserve_proto_field_names = true;
   std::string text;
-  const auto status = json::MessageToJsonString(manifest, &text, options);
+  const auto status = json_util::MessageToJsonString(manifest, &text, options);
   if (!status.ok()) return absl::InvalidArgumentError(std::string(status.message()));
   if (static_cast<int64_t>(text.size()) > kMaxManifestBytes) {
     return absl::InvalidArgumentError(
