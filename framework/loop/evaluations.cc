@@ -243,7 +243,7 @@ void Evaluations::restore_metrics(std::map<std::string, double> metrics) {
 
 namespace {
 
-constexpr int32_t kVersion = 1;
+constexpr int32_t kPairedVersion = 1;
 
 }  // namespace
 
@@ -292,7 +292,7 @@ absl::Status PairedEvaluation::save_state(ObjectState& state) const {
   PairedEvaluationState paired;
   paired.set_training_window(last_paired_);
   *paired.mutable_cursor() = to_state(cursor_);
-  state.version = kVersion;
+  state.version = kPairedVersion;
   state.bytes = paired.SerializeAsString();
   return absl::OkStatus();
 }
@@ -303,7 +303,7 @@ absl::Status PairedEvaluation::load_state(absl::Span<const ObjectState> per_rank
   int64_t last_paired = -1;
   if (!per_rank.empty() && !per_rank[0].empty()) {
     PairedEvaluationState paired;
-    if (per_rank[0].version != kVersion || !paired.ParseFromString(per_rank[0].bytes)) {
+    if (per_rank[0].version != kPairedVersion || !paired.ParseFromString(per_rank[0].bytes)) {
       return absl::InvalidArgumentError(
           absl::StrCat("the position of evaluation set ", name_, " is damaged"));
     }
