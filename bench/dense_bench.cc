@@ -159,6 +159,7 @@ absl::StatusOr<CheckedJob> read_job(const BenchmarkFlags& flags) {
                      ": this benchmark reads the first batches of an epoch, and train_data has "
                      "windows; give a configuration with the path of some of its files"));
   }
+  // Writes the data before the measurement begins.
   RETURN_IF_ERROR(make_generated_data(FileSystem::local(), job.train()).status());
   return job;
 }

@@ -411,6 +411,7 @@ absl::Status check_ranks(const BenchmarkFlags& flags) {
         absl::StrCat("--batch is ", batch, "; it must be a multiple of --ranks, ",
                      distributed.ranks, ", which share its examples"));
   }
+  // Names of files do not contain the setting, so a second setting would replace the first's files.
   const bool one_setting = distributed.batches.size() == 1 && distributed.optimizers.size() == 1;
   if (!distributed.data.empty() && !one_setting) {
     return absl::InvalidArgumentError(

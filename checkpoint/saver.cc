@@ -165,6 +165,8 @@ absl::StatusOr<Saver::SavePermit> Saver::permit_save(int64_t step, const absl::S
   const auto packed = own.ok()
                           ? absl::StatusOr<std::string>(absl::StrCat(own->bytes, "\n", own->text))
                           : absl::StatusOr<std::string>(own.status());
+  // All ranks must be able to save before rank 0 creates anything, so that a failing rank leaves no
+  // directory behind.
   ASSIGN_OR_RETURN(std::vector<std::string> shares, gather_results(packed, ranks));
   const absl::StatusOr<std::string> agreed = result_of_first(
       [&]() -> absl::StatusOr<std::string> {
@@ -184,6 +186,7 @@ absl::StatusOr<Saver::SavePermit> Saver::permit_save(int64_t step, const absl::S
       },
       ranks);
   RETURN_IF_ERROR(agreed.status());
+  // One text carries both the nonce and whether ranks keep files, which saves an exchange.
   absl::string_view nonce = *agreed;
   const bool keep_files = absl::ConsumePrefix(&nonce, kKeepFiles);
   return SavePermit{std::string(nonce), keep_files};
@@ -304,6 +307,7 @@ absl::StatusOr<StateWriterOptions> Saver::agree_on_options(const TrainState& sta
     if (!one.ParseFromString(text) || one.tables_size() != own.tables_size()) {
       return absl::InternalError("another rank has other tables");
     }
+    // A checkpoint has one base, so ranks with different bases write a whole checkpoint.
     const bool same = one.has_base() == own.has_base() &&
                       one.base().SerializeAsString() == own.base().SerializeAsString();
     if (!same && options.base.has_value()) {
@@ -313,6 +317,7 @@ absl::StatusOr<StateWriterOptions> Saver::agree_on_options(const TrainState& sta
     }
     for (size_t t = 0; t < rows.size(); ++t) rows[t] += one.tables(static_cast<int>(t)).rows();
   }
+  // Ranks number their files by one rule, so the number follows from the rows of all ranks.
   for (size_t t = 0; t < rows.size(); ++t) {
     const int64_t row_bytes = state.tables[t]->layout().content_bytes() + kRowStateBytes;
     options.table_files.push_back(
@@ -475,11 +480,13 @@ absl::Status Saver::advance(Collectives& ranks) {
   Pending& save = *saves_.front();
   BackgroundSave& work = *save.work;
   if (!work.committing()) {
+    // The commit lists the files of all ranks in one manifest, so it needs the parts of all ranks.
     absl::StatusOr<std::vector<std::string>> parts = gather_results(work.part(), ranks);
     if (!parts.ok()) return end_failed(parts.status(), ranks);
     work.commit(*std::move(parts));
     return absl::OkStatus();
   }
+  // Only rank 0 knows if the commit succeeded.
   const absl::Status outcome = result_of_first(
                                    [&]() -> absl::StatusOr<std::string> {
                                      RETURN_IF_ERROR(work.outcome());

@@ -86,6 +86,7 @@ absl::StatusOr<std::vector<std::string>> check_resumed_job(const CheckpointManif
 absl::StatusOr<FoundCheckpoint> Saver::read(const std::string& path, const TrainState& target) {
   ASSIGN_OR_RETURN(const auto chain, open_chain(files_, path));
   const CheckpointManifest& manifest = chain.back()->manifest();
+  // These checks precede the rows, whose reading may take minutes.
   ASSIGN_OR_RETURN(
       std::vector<std::string> changes,
       check_resumed_job(manifest, options_.fingerprint, options_.config, options_.accept_changes),

@@ -51,6 +51,7 @@ constexpr char kEvictionHook[] = "evict_rows";
 // extensions.
 void check_values(const std::string& where, const Message& message, FieldErrors* errors) {
   const Reflection& reflection = *message.GetReflection();
+  // Visits fields by reflection, so that a new field is checked without new code.
   std::vector<const FieldDescriptor*> fields;
   reflection.ListFields(message, &fields);
   for (const FieldDescriptor* field : fields) {
@@ -344,6 +345,7 @@ absl::Status check_set_cadences(const EvaluationConfig& evaluation, const TrainC
                        "the set comes in windows, of which one is evaluated after each window of "
                        "training; remove the entry"));
     }
+    // An empty name has its own error above.
     if (!set.name().empty()) errors.add(untaken(where, set.name(), &seen));
     if (!set.has_when()) {
       errors.add(wrong(where,

@@ -119,6 +119,7 @@ absl::Status check_sources(const std::string& where, const DataConfig& data,
 absl::Status check_data(const std::string& where, const DataConfig& data, const TrainConfig& train,
                         bool generated) {
   FieldErrors errors;
+  // A custom dataset reads by its own rules, so the rules of files do not apply.
   if (data.has_custom_dataset()) {
     errors.add(check_custom_dataset(where + ".custom_dataset", data));
     errors.add(check_batches(where, data));

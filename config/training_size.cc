@@ -55,6 +55,7 @@ absl::StatusOr<StepSize> step_size(const TrainConfig& train, int64_t ranks) {
   const int64_t share = global / ranks;
   const int64_t most =
       train.max_micro_batch_size() == 0 ? share : std::min(share, train.max_micro_batch_size());
+  // Each micro-batch has a fixed cost, so the search begins at the least number.
   const int64_t least = (share - 1) / most + 1;
   const int64_t micro_batches = divisor_near(share, least);
   if (micro_batches == 0) {

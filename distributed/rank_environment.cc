@@ -31,6 +31,8 @@ absl::StatusOr<RankEnvironment> read_rank_environment(const GetVariable& get) {
     ASSIGN_OR_RETURN(std::optional<NodeEnvironment> node, read_node_environment(get));
     if (node) return rank_of_node(*node);
   }
+  // A program that is started alone within an allocation has SLURM's variables, too. MASTER_ADDR
+  // shows that ranks are intended.
   const bool slurm = get("MASTER_ADDR").has_value();
   ASSIGN_OR_RETURN(std::optional<VariableNumber> world,
                    read_number(get, "WORLD_SIZE", slurm ? "SLURM_NTASKS" : nullptr));

@@ -113,6 +113,7 @@ class Meeting {
   absl::Status agree_on_job() {
     const std::string mine = encode_job(options_.world_size, options_.identity);
     std::optional<std::string> agreed;
+    // set_once() returns an earlier value, so that a second job on the same port finds the first.
     if (options_.rank == 0) {
       absl::StatusOr<std::string> held = store_.set_once("job", mine);
       if (!held.ok()) return store_failed(held.status());

@@ -52,6 +52,7 @@ StepExchange::StepExchange(Collectives& collectives, int64_t evaluation_sets, in
 void StepExchange::start(const ExchangeInput& input) {
   MILLRACE_CHECK(pending_ == nullptr) << "an exchange is under way";
   const RequestCounts& requests = input.requests;
+  // A vector of another size would add values of one kind to values of another kind.
   MILLRACE_CHECK(requests.evaluate.empty() ||
                  static_cast<int64_t>(requests.evaluate.size()) == evaluation_sets_)
       << requests.evaluate.size() << " evaluation sets instead of " << evaluation_sets_;
@@ -67,6 +68,8 @@ void StepExchange::start(const ExchangeInput& input) {
   values_[kFailed] = input.failed;
   values_[kDurable] = input.durable;
   values_[kTimeIsUp] = input.time_is_up;
+  // Only rank 0 has a summand: the sum is its time, and all ranks compare the same time with
+  // limits.
   values_[kElapsed] = collectives_.rank() == 0 ? absl::ToInt64Nanoseconds(input.elapsed) : 0;
   const int64_t low = static_cast<int64_t>(input.fingerprint & kHalfMask);
   const int64_t high = static_cast<int64_t>((input.fingerprint >> 24) & kHalfMask);
@@ -106,6 +109,7 @@ absl::StatusOr<ExchangeResult> StepExchange::finish() {
   result.requests.evaluate.assign(values_.begin() + kSlots, tasks);
   result.targets.assign(tasks, tables);
   result.rows.assign(tables, values_.end());
+  // Sums of different fingerprints may agree, so squares are compared as well, see StepExchange.
   const int64_t world_size = collectives_.world_size();
   result.diverged = !all_equal(values_[kLow], values_[kLowSquared], world_size) ||
                     !all_equal(values_[kHigh], values_[kHighSquared], world_size);

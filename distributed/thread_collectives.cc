@@ -116,10 +116,12 @@ class World {
              gone(meeting) >= 0;
     };
     while (!mutex_.await_for(timeout_, settled)) {
+      // A rank that waits for data may exceed the timeout without a fault.
       if (waits_for_data(meeting)) continue;
       failure_ = timed_out(meeting);
     }
     RETURN_IF_ERROR(meeting.mismatch);
+    // A complete meeting takes precedence over a failure, because it has all messages.
     if (meeting.missing() > 0) {
       RETURN_IF_ERROR(failure_);
       const int left = gone(meeting);
@@ -130,6 +132,7 @@ class World {
     for (const std::optional<Messages>& messages : meeting.brought) {
       all.push_back(messages->size() == 1 ? messages->front() : messages->at(rank));
     }
+    // The last rank removes the meeting, which other ranks still read before.
     if (++taken_[key] == world_size_) {
       meetings_.erase(key);
       taken_.erase(key);

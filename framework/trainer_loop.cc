@@ -61,6 +61,7 @@ TrainerLoop::TrainerLoop(TrainerOptions options, TrainerParts parts,
              std::move(parts_.sparse_optimizer), std::move(parts_.moving_average),
              std::move(parts_.clipping)},
       training_(*parts_.clock),
+      // Later members borrow earlier members, so the order is that of the class.
       requests_(parts_.collectives->rank(), parts_.collectives->world_size()),
       recorder_(parts_.event_log.get(), loop_, parts_.collectives->rank(),
                 parts_.collectives->world_size()),
@@ -330,6 +331,7 @@ absl::StatusOr<TrainerLoop::PassEnd> TrainerLoop::train_windows() {
     loop_.position.open_window(state->window);
     recorder_.opened("window", state->window.name);
     if (!state->window.damage.empty()) recorder_.damaged_window();
+    // A failure here leaves hooks between two states, which no checkpoint may contain.
     RETURN_IF_ERROR(loop_.consistency.suspend([&]() -> absl::Status {
       RETURN_IF_ERROR(hooks_.before_window(context_, state->window));
       return evaluate_window();
@@ -341,6 +343,8 @@ absl::StatusOr<TrainerLoop::PassEnd> TrainerLoop::train_windows() {
                                 cap > 0 ? loop_.position.window_first_step + cap : 0,
                                 /*may_be_empty=*/true));
     if (end == PassEnd::kInterrupted) return end;
+    // Precedes complete_window(), so that a run that stops here evaluates the window when it
+    // resumes.
     RETURN_IF_ERROR(loop_.consistency.suspend([&] { return evaluate_paired(state->window); }));
     if (loop_.stop.stopped) return PassEnd::kInterrupted;
     RETURN_IF_ERROR(complete_window(state->window, end == PassEnd::kOutOfData));
@@ -483,6 +487,7 @@ absl::Status TrainerLoop::drop_rest(std::unique_ptr<StepData> next) {
     RETURN_IF_ERROR(agreement_.meet({"dropping", loop_.position.steps_done()}, share));
     agreed = agreement_.result();
     update_elapsed();
+    // Counting may take long, so each round serves requests: a stop must not wait for the end.
     RETURN_IF_ERROR(server_.serve_agreed().status());
     RETURN_IF_ERROR(feed_.check_interruption());
   } while (agreed.ranks_with_data > 0 && !loop_.stop.stopped &&

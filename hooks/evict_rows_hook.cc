@@ -159,6 +159,7 @@ absl::Status EvictRowsHook::evict(const Progress& progress) {
       const EvictionConfig& rules = table->maintenance().eviction_rules()->config();
       EvictionTime now;
       now.step = progress.step;
+      // Rows record only steps, so the limits in seconds and windows become limits in steps.
       if (rules.has_idle_seconds()) {
         const double since = absl::ToDoubleSeconds(progress.elapsed) - rules.idle_seconds();
         now.seconds_cut = seconds_.at(rules.idle_seconds()).step_at(since);

@@ -128,6 +128,7 @@ class PartitionedReader : public FileReader {
                                            absl::Span<const ColumnRequest> requests,
                                            BadRows& bad) override {
     const auto own_columns = static_cast<int64_t>(file_->columns().size());
+    // The path has the values of partitions; the file does not contain these columns.
     std::vector<ColumnRequest> own;
     for (const ColumnRequest& request : requests) {
       if (request.column < own_columns) own.push_back(request);

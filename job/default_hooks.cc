@@ -145,6 +145,8 @@ OnError DefaultHook::on_error(const JobConfig& config) const {
 
 const std::vector<DefaultHook>& default_hooks() {
   static const auto* hooks = new std::vector<DefaultHook>{
+      // Hooks are called in this order: the output directory must exist before other hooks write to
+      // it.
       {"output", "makes the output directory just before the first step", "run.output_dir", "",
        nullptr, &make_output},
       {"logger", "lines for people: reports, evaluations, progress", "run.log", "run.log.style=OFF",

@@ -463,6 +463,7 @@ class JobBuilder {
     }
     ASSIGN_OR_RETURN(parts_.model, create_model(train.model(), resources, train.seed()),
                      "train.model");
+    // The model is created on the CPU, so that its initial values do not depend on the device.
     if (!resources_.cuda_device.has_value()) return absl::OkStatus();
     const at::Device device(at::kCUDA, static_cast<at::DeviceIndex>(*resources_.cuda_device));
     return catch_exceptions(absl::StrCat("moving the model to ", device.str()), [&] {

@@ -196,6 +196,7 @@ absl::StatusOr<std::unique_ptr<StateSaver>> create_saver(const JobConfig& config
     ASSIGN_OR_RETURN(options.row_filter, create_row_filter(checkpoint.row_filter()),
                      "run.checkpoint");
   }
+  // A changed vocabulary would give words the rows of other words, so checkpoints record digests.
   ASSIGN_OR_RETURN(options.vocabularies, find_vocabularies(config.train(), files));
   options.retention = retention_of(checkpoint);
   options.producer = "millrace train";
@@ -275,6 +276,7 @@ absl::StatusOr<Resumption> resume_training(const JobConfig& config, FileSystem& 
   if (resume == kNever) {
     RETURN_IF_ERROR(check_unused(files, folder, "run.resume is never"));
   } else if (resume == kAuto && !config.run().checkpoint().enabled()) {
+    // The run would write outputs next to checkpoints that it neither reads nor continues.
     RETURN_IF_ERROR(check_unused(files, folder, "run.checkpoint.enabled is false"));
   } else if (resume == kAuto) {
     ASSIGN_OR_RETURN(resumption.from, trainer.resume(&notes));
@@ -284,6 +286,7 @@ absl::StatusOr<Resumption> resume_training(const JobConfig& config, FileSystem& 
     RETURN_IF_ERROR(check_place(files, folder, place.path));
     ASSIGN_OR_RETURN(resumption.from, trainer.resume_from(place.path, &notes));
   }
+  // A checkpoint already contains the content that the model bank gave.
   if (!resumption.from.has_value()) {
     const bool short_form = config.train().has_initialize_from();
     RETURN_IF_ERROR(trainer.load_model_bank(&notes),
@@ -291,6 +294,7 @@ absl::StatusOr<Resumption> resume_training(const JobConfig& config, FileSystem& 
   }
   resumption.finished = trainer.finished();
   std::vector<std::string> empty;
+  // A finished run trains no more, so its tables need no rows.
   if (!resumption.finished.has_value()) {
     ASSIGN_OR_RETURN(empty, frozen_tables_without_rows(config.train(), trainer));
   }
@@ -320,11 +324,13 @@ absl::StatusOr<LoadedModel> load_model(const TrainConfig& train, FileSystem& fil
   LoadedModel model;
   RETURN_IF_ERROR(catch_exceptions("loading the model", [&]() -> absl::Status {
     ASSIGN_OR_RETURN(TrainState target, trainer.capture());
+    // Neither evaluation nor prediction uses the state of optimizers, so none of it is read.
     target.dense_optimizers.clear();
     target.average = nullptr;
     LoadedState loaded;
     const UseChain read = [&](CheckpointChain chain) -> absl::Status {
       const CheckpointManifest& manifest = chain.back()->manifest();
+      // These checks precede the rows, whose reading may take minutes.
       RETURN_IF_ERROR(
           name_path(check_vocabularies(manifest, vocabularies), chain.back()->directory()));
       if (data != nullptr) {

@@ -330,6 +330,7 @@ absl::Status MetricNames::check_monitored(absl::string_view where, absl::string_
   std::vector<std::string> sources = sets;
   sources.push_back(kTrain);
   RETURN_IF_ERROR(check(where, metric, "no evaluation or report", sources));
+  // A monitor compares values over time, so a metric with a single value is useless.
   if (is_recurring(source)) return absl::OkStatus();
   if (source == kTrain) {
     return wrong(where,

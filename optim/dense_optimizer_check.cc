@@ -23,7 +23,7 @@ absl::Status check_frozen(absl::string_view where, const DenseOptimizerConfig& c
                                    " would do nothing; remove it or frozen"));
 }
 
-// Checks the rules of the kind that are no ranges.
+// Checks the rules of the kind that are not ranges.
 absl::Status check_kind(absl::string_view where, const DenseOptimizerConfig& config) {
   if (config.sgd().nesterov() && config.sgd().momentum() == 0) {
     return wrong(absl::StrCat(where, ".sgd"), "nesterov needs a momentum above 0");

@@ -8,8 +8,8 @@
 
 namespace millrace {
 
-// Checks the learning rate and the numbers of the kind that is chosen, and that a configuration of
-// frozen parameters has no kind, schedule or learning rate.
+// Checks the learning rate and the numbers of the chosen kind, and that a configuration of frozen
+// parameters has no kind, schedule or learning rate.
 // Errors: InvalidArgument that begins with `where`, the place of the message in the configuration,
 // and names the field that is out of range.
 absl::Status check_dense_optimizer(absl::string_view where, const DenseOptimizerConfig& config);

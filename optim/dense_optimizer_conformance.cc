@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kRate = 0.01;
 
-// Three parameters, of which the last never has a gradient, and the optimizer under test.
+// Three parameters, the last of which never has a gradient, and the optimizer under test.
 struct Job {
   explicit Job(const MakeDenseOptimizer& make, double rate = kRate)
       : parameters({{"net.weight", torch::linspace(-1, 1, 6).view({2, 3}).requires_grad_()},
@@ -44,7 +44,7 @@ struct Job {
     for (int i = 0; i < count; ++i) step();
   }
 
-  // Copies of the values.
+  // Returns copies of the values.
   std::vector<at::Tensor> values() const {
     std::vector<at::Tensor> copies;
     for (const NamedParameter& parameter : parameters) {
@@ -58,7 +58,7 @@ struct Job {
   Progress progress;
 };
 
-// A state whose tensors are copies.
+// Returns a state whose tensors are copies.
 std::vector<NamedParameter> copied(std::vector<NamedParameter> state) {
   for (NamedParameter& part : state) part.value = part.value.clone();
   return state;
@@ -115,7 +115,7 @@ void check_no_gradient(const MakeDenseOptimizer& make) {
   const std::vector<at::Tensor> start = job.values();
   job.steps(3);
   EXPECT_TRUE(at::equal(job.parameters[2].value, start[2])) << "never had a gradient";
-  // One that had a gradient has none now.
+  // A parameter that had a gradient and has none in this step must keep its value.
   job.set_gradients();
   job.parameters[0].value.mutable_grad() = at::Tensor();
   const std::vector<at::Tensor> before = job.values();
@@ -185,7 +185,7 @@ void check_continuation(const MakeDenseOptimizer& make) {
 }
 
 void check_replacement(const MakeDenseOptimizer& make) {
-  // The state of one that made other steps is replaced.
+  // The loaded state replaces the state of an optimizer that made other steps.
   Job job(make), other(make);
   job.steps(3);
   other.progress.step = 7;
@@ -210,7 +210,7 @@ void check_copies(const MakeDenseOptimizer& make) {
   expect_equal(resumed.optimizer->state(), same.optimizer->state());
 }
 
-// States that cannot be of this optimizer, and what is wrong with each.
+// Returns states that no optimizer of this kind can have, each with the error.
 std::vector<std::pair<std::string, std::vector<NamedParameter>>> damaged_states(
     const std::vector<NamedParameter>& good) {
   std::vector<std::pair<std::string, std::vector<NamedParameter>>> states;
@@ -250,7 +250,7 @@ void check_refused_state(const MakeDenseOptimizer& make) {
   const std::vector<NamedParameter> good = copied(job.optimizer->state());
   for (auto& [what, state] : damaged_states(good)) {
     SCOPED_TRACE(what);
-    // Values of another state, so that one that was taken in part shows.
+    // The values differ from the loaded state, so that a state that is loaded in part shows.
     for (NamedParameter& part : state) part.value = part.value + 1;
     EXPECT_THAT(job.optimizer->load_state(state), StatusIs(absl::StatusCode::kInvalidArgument));
     expect_equal(job.optimizer->state(), good);

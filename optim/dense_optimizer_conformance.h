@@ -14,21 +14,21 @@
 
 namespace millrace {
 
-// Makes the optimizer under test of these parameters at a constant rate, a new one at each call.
+// Makes the optimizer under test of these parameters at a constant rate, a new object at each call.
 using MakeDenseOptimizer = std::function<std::unique_ptr<DenseOptimizer>(
     std::vector<NamedParameter> parameters, double learning_rate)>;
 
-// Returns the promises of DenseOptimizer: the names of its parameters and the rate that it was made
-// with; steps that change parameters, stay finite, and are equal for equal gradients; parameters
-// without a gradient, and all at a rate of 0, that stay the same bits; zero_grad() that leaves
-// gradients undefined; state with names "<parameter>/<what>" in the order of the parameters, from
-// which a second optimizer continues bit for bit; load_state() that copies, and accepts exactly
-// what state_differences() finds nothing in: unknown names, missing and repeated ones, other types
-// and shapes are refused, and nothing changes then.
+// Returns the promises of DenseOptimizer: the names of its parameters and the rate that the factory
+// passed; steps that change parameters, stay finite, and are equal for equal gradients; parameters
+// that stay the same bits without a gradient, and all parameters at a rate of 0; zero_grad() that
+// leaves gradients undefined; state with names "<parameter>/<field>" in the order of the
+// parameters, from which a second optimizer continues bit for bit; load_state() that copies, and
+// accepts a state exactly if state_differences() is empty: unknown, missing and repeated names and
+// other types and shapes are refused, and nothing changes then.
 std::vector<Property> dense_optimizer_properties(const MakeDenseOptimizer& make);
 
-// Registers them as tests of `suite`, see register_properties(). The formula of an optimizer needs
-// tests of its own.
+// Registers dense_optimizer_properties() as tests of `suite`, see register_properties(). The
+// formula of an optimizer needs separate tests.
 //
 //   [[maybe_unused]] const bool kSignSgd = register_dense_optimizer_conformance(
 //       "SignSgd", [](std::vector<NamedParameter> parameters, double rate) {

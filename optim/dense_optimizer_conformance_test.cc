@@ -51,7 +51,7 @@ MakeDenseOptimizer of(const char* text) {
   return true;
 }();
 
-// SGD with momentum, which breaks one promise if told to.
+// SGD with momentum, with a fault that a test can choose.
 class FaultyOptimizer : public DenseOptimizer {
  public:
   enum class Fault {

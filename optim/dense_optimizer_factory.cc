@@ -19,7 +19,7 @@ namespace {
 
 using Parameters = std::vector<NamedParameter>;
 
-// Returns the parameters of each configuration. Errors: those of create_dense_optimizers().
+// Returns the parameters of each configuration. Errors: as create_dense_optimizers().
 absl::StatusOr<std::vector<Parameters>> deal_out(const std::vector<DenseOptimizerConfig>& configs,
                                                  const Parameters& parameters) {
   std::vector<std::string> patterns, names;

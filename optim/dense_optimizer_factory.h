@@ -13,8 +13,8 @@
 
 namespace millrace {
 
-// Returns one optimizer of all these parameters, Adam without a choice. `totals` are those of
-// training, for schedules with shares of it.
+// Returns one optimizer of all these parameters; Adam if `config` chooses no kind. `totals`: the
+// totals of training, for schedules with shares of a total.
 // Errors: InvalidArgument for numbers out of range and for a configuration that is frozen.
 absl::StatusOr<std::unique_ptr<DenseOptimizer>> create_dense_optimizer(
     const DenseOptimizerConfig& config, std::vector<NamedParameter> parameters,
@@ -22,11 +22,10 @@ absl::StatusOr<std::unique_ptr<DenseOptimizer>> create_dense_optimizer(
 
 // Deals parameters out to configurations by their patterns (optim/name_pattern.h); the first match
 // wins. Parameters of a frozen configuration no longer require a gradient; they must be the model's
-// own tensors.
-// Returns: one optimizer for each configuration that is not frozen, in their order. A model without
-// parameters needs none.
+// own tensors. Returns one optimizer for each configuration that is not frozen, in their order. A
+// model without parameters needs none.
 // Errors: InvalidArgument for a parameter that no pattern matches and for a pattern without
-// parameters, naming the nearest; those of create_dense_optimizer().
+// parameters, naming the nearest; as create_dense_optimizer().
 absl::StatusOr<std::vector<std::unique_ptr<DenseOptimizer>>> create_dense_optimizers(
     const std::vector<DenseOptimizerConfig>& configs, const std::vector<NamedParameter>& parameters,
     const ScheduleTotals& totals = {});

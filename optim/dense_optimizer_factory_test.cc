@@ -17,7 +17,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
-// Two parameters with values of their own, the same at each call.
+// Returns two parameters with different values, the same at each call.
 std::vector<at::Tensor> make_parameters() {
   return {torch::linspace(-1, 1, 6).view({2, 3}).requires_grad_(),
           torch::linspace(2, 3, 4).requires_grad_()};
@@ -29,7 +29,8 @@ void set_gradients(std::vector<at::Tensor>& parameters, int step) {
   }
 }
 
-// Five steps of ours and of torch::optim from the same start: equal to the last bit.
+// Expects that five steps of the factory's optimizer and of torch::optim from the same start are
+// equal to the last bit.
 void expect_equal(
     const DenseOptimizerConfig& config,
     const std::function<std::unique_ptr<torch::optim::Optimizer>(std::vector<at::Tensor>)>&
@@ -199,7 +200,8 @@ TEST(DenseOptimizerStateTest, NamesAreByParameter) {
   }
 }
 
-// Also from before the first step, and from one at which a parameter had no gradient yet.
+// Also resumes from before the first step, and from a step before a parameter had its first
+// gradient.
 TEST(DenseOptimizerStateTest, GoesOnAsIfNothingHadBeenFromEveryStep) {
   constexpr int kSteps = 6, kSecondFrom = 3;
   for (const DenseOptimizerConfig& config : kinds_with_state()) {
@@ -208,12 +210,12 @@ TEST(DenseOptimizerStateTest, GoesOnAsIfNothingHadBeenFromEveryStep) {
       Trained whole(config), first(config), second(config);
       for (int s = 0; s < kSteps; ++s) whole.step(s, kSecondFrom);
       for (int s = 0; s < cut; ++s) first.step(s, kSecondFrom);
-      second.step(0, 0);  // what it held before is gone
+      second.step(0, 0);  // loading must replace this state
       ASSERT_OK(second.optimizer->load_state(first.optimizer->state()));
       expect_same_state(*first.optimizer, *second.optimizer);
       torch::NoGradGuard guard;
       for (int i = 0; i < 2; ++i) second.parameters[i].copy_(first.parameters[i]);
-      first.step(90, 0);  // what was loaded are copies
+      first.step(90, 0);  // the loaded tensors must be copies
       for (int s = cut; s < kSteps; ++s) second.step(s, kSecondFrom);
       expect_same_state(*whole.optimizer, *second.optimizer);
       for (int i = 0; i < 2; ++i) {

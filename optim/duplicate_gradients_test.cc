@@ -1,4 +1,4 @@
-// Holds duplicate_gradients against a model of a few lines: whole steps of several features and
+// Compares duplicate_gradients with a model of a few lines: whole steps of several features and
 // micro-batches, with and without weights of ids.
 #include <torch/types.h>
 
@@ -22,7 +22,7 @@ namespace {
 constexpr int64_t kDim = 3, kBatch = 5;
 
 // A sum, a mean and a sequence of the table "shared", which has the optimizer of the job, and a
-// root of "own", which has one of its own.
+// root of "own", which has its own optimizer.
 EmbeddingCollectionOptions make_options(SparseOptimizerConfig::DuplicateGradients own) {
   EmbeddingCollectionOptions options;
   for (const char* name : {"shared", "own"}) {
@@ -43,8 +43,8 @@ EmbeddingCollectionOptions make_options(SparseOptimizerConfig::DuplicateGradient
   return options;
 }
 
-// What a step is expected to do, in double: of each id the sum of coefficient × gradient, and how
-// often it occurs.
+// The expected effect of a step, in double: for each id the sum of coefficient × gradient, and the
+// number of its occurrences.
 struct Expected {
   struct Row {
     std::vector<double> sum = std::vector<double>(kDim);
@@ -59,8 +59,8 @@ struct Expected {
   }
 };
 
-// Runs steps of three micro-batches of random lists, of which the last comes without a backward
-// pass, at SGD of rate 1, and compares every row with the plain model after each.
+// Runs steps of three micro-batches of random lists, the last without a backward pass, at SGD of
+// rate 1, and compares every row with the plain model after each.
 class DuplicateGradientsTest
     : public testing::TestWithParam<std::tuple<SparseOptimizerConfig::DuplicateGradients,
                                                SparseOptimizerConfig::DuplicateGradients, bool>> {
@@ -91,7 +91,7 @@ class DuplicateGradientsTest
     return lists;
   }
 
-  // The gradient of one feature, [batch or ids, columns].
+  // Adds the gradient of one feature, [batch or ids, columns].
   void expect_of_feature(size_t f, const KeyedJagged& lists, const at::Tensor& gradient) {
     const EmbeddingFeature& feature = options_.features[f];
     const int64_t* offsets = lists.offsets.const_data_ptr<int64_t>() + f * kBatch;
@@ -170,7 +170,7 @@ TEST_P(DuplicateGradientsTest, AgreesWithAPlainModel) {
         now[c] -= 0.5 * gradient;
       }
     }
-    // Clipping sees what the update takes.
+    // Clipping must see the gradients that the update applies.
     const GradientSummary summary = optimizer_->summarize(/*with_norm=*/true);
     EXPECT_TRUE(summary.finite);
     EXPECT_NEAR(summary.norm_squared, squares, 1e-5 * squares);

@@ -15,15 +15,15 @@
 namespace millrace {
 namespace {
 
-// As torch.nn.utils.clip_grad_norm_ adds to the norm.
+// torch.nn.utils.clip_grad_norm_ adds the same number to the norm.
 constexpr double kNormEpsilon = 1e-6;
 
-// True if the loops over plain float32 memory may be used.
+// Returns true if the loops over plain float32 memory may be used.
 bool is_plain(const at::Tensor& gradient) {
   return gradient.is_cpu() && gradient.scalar_type() == at::kFloat && gradient.is_contiguous();
 }
 
-// float64 []: on the device of the gradient.
+// Returns float64 [] on the device of the gradient.
 at::Tensor sum_of_squares_of(const at::Tensor& gradient) {
   return gradient.to(at::kDouble).square().sum();
 }
@@ -51,7 +51,7 @@ absl::StatusOr<GradientClipping> GradientClipping::create(const ClippingConfig& 
 
 double squared_norm(absl::Span<const NamedParameter> parameters) {
   double sum = 0;
-  at::Tensor on_device;  // read once, since that waits for the device
+  at::Tensor on_device;  // read once, because reading waits for the device
   for (const NamedParameter& parameter : parameters) {
     const at::Tensor& gradient = parameter.value.grad();
     if (!gradient.defined()) continue;
@@ -82,10 +82,14 @@ GradientClipping::Result GradientClipping::clip_by_norm(absl::Span<const NamedPa
     return std::min(1.0, config_.max_norm() / (norm + kNormEpsilon));
   };
   const bool clips_tables = tables != nullptr && config_.over() != ClippingConfig::DENSE;
+  // The update multiplies the tables' sums by `table_scale`, so their norm must include this
+  // factor.
   const double dense = squared_norm(parameters);
   const double sparse =
       clips_tables ? tables->summarize(true).norm_squared * table_scale * table_scale : 0;
   double dense_factor = 1, table_factor = 1;
+  // EACH clips both groups by separate norms. Otherwise one factor scales both, so that the
+  // direction of the whole gradient stays the same.
   if (config_.over() == ClippingConfig::EACH) {
     result.norms = {{"gradient_norm/dense", std::sqrt(dense)},
                     {"gradient_norm/tables", std::sqrt(sparse)}};
@@ -98,6 +102,7 @@ GradientClipping::Result GradientClipping::clip_by_norm(absl::Span<const NamedPa
     if (clips_tables) table_factor = dense_factor;
   }
   if (dense_factor < 1) multiply(dense_factor, parameters);
+  // Tables apply their factor within their update, which saves a pass over the rows' gradients.
   result.table_scale = table_scale * table_factor;
   return result;
 }

@@ -20,27 +20,28 @@ class SparseOptimizer;
 // targets of the step, unscaled and finite. Every rank has the same sums, so that every rank gets
 // the same norm and replicated parameters stay equal. Stateless.
 //
-// By norm, as torch.nn.utils.clip_grad_norm_: gradients are multiplied by
-// min(1, max_norm / (norm + 1e-6)), where norm is the L2 norm over all numbers of all gradients, in
-// double. Each row of a table counts once, with the sum over its occurrences. By value, as
-// clip_grad_value_: each number is limited to [-max_value, max_value].
+// Clipping by norm multiplies gradients by min(1, max_norm / (norm + 1e-6)), as
+// torch.nn.utils.clip_grad_norm_, where norm is the L2 norm over all numbers of all gradients, in
+// double. Each row of a table counts once, with the sum over its occurrences. Clipping by value
+// limits each number to [-max_value, max_value], as clip_grad_value_.
 class GradientClipping {
  public:
-  // What the clipping of one step gave.
+  // The result of clipping one step.
   struct Result {
-    // For SparseOptimizer::step(), which clips the gradients of tables.
+    // Arguments of SparseOptimizer::step(), which clips the gradients of tables.
     double table_scale = 1;
     double table_limit = std::numeric_limits<double>::infinity();
     // Norms before clipping, by name: "gradient_norm", or "gradient_norm/dense" and
-    // "gradient_norm/tables" where each is clipped apart. None if clipped by value.
+    // "gradient_norm/tables" if both are clipped separately. Empty if clipped by value.
     std::vector<std::pair<std::string, double>> norms;
   };
 
-  // Errors: those of check_clipping(). REQUIRES: a limit is given.
+  // Errors: as check_clipping(). REQUIRES: `config` has a limit.
   static absl::StatusOr<GradientClipping> create(const ClippingConfig& config);
 
-  // Clips dense gradients in place; an undefined gradient takes no part. `tables` may be null.
-  // `table_scale`: the factor by which the sums of tables are multiplied anyway.
+  // Clips dense gradients in place; ignores undefined gradients. `tables` may be null.
+  // `table_scale`: the factor by which SparseOptimizer::step() would multiply the sums of tables
+  // without clipping.
   Result clip(absl::Span<const NamedParameter> parameters, SparseOptimizer* tables,
               double table_scale) const;
 
@@ -54,7 +55,7 @@ class GradientClipping {
 };
 
 // Returns the sum of squares over the gradients of all parameters, in double. For contiguous
-// float32 gradients in an order that depends on no thread.
+// float32 gradients on the CPU, the order of additions does not depend on the number of threads.
 double squared_norm(absl::Span<const NamedParameter> parameters);
 
 }  // namespace millrace

@@ -14,7 +14,7 @@
 namespace millrace {
 namespace {
 
-// True if the loops over plain float32 memory may be used for both.
+// Returns true if the loops over plain float32 memory may be used for both.
 bool are_plain(const at::Tensor& a, const at::Tensor& b) {
   const auto plain = [](const at::Tensor& tensor) {
     return tensor.is_cpu() && tensor.scalar_type() == at::kFloat && tensor.is_contiguous();
@@ -22,8 +22,9 @@ bool are_plain(const at::Tensor& a, const at::Tensor& b) {
   return plain(a) && plain(b);
 }
 
-// average += weight × (value - average). In blocks of one length, which compilers turn into
-// vectors; each number is computed alone, so that the block's length does not matter.
+// Computes average += weight × (value - average). Works in blocks of one length, which compilers
+// turn into vectors. Each number is computed independently, so the length of the block does not
+// affect results.
 void move_towards(const float* __restrict value, int64_t count, float weight,
                   float* __restrict average) {
   constexpr int kBlock = 16;
@@ -94,7 +95,8 @@ void MovingAverage::after_update() {
 
 void MovingAverage::exchange() {
   const c10::AutoGradMode no_gradients(false);
-  // All memory is allocated before the first tensor changes.
+  // Allocates all memory before the first tensor changes, so that a failed allocation changes
+  // nothing.
   std::vector<at::Tensor> copies(averages_.size());
   for (size_t i = 0; i < averages_.size(); ++i) {
     const Average& average = averages_[i];

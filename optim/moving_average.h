@@ -17,14 +17,14 @@
 
 namespace millrace {
 
-// Keeps the average of each parameter that is trained; frozen parameters and buffers have none:
+// Keeps the average of each trained parameter; frozen parameters and buffers have none:
 //
 //   average += (1 - d) * (parameter - average) after each step that was applied, with
 //   d = decay, or with warmup min(decay, (1 + n) / (10 + n)) for n updates before this one.
 //
-// The average of a parameter without updates is the parameter itself, so that averages begin
-// at the parameters that are loaded before the first step. float32 parameters are averaged in
-// float32, float64 ones in float64. Ranks with equal parameters have equal averages. One step:
+// The average of a parameter without updates is the parameter, so that averages begin at the
+// parameters that are loaded before the first step. float32 parameters are averaged in float32,
+// float64 parameters in float64. Ranks with equal parameters have equal averages. One step:
 //
 //   average->before_update();
 //   ...                         // the optimizers change the parameters
@@ -33,21 +33,21 @@ namespace millrace {
 // Used on the trainer's thread.
 class MovingAverage {
  public:
-  // The parameters are borrowed as handles to the model's own tensors, on any device.
+  // Borrows the parameters as handles to the model's own tensors, on any device.
   // Errors: InvalidArgument for a decay out of range and if no parameter requires a gradient.
   static absl::StatusOr<std::unique_ptr<MovingAverage>> create(
       const MovingAverageConfig& config, const std::vector<NamedParameter>& parameters);
 
-  // True if evaluations take the averages instead of the parameters.
+  // Returns true if evaluations use the averages instead of the parameters.
   bool evaluates() const { return config_.evaluate(); }
 
-  // Notes where averages without an update begin. Does nothing once all have one.
+  // Copies each parameter without an update into its average. Does nothing once all have an update.
   void before_update();
   // Moves each average towards its parameter.
   void after_update();
 
-  // Exchanges parameters and averages, in place and bit by bit, and back when it goes out of scope.
-  // While it exists, nothing may be saved, loaded or trained.
+  // Exchanges parameters and averages, in place and bit by bit, and exchanges them back when the
+  // object is destroyed. While the object exists, nothing may be saved, loaded or trained.
   class InPlace {
    public:
     // Null: does nothing.
@@ -64,8 +64,9 @@ class MovingAverage {
     MovingAverage* const average_;
   };
 
-  // "<parameter>/average_updates", int64 [], and "<parameter>/average", like the parameter, of all
-  // parameters that are averaged, in their order. Counts are copies; the others change with steps.
+  // Returns "<parameter>/average_updates", int64 [], and "<parameter>/average", with the type and
+  // shape of the parameter, for each averaged parameter, in their order. Counts are copies; steps
+  // change the other tensors.
   std::vector<NamedParameter> state() const;
   // See DenseOptimizer::state_differences(). A parameter without state is no difference.
   std::vector<std::string> state_differences(const std::vector<NamedParameter>& state) const;
@@ -76,7 +77,7 @@ class MovingAverage {
  private:
   struct Average {
     at::Tensor parameter;
-    at::Tensor value;  // type and shape of the parameter; means something if updates is above 0
+    at::Tensor value;  // type and shape of the parameter; undefined content while `updates` is 0
     int64_t updates = 0;
   };
 
@@ -85,7 +86,7 @@ class MovingAverage {
   double weight(int64_t updates) const;
 
   const MovingAverageConfig config_;
-  const std::vector<NamedParameter> parameters_;  // those that are averaged
+  const std::vector<NamedParameter> parameters_;  // the averaged parameters
   const StateLayout layout_;
   std::vector<Average> averages_;  // of parameters_
   bool all_begun_ = false;

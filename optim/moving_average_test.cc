@@ -31,8 +31,8 @@ std::vector<std::string> names_of(const std::vector<NamedParameter>& state) {
   return names;
 }
 
-// Trainable parameters of these types: a matrix of more numbers than a block, a vector of fewer,
-// and a matrix that is not contiguous.
+// Returns trainable parameters of these types: a matrix larger than a block, a vector smaller than
+// a block, and a matrix that is not contiguous.
 std::vector<NamedParameter> make_parameters(at::ScalarType type) {
   torch::manual_seed(5);
   std::vector<NamedParameter> parameters = {{"fc.weight", torch::randn({5, 7}, type)},
@@ -50,7 +50,7 @@ void train(const std::vector<NamedParameter>& parameters, int step) {
   }
 }
 
-// The formula in double, number by number.
+// Computes the formula in double, number by number.
 struct Reference {
   explicit Reference(const at::Tensor& parameter)
       : value(parameter.detach().to(at::kDouble).flatten().clone()) {}
@@ -72,7 +72,7 @@ struct Reference {
 TEST(MovingAverageTest, AgreesWithTheFormulaInDouble) {
   for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
     const double tolerance = type == at::kDouble ? 1e-9 : 1e-5;
-    // With a decay of 0.99 the warm-up lasts 890 updates, with 0.5 eight.
+    // The warm-up lasts 890 updates for a decay of 0.99, and eight for 0.5.
     for (const double decay : {0.0, 0.5, 0.99}) {
       for (const bool warmup : {false, true}) {
         const std::vector<NamedParameter> parameters = make_parameters(type);
@@ -119,7 +119,7 @@ TEST(MovingAverageTest, TheFirstUpdatesFollowTheWarmUp) {
     average->after_update();
     return average->state()[1].value.item<float>();
   };
-  EXPECT_NEAR(step(10), 9, 1e-6);                    // 1 / 10 of the 0 it began with
+  EXPECT_NEAR(step(10), 9, 1e-6);                    // 1 / 10 of the initial 0
   EXPECT_NEAR(step(0), 9 * 2.0f / 11, 1e-6);         // 2 / 11
   EXPECT_NEAR(step(0), 9 * 2.0f / 11 * 0.2f, 1e-6);  // 3 / 12 is above the decay
   EXPECT_NEAR(step(0), 9 * 2.0f / 11 * 0.2f * 0.2f, 1e-6);
@@ -211,7 +211,7 @@ TEST(MovingAverageTest, ContinuesFromItsStateToTheBit) {
       second->before_update();
       train(parameters, step);
       first->after_update();
-      // Before it is loaded the second one has missed steps.
+      // The second average has missed steps before the state is loaded.
       if (step != 1) second->after_update();
     }
     const std::vector<NamedParameter> a = first->state(), b = second->state();
@@ -240,7 +240,7 @@ TEST(MovingAverageTest, LoadsPartsAndRefusesWhatDoesNotFit) {
   EXPECT_THAT(average->load_state(wrong), StatusIs(kInvalid));
   EXPECT_TRUE(average->state()[1].value.equal(state[1].value)) << "nothing has changed";
 
-  // Of the second parameter nothing: its average begins anew, with the parameter.
+  // The state omits the second parameter, whose average begins again at the parameter.
   ASSERT_OK(average->load_state({state[0], state[1], state[4], state[5]}));
   EXPECT_TRUE(average->state()[1].value.equal(state[1].value));
   EXPECT_EQ(average->state()[2].value.item<int64_t>(), 0);

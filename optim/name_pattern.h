@@ -8,11 +8,11 @@
 
 namespace millrace {
 
-// Whether the whole `name` fits `pattern`, in which * stands for any text, also none. The empty
-// pattern fits every name.
+// Returns true if the whole `name` matches `pattern`, in which * matches any text, also the empty
+// text. The empty pattern matches every name.
 bool matches_pattern(absl::string_view name, absl::string_view pattern);
 
-// Whether it fits one of some patterns; whether a pattern fits one of some names.
+// Return true if `name` matches one of `patterns`, and if `pattern` matches one of `names`.
 template <typename Patterns>
 bool matches_any(absl::string_view name, const Patterns& patterns) {
   return std::any_of(patterns.begin(), patterns.end(),

@@ -32,6 +32,8 @@ absl::Status SparseOptimizer::bind(const SparseOptimizerConfig& config,
   for (size_t t = 0; t < collection.tables().size(); ++t) {
     EmbeddingTable& table = *collection.tables()[t];
     const TableConfig& own = collection.options().tables[t];
+    // A frozen table gets no slots, which saves their memory; its null optimizer keeps the indices
+    // of optimizers and tables equal.
     if (own.frozen()) {
       RETURN_IF_ERROR(table.bind({}), absl::StrCat("table ", table.name()));
       optimizers.emplace_back();
@@ -42,11 +44,15 @@ absl::Status SparseOptimizer::bind(const SparseOptimizerConfig& config,
     RETURN_IF_ERROR(check_sparse_optimizer("optimizer", chosen), what);
     TableOptimizer optimizer;
     ASSIGN_OR_RETURN(optimizer.optimizer, create_row_optimizer(chosen), what);
+    // A table without its own optimizer follows schedule_, so that reports have one rate for all
+    // such tables.
     if (own.has_optimizer()) {
       ASSIGN_OR_RETURN(optimizer.schedule,
                        create_optimizer_schedule(chosen.schedule(), chosen.learning_rate(), totals),
                        what);
     }
+    // The slots must be known before the first row is created, because each row is allocated with
+    // its slots.
     RETURN_IF_ERROR(table.bind(optimizer.optimizer->slots(table.dim())), what);
     collection.set_duplicate_gradients(static_cast<int64_t>(t), chosen.duplicate_gradients());
     optimizers.push_back(std::move(optimizer));
@@ -95,7 +101,7 @@ absl::Status SparseOptimizer::step(const Progress& progress, double gradient_sca
                                    double gradient_limit) {
   const std::vector<std::vector<TableUpdate>> all =
       updates(progress, gradient_scale, gradient_limit);
-  // All of them before the first changes.
+  // Checks all collections before the first changes, so that a refused step changes no table.
   RETURN_IF_ERROR(check(progress, all));
   for (size_t i = 0; i < collections_.size(); ++i) {
     RETURN_IF_ERROR(collections_[i]->apply(progress.step + 1, all[i]));

@@ -33,42 +33,44 @@ struct TableUpdate;
 //   }
 class SparseOptimizer {
  public:
-  // A table's own optimizer (TableConfig.optimizer) goes before `config`. Gives every table the
-  // slots of its optimizer, and none to frozen ones, and sets what gradients of duplicate ids
-  // become. The collections are borrowed and must outlive this object; each table belongs to one of
-  // them. None is fine. `totals`: those of training, for schedules with shares of it.
-  // Errors: InvalidArgument for numbers out of range, FailedPrecondition for a table that has rows
-  // already, both naming the table.
+  // Creates row optimizers for all tables of `collections`, which may be empty, are borrowed and
+  // must outlive this object. Each table belongs to one collection. A table's own optimizer
+  // (TableConfig.optimizer) takes precedence over `config`. Binds the slots of its optimizer to
+  // each table, none to frozen tables, and sets the rule for gradients of duplicate ids. `totals`:
+  // the totals of training, for schedules with shares of a total. Errors: InvalidArgument for
+  // numbers out of range, FailedPrecondition for a table that already has rows, both naming the
+  // table.
   static absl::StatusOr<std::unique_ptr<SparseOptimizer>> create(
       const SparseOptimizerConfig& config, absl::Span<EmbeddingCollection* const> collections,
       const ScheduleTotals& totals = {});
   ~SparseOptimizer();
 
-  // Returns what step(progress) would refuse, first of all an error that a collection kept from a
-  // forward or backward pass of this step. For before anything else of the step is updated.
-  // Errors: as step(). Nothing has changed.
+  // Returns the error that step(progress) would return, first an error that a collection retained
+  // from a forward or backward pass of this step. Called before any other part of the step is
+  // updated.
+  // Errors: as step(). Changes nothing.
   absl::Status check(const Progress& progress) const;
 
-  // One update of all tables, and the end of their step. `progress` stands before this step; rows
-  // seen get last step progress.step + 1. Bias corrections count the steps applied to each table
-  // (EmbeddingTable::applied_steps), which a table added to a running job has fewer of.
-  // Gradients are multiplied by `gradient_scale` first; then each of their numbers is limited to
+  // Updates all tables once and ends their step. `progress`: before this step; rows that occurred
+  // get last step progress.step + 1. Bias corrections count the steps applied to each table
+  // (EmbeddingTable::applied_steps), which are fewer for a table that was added to a running job.
+  // Multiplies gradients by `gradient_scale`, then limits each number to the range
   // [-gradient_limit, gradient_limit].
-  // Errors: those of EmbeddingCollection::apply; no table of any collection has changed then, and
-  // the step is to be discarded.
+  // Errors: as EmbeddingCollection::apply(); then no table of any collection has changed, and the
+  // caller must call discard().
   absl::Status step(const Progress& progress, double gradient_scale = 1,
                     double gradient_limit = std::numeric_limits<double>::infinity());
 
-  // Over all collections; the norm is that of the gradients before any scaling.
+  // Summarizes the gradients of all collections. The norm is the norm before any scaling.
   GradientSummary summarize(bool with_norm);
 
-  // Ends the step as if it had not been.
+  // Ends the step without an update; tables are as before the step.
   void discard();
 
-  // The rate of the next step, for tables without an optimizer of their own.
+  // Returns the rate of the next step for tables without their own optimizer.
   double learning_rate(const Progress& progress) const { return schedule_->rate(progress); }
-  // Rates of the next step by what they are for: "sparse", as above, and "sparse/NAME" of each
-  // table with an optimizer of its own.
+  // Returns the rates of the next step: "sparse", as above, and "sparse/NAME" for each table with
+  // its own optimizer.
   std::map<std::string, double> learning_rates(const Progress& progress) const;
   // Returns the schedules of these rates, by the same names. Borrowed.
   std::map<std::string, Schedule*> schedules() const;
@@ -78,7 +80,7 @@ class SparseOptimizer {
  private:
   struct TableOptimizer {
     std::unique_ptr<RowOptimizer> optimizer;  // null: the table is frozen
-    // Of a table with an optimizer of its own; else null: schedule_ holds.
+    // The schedule of a table with its own optimizer; null if schedule_ applies.
     std::unique_ptr<Schedule> schedule;
   };
 

@@ -115,7 +115,7 @@ TEST_F(SparseOptimizerTest, BiasCorrectionCountsTheStepsOfTheTable) {
   adam.mutable_adam()->set_epsilon(1e-300);
   ASSERT_OK_AND_ASSIGN(std::unique_ptr<SparseOptimizer> optimizer,
                        SparseOptimizer::create(adam, {collection.get()}));
-  // With a constant gradient every corrected step is the rate, if t counts from 1.
+  // Every corrected step with a constant gradient is the rate, if t counts from 1.
   Progress progress;
   progress.step = 1000;
   for (int step = 1; step <= 3; ++step, ++progress.step) {
@@ -231,7 +231,7 @@ TEST_F(SparseOptimizerTest, CreateRefusesBadConfigurations) {
   auto bad = *EmbeddingCollection::create(options);
   EXPECT_THAT(SparseOptimizer::create(adagrad_config(), {bad.get()}),
               StatusIs(kInvalid, HasSubstr("table own")));
-  // Rows without slots are there already.
+  // The table already has rows without slots.
   TableRows rows;
   rows.dim = 2;
   rows.ids = {1};

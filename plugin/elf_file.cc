@@ -221,6 +221,7 @@ class ElfParser {
 
   absl::Status read_notes(const Elf64_Phdr& segment) {
     ASSIGN_OR_RETURN(absl::string_view rest, range(segment.p_offset, segment.p_filesz, "note"));
+    // ELF pads name and content to 4 bytes, also where a segment states a smaller alignment.
     const uint64_t align = segment.p_align == 8 ? 8 : 4;
     const auto padded = [&](uint64_t size) { return (size + align - 1) / align * align; };
     while (!rest.empty()) {
@@ -228,6 +229,7 @@ class ElfParser {
       const auto header = copy<Elf64_Nhdr>(rest, 0);
       const uint64_t content = sizeof(header) + padded(header.n_namesz);
       const uint64_t end = content + header.n_descsz;
+      // The file is not trusted: the limits precede the use of its sizes.
       if (header.n_namesz > kMostNoteBytes || header.n_descsz > kMostNoteBytes) {
         return bad_plugin("a note has ", header.n_namesz, " bytes of name and ", header.n_descsz,
                           " of content; each may have ", kMostNoteBytes);
@@ -240,6 +242,7 @@ class ElfParser {
       if (!name.empty() && name.back() == '\0') name.remove_suffix(1);
       file_.notes_.push_back(
           {std::string(name), header.n_type, rest.substr(content, header.n_descsz)});
+      // The last note may lack its padding.
       rest.remove_prefix(std::min<uint64_t>(padded(end), rest.size()));
     }
     return absl::OkStatus();

@@ -195,6 +195,7 @@ absl::StatusOr<std::string> strip_header(absl::string_view text) {
 
 absl::StatusOr<HeaderDigest> digest_headers(const HeaderTexts& texts,
                                             const std::vector<std::string>& roots) {
+  // Sorted by path, so that the digest does not depend on the order of roots and inclusions.
   std::map<std::string, std::string> stripped;
   std::vector<std::string> left = roots;
   while (!left.empty()) {
@@ -212,6 +213,7 @@ absl::StatusOr<HeaderDigest> digest_headers(const HeaderTexts& texts,
   HeaderDigest result;
   std::string all;
   for (const auto& [path, text] : stripped) {
+    // The size separates a text from the next path, so that different headers give different bytes.
     absl::StrAppend(&all, path, " ", text.size(), "\n", text);
     result.headers.push_back(path);
   }

@@ -114,6 +114,7 @@ absl::Status PluginLibrary::read_table(const MillracePluginTable& table) {
         absl::StrCat("its table has ", table.hooks == nullptr ? 0 : table.hook_count,
                      " hooks and its notes have ", notes_.hooks.size()));
   }
+  // The notes are sorted by name, and hooks_ must have the same order.
   for (const PluginHookText& note : notes_.hooks) {
     const MillracePluginHook* found = nullptr;
     for (uint64_t i = 0; i < table.hook_count; ++i) {

@@ -79,6 +79,7 @@ absl::StatusOr<PluginNotes> read_plugin_notes(const ElfFile& elf) {
     return bad_plugin(
         "it has no hook: register one with MILLRACE_PLUGIN_HOOK (plugin/hook_plugin.h)");
   }
+  // The linker decides the order of notes; the order of hooks must not depend on it.
   const auto by_name = [](const PluginHookText& a, const PluginHookText& b) {
     return std::strcmp(a.name, b.name) < 0;
   };

@@ -102,6 +102,7 @@ std::string entry_name(const Message& entry, int index) {
 void collect(const Message& message, const std::string& path, const std::vector<int>& order,
              bool presence, Leaves* leaves) {
   const Reflection& reflection = *message.GetReflection();
+  // The presence of a message may decide the result without any field in it.
   if (presence) leaves->try_emplace(path, Leaf{order, "there", "not there"});
   for (const FieldDescriptor* field : fields_of(message)) {
     const std::string place = absl::StrCat(path, path.empty() ? "" : ".", field_name(*field));
@@ -116,6 +117,7 @@ void collect(const Message& message, const std::string& path, const std::vector<
       continue;
     }
     at.push_back(0);
+    // An entry without fields is still an entry, so its presence counts.
     for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
       at.back() = i;
       if (is_message(*field)) {

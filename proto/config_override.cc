@@ -48,6 +48,7 @@ absl::StatusOr<std::string> take_brackets(absl::string_view path, absl::string_v
 absl::StatusOr<Segment> take_segment(absl::string_view path, absl::string_view* rest) {
   const absl::string_view start = *rest;
   Segment segment;
+  // The name of an extension contains dots, so brackets enclose it.
   if (!rest->empty() && rest->front() == '[') {
     segment.is_extension = true;
     ASSIGN_OR_RETURN(segment.name, take_brackets(path, rest));

@@ -5,6 +5,7 @@
 namespace millrace {
 
 int exit_code(const absl::Status& status) {
+  // The kind is more exact than the code, so it decides first.
   switch (kind_of(status)) {
     case FailureKind::kMachine: return kExitMachine;
     case FailureKind::kEvaluation: return kExitEvaluation;

@@ -40,6 +40,7 @@ absl::Status export_model(const ExportFlags& flags, FileSystem& files, SummaryFi
   RETURN_IF_ERROR(check_one_rank("export"));
   RETURN_IF_ERROR(summary_file.check());
   ASSIGN_OR_RETURN(const JobConfig config, load_model_config(files, flags, /*world_size=*/1));
+  // Checks outputs before the model is loaded, which may take minutes.
   RETURN_IF_ERROR(check_outputs(flags, config, files, summary_file));
   const TrainConfig& train = config.train();
   ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, build_loader(config, {}));

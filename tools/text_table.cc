@@ -26,6 +26,7 @@ std::string TextTable::text() const {
       const bool right = columns_[i].align == kRight;
       absl::StrAppend(&line, i == 0 ? "" : "  ", right ? gap : "", cells[i], right ? "" : gap);
     }
+    // Blanks at the end of a line would wrap in a narrow terminal.
     line.erase(line.find_last_not_of(' ') + 1);
     absl::StrAppend(&text, line, "\n");
   };

@@ -48,6 +48,8 @@ absl::Status copy_rows(const EmbeddingTable& from, const RowParts& parts, int64_
     sources.push_back(row);
     ids.push_back(there.id(row));
   }
+  // Finds existing rows before place_rows() adds the others: an existing row takes only the chosen
+  // columns, a new row takes all of them.
   std::vector<RowIndex> before(ids.size());
   to.find(ids, absl::MakeSpan(before));
   ASSIGN_OR_RETURN(const std::vector<RowIndex> rows, to.content().place_rows(ids));

@@ -182,6 +182,7 @@ void BankSource::list_items() {
   }
   for (const auto& table : manifest.tables()) {
     add_table(table, &items_);
+    // The manifest has no field for saved candidates of admission; only names of tensors show them.
     bool counts = false;
     for (const auto& file : manifest.files()) {
       if (file.kind() != CheckpointManifest::TABLE_FILE || file.table() != table.name()) continue;

@@ -127,6 +127,7 @@ bool ModelBank::dynamic() const {
 // Resolves all paths on rank 0; in a reload, only the changed dynamic sources.
 absl::StatusOr<std::vector<SourcePlace>> ModelBank::find(bool reload, const Pick& pick,
                                                          Collectives& ranks) {
+  // Only rank 0 resolves paths: a checkpoint may appear in between, and ranks must load the same.
   const auto make = [&]() -> absl::StatusOr<std::string> {
     std::string text;
     for (int s = 0; s < config_.source_size(); ++s) {
@@ -143,6 +144,7 @@ absl::StatusOr<std::vector<SourcePlace>> ModelBank::find(bool reload, const Pick
                               << " of the model bank, which is optional, is not there: "
                               << config_.source(s).path();
       }
+      // The rows of an unchanged source are in the tables already; an empty place skips the source.
       const bool same = reload && before != loaded_.end() && before->second == place.version;
       if (same) place = SourcePlace();
       for (const std::string& line : place.passed_over) {
@@ -177,6 +179,7 @@ int64_t ModelBank::step_after(const Sources& sources, const TrainState& target) 
 absl::StatusOr<LoadedState> ModelBank::read(const std::vector<SourcePlace>& places,
                                             const Pick& pick, const TrainState& target,
                                             Sources* sources) {
+  // The plan needs the items of all sources, because an item may come from any of them.
   SourceItems items;
   for (int s = 0; s < config_.source_size(); ++s) {
     items.emplace_back();
@@ -192,6 +195,7 @@ absl::StatusOr<LoadedState> ModelBank::read(const std::vector<SourcePlace>& plac
   if (pick.only != nullptr) keep_only(*pick.only, &plan);
   given_.clear();
   for (const BankPlan::Load& load : plan.loads) given_.insert(load.to.name);
+  // The text of the plan names the checkpoint that a folder resolved to.
   ModelBankConfig found = config_;
   for (int s = 0; s < found.source_size(); ++s) {
     if (!places[s].path.empty()) found.mutable_source(s)->set_path(places[s].path);

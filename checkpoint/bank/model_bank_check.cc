@@ -157,6 +157,7 @@ absl::Status check_model_bank(const TrainConfig& train) {
     const std::string where = absl::StrCat("train.model_bank.source[", i, "]");
     RETURN_IF_ERROR(check_source(where, train, source));
     dynamic |= source.dynamic();
+    // A job has one state of each of these parts, so two sources would contradict each other.
     for (const SourceConfig::Part part :
          {SourceConfig::PROGRESS, SourceConfig::HOOKS, SourceConfig::SCHEDULES}) {
       for (int j = 0; j < i && gives(source, part); ++j) {

@@ -108,6 +108,7 @@ absl::Status take_text_ids(FileSystem& files, const RowsFileConfig& config,
         " makes ids of text (transform hash, vocabulary or a registered one of text)"));
   }
   ASSIGN_OR_RETURN(const std::vector<std::optional<int64_t>> found, text_ids->find(texts));
+  // Compacts in place: `kept` is at most `row`, so no row is overwritten before it is copied.
   size_t kept = 0;
   for (size_t row = 0; row < found.size(); ++row) {
     if (!found[row].has_value()) continue;
@@ -229,6 +230,7 @@ class ColumnRows {
         }
       }
       const auto numbers = static_cast<int64_t>(rows_.weights.size() - before);
+      // The configuration may allow two widths. The first row decides, and all rows must agree.
       if (rows_.dim == 0 && fits(table_, numbers)) rows_.dim = numbers;
       RETURN_IF_ERROR(check_width(table_, rows_.dim, numbers), place);
     }

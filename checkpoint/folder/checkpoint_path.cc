@@ -101,6 +101,7 @@ absl::StatusOr<CheckpointPath> resolve_best(FileSystem& files, const std::string
 absl::StatusOr<CheckpointPath> resolve_checkpoint_path(FileSystem& files, const std::string& path) {
   const std::string named = with_name(path);
   const absl::StatusOr<FileInfo> info = files.info(named);
+  // "best" is not a directory: a manifest in the folder records which checkpoint is the best.
   if (absl::IsNotFound(info.status()) && base_name(named) == kBestName) {
     const absl::StatusOr<CheckpointPath> place =
         resolve_checkpoint_path(files, directory_of(named));
@@ -111,6 +112,7 @@ absl::StatusOr<CheckpointPath> resolve_checkpoint_path(FileSystem& files, const 
     return absl::FailedPreconditionError(
         absl::StrCat(path, " is a file; a checkpoint is a directory"));
   }
+  // The name counts as well: a checkpoint without its manifest is no folder of checkpoints.
   if (files.link_info(join_path(named, kManifestName)).ok() ||
       parse_checkpoint_name(base_name(named))) {
     return CheckpointPath{true, named};
@@ -118,6 +120,7 @@ absl::StatusOr<CheckpointPath> resolve_checkpoint_path(FileSystem& files, const 
   if (base_name(named) == kCheckpointsFolder) return CheckpointPath{false, named};
   const std::string below = join_path(named, kCheckpointsFolder);
   if (is_directory(files, below)) return CheckpointPath{false, below};
+  // A folder of checkpoints may have any name, so its entries decide.
   ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, files.list(named));
   for (const DirectoryEntry& entry : entries) {
     if (parse_checkpoint_name(entry.name)) return CheckpointPath{false, named};

@@ -138,6 +138,7 @@ absl::StatusOr<std::map<std::string, absl::uint128>> compute_content_digests(
     absl::StatusOr<absl::uint128> digest = absl::uint128(0);
   };
   const CheckpointManifest& manifest = checkpoint.manifest();
+  // Makes a task of each file, so that a table of many files uses all threads.
   std::vector<Task> tasks;
   for (const File& file : manifest.files()) {
     if (file.kind() == CheckpointManifest::DENSE_FILE) tasks.push_back({"dense", &file, nullptr});
@@ -154,6 +155,7 @@ absl::StatusOr<std::map<std::string, absl::uint128>> compute_content_digests(
                                    : digest_of_table_file(checkpoint, *task.table, *task.file, of);
     });
   });
+  // The digest of a table is the sum over its files and so does not depend on their number.
   std::map<std::string, absl::uint128> digests;
   for (const Task& task : tasks) {
     RETURN_IF_ERROR(task.digest.status());

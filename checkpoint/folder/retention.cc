@@ -136,6 +136,8 @@ absl::StatusOr<RetentionResult> apply_retention(FileSystem& files, const std::st
   ASSIGN_OR_RETURN(const std::vector<ListedCheckpoint> checkpoints,
                    list_checkpoints(files, folder));
   RetentionResult result;
+  // Only the saved checkpoint is known to be whole. A run that resumed at an earlier step has newer
+  // checkpoints that it did not write.
   absl::Span<const ListedCheckpoint> trusted(checkpoints);
   while (saved.has_value() && !trusted.empty() && trusted.back().step > *saved) {
     trusted.remove_suffix(1);
@@ -143,6 +145,7 @@ absl::StatusOr<RetentionResult> apply_retention(FileSystem& files, const std::st
   ASSIGN_OR_RETURN(const std::vector<size_t> newest,
                    find_newest(trusted, check, threads, &result.damaged));
   if (newest.empty()) return result;
+  // The search examined only the newest checkpoints; the result lists the damage of all.
   result.damaged.clear();
   for (size_t i = 0; i < checkpoints.size(); ++i) {
     const absl::Status status = listed_chain(checkpoints, i).status();

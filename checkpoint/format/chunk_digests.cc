@@ -135,6 +135,7 @@ absl::StatusOr<std::vector<FileChunks>> parse_chunks(absl::string_view text) {
     if (!is_file_name(file.name) || !size) {
       return lines.error(absl::StrCat("\"", absl::CHexEscape(*line), "\" is no name and size"));
     }
+    // Requires ascending names, which excludes duplicates.
     if (!files.empty() && files.back().name >= file.name) {
       return lines.error(absl::StrCat(file.name, " after ", files.back().name));
     }

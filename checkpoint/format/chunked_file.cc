@@ -94,6 +94,7 @@ absl::StatusOr<WrittenFile> write_chunks(
       return written.file->write_at(offset, as_text(bytes));
     }));
     written.chunks.digests[chunk] = digest.digest();
+    // Starts the write to disk now, so that the sync at the end has less to wait for.
     written.file->start_writeback(chunk * kChunkBytes, chunk_size(size_bytes, chunk));
     return absl::OkStatus();
   };
@@ -150,6 +151,7 @@ absl::Status ChunkedFile::read_pieces(
            (needs == nullptr || needs(chunk * kChunkBytes, chunk_size(chunks_.size_bytes, chunk)));
   };
   return for_each_chunk(chunks_.size_bytes, threads, [&](int64_t chunk) -> absl::Status {
+    // Threads read chunks in ascending order, so no thread has begun this chunk.
     const int64_t ahead = chunk + std::max<int64_t>(kChunksAhead, threads.threads());
     if (is_needed(ahead)) file_->will_need(ahead * kChunkBytes, kChunkBytes);
     if (!is_needed(chunk)) return absl::OkStatus();
@@ -161,6 +163,8 @@ absl::Status ChunkedFile::read_pieces(
           const absl::Span<char> piece(buffer.get(), count);
           RETURN_IF_ERROR(read_unchecked(offset, piece));
           digest.update(as_text(piece));
+          // The digest of these bytes is not known yet. Damage is reported rather than the error
+          // that it causes in `take`, so this error waits.
           if (taken.ok()) taken = catch_exceptions([&] { return take(offset, piece); });
           return absl::OkStatus();
         }));

@@ -165,6 +165,7 @@ class Checker {
       if (table.has_state_digest()) {
         RETURN_IF_ERROR(
             check_digest(table.state_digest(), absl::StrCat("the state of table ", table.name())));
+        // The first format version has no state of tables.
         if (manifest_.format_version() < 2 ||
             !has_part(manifest_, CheckpointManifest::TABLE_STATE)) {
           return refuse("table ", table.name(), " has a digest of state that is not there");
@@ -204,6 +205,7 @@ class Checker {
         default: return refuse("file ", file.name(), " has no kind");
       }
     }
+    // The names of dense files contain the number of dense files, which is known only now.
     for (size_t i = 0; i < dense_.size(); ++i) {
       RETURN_IF_ERROR(check_name(*dense_[i], dense_file_name(i, dense_.size())));
     }
@@ -222,6 +224,7 @@ class Checker {
       return file.tensors_size() == 0 ? absl::OkStatus() : refuse("tensors where none may be");
     }
     std::set<std::string> names;
+    // Tensors fill the file without gaps and overlaps, so that each byte belongs to one tensor.
     int64_t end = file.tensors_size() == 0 ? 0 : file.tensors(0).offset();
     if (end < 0) return refuse("a tensor at ", end);
     for (const Tensor& tensor : file.tensors()) {

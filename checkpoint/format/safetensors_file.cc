@@ -117,6 +117,7 @@ absl::Status write_safetensors(FileSystem& files, const std::string& path,
                                const std::map<std::string, std::string>& metadata) {
   SafetensorsHeader header;
   header.metadata = metadata;
+  // lay_out_tensors() changes the order, so sources are found by name.
   std::map<std::string, const TensorSource*> sources;
   for (const TensorSource& tensor : tensors) {
     header.tensors.push_back({tensor.name, tensor.type, tensor.shape});

@@ -283,6 +283,7 @@ absl::StatusOr<std::string> format_safetensors_header(const SafetensorsHeader& h
                     tensor.end, "]}");
   }
   text += "}";
+  // The format aligns tensors by a header whose size is a multiple of 8.
   text.append((8 - text.size() % 8) % 8, ' ');
   if (text.size() <= kMaxSafetensorsHeaderBytes) return text;
   return absl::InvalidArgumentError(

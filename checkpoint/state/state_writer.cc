@@ -76,6 +76,7 @@ absl::Status StateWriter::plan_dense(FrozenState& state) {
   std::vector<TensorInfo> infos;
   absl::uint128 digest = 0;
   for (size_t i = 0; i < tensors_.size(); ++i) {
+    // These prefixes separate tables and optimizer state from dense tensors within a checkpoint.
     const bool reserved =
         i < state.dense.size() && (absl::StartsWith(tensors_[i].name, "table/") ||
                                    absl::StartsWith(tensors_[i].name, kOptimizerPrefix));

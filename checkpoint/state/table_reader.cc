@@ -169,12 +169,14 @@ class TableLoad {
         at += 4 * slot.size;
       }
     }
+    // Without this check, the rows of a missing tensor would silently keep their initial values.
     std::set<std::string> there;
     for (const TensorInfo& tensor : layout.tensors()) there.insert(tensor.name);
     for (const auto& [name, target] : targets_) {
       if (there.count(name) == 0) return absl::DataLossError(absl::StrCat(name, " is missing"));
     }
     if (!options_.table_state) return absl::OkStatus();
+    // Files omit these tensors if they have no elements, so none is required.
     for (const char* what : {"admission/ids", "admission/counts", "admission/sketch", "evicted/ids",
                              "evicted/steps"}) {
       for (const TensorInfo& tensor : layout.tensors()) {
@@ -210,6 +212,8 @@ class TableLoad {
         std::memcpy(target.bytes->data() + begin, bytes.data(), bytes.size());
         return absl::OkStatus();
       case Target::kIds:
+        // Rows were placed by these ids before their digest was checked, so both readings must
+        // agree.
         if (std::memcmp(reinterpret_cast<const char*>(target.ids->data()) + begin, bytes.data(),
                         bytes.size()) == 0) {
           return absl::OkStatus();
@@ -229,6 +233,7 @@ class TableLoad {
     for_each_row_piece(
         row_bytes, begin, static_cast<int64_t>(bytes.size()),
         [&](int64_t row, int64_t at, int64_t from, int64_t count) {
+          // Rows are scattered in memory: fetches a later row while this row is copied.
           char* next = store.record(rows_[std::min(row + kRowsAhead, last)]) + target.at;
           for (int64_t b = 0; b < row_bytes; b += 64) __builtin_prefetch(next + b, 1);
           std::memcpy(store.record(rows_[row]) + target.at + at, bytes.data() + from, count);
@@ -303,6 +308,7 @@ class TableLoad {
                                               sketch.depth, ", ", sketch.width, "] is due"));
     }
     const int64_t range_bytes = sketch.depth * sketch.width;
+    // The first shape is compared with the configuration, and all later shapes with the first.
     if (first) {
       const CountSketchState own = table_.content().admission_state().sketch;
       if (sketch.depth != own.depth || sketch.width != own.width) {

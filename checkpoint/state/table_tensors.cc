@@ -101,6 +101,7 @@ std::vector<std::string> table_differences(const CheckpointManifest::Table& save
     lines.push_back(
         absl::StrCat(what, " has rows of ", saved.dtype(), " there, ", due.dtype(), " here"));
   }
+  // Slots are part of the row state; without it, the optimizer may differ.
   if (!row_state) return lines;
   std::map<std::string, int64_t> slots;
   std::vector<std::string> known;

@@ -71,8 +71,10 @@ absl::StatusOr<TableWriter> TableWriter::create(std::unique_ptr<TableSnapshot> t
     writer.entry_.set_state_digest(
         format_digest(table_state_digest(state.admission, state.evicted, snapshot.placement())));
   }
+  // Placement order makes the rows of each file contiguous, and readers search ids in this order.
   writer.rows_ = snapshot.rows().in_placement_order(threads);
   if (options.since.has_value()) {
+    // An id that has a row again is no tombstone, so this call needs all rows, also unchanged ones.
     ASSIGN_OR_RETURN(writer.tombstones_, snapshot.evicted_since(*options.since, writer.rows_));
     writer.leave_out(options);
   }
@@ -104,6 +106,7 @@ absl::Status TableWriter::plan_files(const TableWriterOptions& options, const Ta
                                  ? placement.last_hash()
                                  : first_hash(placement, index + 1, options.files) - 1);
     file.first_row = begin;
+    // The rows are in placement order, so the next file begins where this file ends.
     const auto end = std::partition_point(rows_.begin() + begin, rows_.end(), [&](RowIndex row) {
       return placement_hash(all.id(row)) <= file.entry.last_hash();
     });
@@ -225,6 +228,7 @@ void TableWriter::fill(const File& file, const TensorInfo& tensor, int64_t begin
   const RowIndex* rows = rows_.data() + file.first_row;
   const int64_t last = static_cast<int64_t>(file.end_row - file.first_row) - 1;
   const Source& source = file.sources.at(tensor.name);
+  // Rows in placement order are scattered in memory, so each loop fetches a later row.
   const auto ahead = [&](int64_t i) { return rows[std::min(i + kRowsAhead, last)]; };
   switch (source.kind) {
     case Source::kBytes:

@@ -39,6 +39,7 @@ void compare_dense(const std::vector<NamedParameter>& expected, const LoadedStat
     names.push_back(tensor.name);
     const auto same = left.find(tensor.name);
     if (same == left.end()) {
+      // The saver omitted the tensor on purpose, so its absence is no difference.
       if (contains(loaded.left_out, tensor.name)) continue;
       lines->push_back(absl::StrCat("dense tensor \"", tensor.name, "\", ", describe(tensor.value),
                                     ", is missing"));
@@ -74,6 +75,7 @@ std::vector<std::vector<NamedParameter>> deal_out(const std::vector<DenseOptimiz
   for (const NamedParameter& state : states) {
     const size_t begin =
         absl::StartsWith(state.name, kOptimizerPrefix) ? sizeof(kOptimizerPrefix) - 1 : 0;
+    // A name is "optimizer/<parameter>/<field>", and `<parameter>` may contain slashes.
     const size_t end = state.name.rfind('/');
     const std::string parameter =
         begin == 0 || end < begin ? state.name : state.name.substr(begin, end - begin);
@@ -210,6 +212,7 @@ absl::Status put_dense(const TrainState& target, const LoadedState& loaded) {
   const DealtState dealt = deal_out(target, loaded, &strays);
   std::map<std::string, at::Tensor> by_name;
   for (const NamedParameter& tensor : loaded.dense) by_name[tensor.name] = tensor.value;
+  // Records the progress, so that a failure, such as missing memory, can be undone.
   FormerDense former(target);
   const absl::Status put = catch_exceptions([&]() -> absl::Status {
     for (size_t& i = former.tensors_changed; i < target.dense.size(); ++i) {

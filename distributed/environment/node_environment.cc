@@ -60,11 +60,13 @@ absl::StatusOr<std::optional<NodeEnvironment>> read_node_environment(const GetVa
     RETURN_IF_ERROR(
         read_optional_number(get, kRanksPerNode, nullptr, 1, &environment.ranks_per_node));
   }
+  // The product is the number of ranks, which is an int.
   if (environment.ranks_per_node > std::numeric_limits<int>::max() / environment.nodes) {
     return absl::InvalidArgumentError(absl::StrCat(kNodes, " is ", environment.nodes, " and ",
                                                    kRanksPerNode, " ", environment.ranks_per_node,
                                                    "; these are too many ranks"));
   }
+  // The launcher of a single node needs no address of another machine.
   if (environment.nodes > 1) {
     const GetVariable with_flags = [&](const char* name) -> std::optional<std::string> {
       const bool replaced = flags.master_port && name == absl::string_view(kMasterPort);

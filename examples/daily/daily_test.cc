@@ -1,4 +1,5 @@
-// The daily example: killed once, continued, and its log read by MLPerf's checker.
+// Tests the daily example: kills the job once, continues it, and lets MLPerf's checker read its
+// log.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,7 +32,7 @@ class DailyExampleTest : public ProgramTest {
     return {"train", folder_ + "/daily.textproto",           "--threads", "1",
             "--set", "run.output_dir=\"" + output_dir + "\""};
   }
-  // Keys of the lines of the log, in their order.
+  // Returns the keys of the lines of the log, in their order.
   std::vector<std::string> keys(const std::string& log) const {
     std::vector<std::string> keys;
     std::istringstream lines(read(log));
@@ -62,7 +63,7 @@ TEST_F(DailyExampleTest, AKilledRunEndsAsAnUndisturbedOne) {
   EXPECT_EQ(keys("out/killed/mllog.txt"), keys("out/whole/mllog.txt"));
 }
 
-// What the rules of the benchmark fix for its data and its size.
+// Returns the keys that the rules of the benchmark fix for its data and its size.
 const std::set<std::string>& keys_of_the_data() {
   static const auto* keys = new std::set<std::string>{
       "train_samples", "eval_samples", "opt_base_learning_rate", "opt_sparse_base_learning_rate"};

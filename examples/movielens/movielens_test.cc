@@ -1,4 +1,4 @@
-// The MovieLens example on the real data, where it is at hand.
+// Tests the MovieLens example on the real data, if the machine has the data.
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -22,7 +22,7 @@ class MovieLensTest : public ProgramTest {
     file_ = std::filesystem::absolute(data).string() + "/ml-100k/ml-100k.inter";
   }
 
-  // The example's own program, with its own configuration.
+  // Runs the example's program with its configuration.
   ProgramResult movielens(std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(),
                      std::filesystem::absolute("examples/movielens/movielens").string());
@@ -43,13 +43,13 @@ TEST_F(MovieLensTest, LearnsWhatIsLiked) {
   EXPECT_LE(summary["rows"]["item"], 1682);
   EXPECT_GT(summary["rows"]["item"], 1600);
   EXPECT_GT(summary["eval"]["auc"], 0.77);
-  // The two parts are all of the 100,000 ratings.
+  // The two parts together have all 100,000 ratings.
   const int64_t evaluated =
       read_json_lines("out/movielens/metrics/eval.jsonl").at(0)["evaluated_examples"];
   const int64_t trained = summary["examples"].get<int64_t>() / summary["epochs"].get<int64_t>();
   EXPECT_EQ(trained + evaluated, 100000);
   EXPECT_NEAR(evaluated, 10000, 400);
-  // The hook of its own: 55.4 % of the ratings are 4 or 5.
+  // The hook of the example: 55.4 % of the ratings are 4 or 5.
   const std::vector<Json> reports = read_json_lines("out/movielens/metrics/train.jsonl");
   ASSERT_FALSE(reports.empty());
   for (const Json& report : reports) {

@@ -1,4 +1,4 @@
-// A hook of one's own: how many of the labels that a model is trained on are positive.
+// A hook of an example: reports the share of positive labels in training.
 #include <ATen/ATen.h>
 
 #include <cstdint>
@@ -17,12 +17,12 @@
 namespace millrace {
 
 // Reports "positive_share", the mean label of the training examples, of all ranks and tasks. A
-// share that moves says that the data changed, or that files are read in an unlucky order; and it
-// is what `calibration` is to be held against.
+// change of the share shows that the data changed, or that files are read in an unlucky order.
+// `calibration` is meaningful only relative to this share.
 //
-// Labels are added up where they are and read every so many steps, so that the others wait for no
-// device. Steps after the last multiple count with the next, also after a resume; the remainder of
-// the last run is not reported.
+// Labels are summed on their device and read every `every_steps` steps, so that other steps do not
+// wait for the device. Steps after the last multiple count with the next multiple, also after a
+// resume; the remainder of the last run is not reported.
 class PositiveShareHook : public Hook {
  public:
   explicit PositiveShareHook(int64_t every_steps) : cadence_{.every_steps = every_steps} {}
@@ -39,8 +39,8 @@ class PositiveShareHook : public Hook {
 
   absl::string_view name() const override { return "positive_share"; }
 
-  // Gives this rank its sums of the checkpoint, which load_state(), without a rank, cannot do. With
-  // another number of ranks rank 0 continues the sums of all.
+  // Assigns the sums of a checkpoint to this rank, which load_state() cannot do because it does not
+  // know the rank. With another number of ranks, rank 0 continues the sums of all ranks.
   absl::Status start(HookContext& context) override {
     if (loaded_.empty()) return absl::OkStatus();
     const bool same_ranks = static_cast<int>(loaded_.size()) == context.world_size();
@@ -103,7 +103,7 @@ class PositiveShareHook : public Hook {
   }
 
   const Cadence cadence_;
-  at::Tensor positives_;  // float64 []; undefined: nothing yet
+  at::Tensor positives_;  // float64 []; undefined before the first step
   int64_t labels_ = 0;
   std::vector<Sums> loaded_;  // of the ranks of a checkpoint, until `start`
 };

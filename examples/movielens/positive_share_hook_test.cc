@@ -33,7 +33,7 @@ absl::StatusOr<std::unique_ptr<Hook>> make(int64_t every_steps) {
   return create_hook(config, {FileSystem::local(), Clock::real(), "", {}});
 }
 
-// Keeps what reports say.
+// Keeps the values of reports.
 class Listener : public Hook {
  public:
   explicit Listener(std::vector<double>* shares) : shares_(*shares) {}
@@ -57,13 +57,13 @@ StepResult step(std::vector<float> labels) {
 
 class PositiveShareHookTest : public testing::Test {
  protected:
-  // What was reported since the last call.
+  // Returns the values that were reported since the last call.
   std::map<std::string, double> reported() {
     std::map<std::string, double> values;
     context_.reported.drain(&values);
     return values;
   }
-  // After a step, as the trainer calls and then serves.
+  // Calls the hook after a step and then serves requests, as the trainer does.
   void after_step(const StepResult& result) {
     ++context_.at.step;
     EXPECT_OK(hook_->after_step(context_, result));
@@ -96,7 +96,7 @@ TEST_F(PositiveShareHookTest, RefusedStepsAndEvaluationsDoNotCount) {
   after_step(step({0, 0}));
   EXPECT_THAT(reported(), IsEmpty());
   context_.phase_is = Phase::kTrain;
-  StepResult elsewhere;  // of other ranks' examples alone
+  StepResult elsewhere;  // a step that has examples only on other ranks
   elsewhere.applied = true;
   after_step(elsewhere);
   after_step(step({1, 0}));

@@ -1,4 +1,4 @@
-// Each part of this job, except the hook, against the public suite of its family.
+// Tests each part of this job, except the hook, with the public suite of its family.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@
 namespace millrace {
 namespace {
 
-// As `custom { name: "…" }` of a configuration.
+// Returns `custom { name: "…" }` of a configuration.
 CustomConfig named(const std::string& name) {
   CustomConfig config;
   config.set_name(name);
@@ -65,14 +65,14 @@ CustomConfig named(const std::string& name) {
                                                          : losses.sum();
                      }});
 
-// Without noise it must do what every train step does.
+// A step without noise must keep the promises of every train step.
 [[maybe_unused]] const bool kGradientNoise = register_train_step_conformance("GradientNoise", [] {
   CustomConfig config = named("gradient_noise");
   config.MutableExtension(gradient_noise)->set_stddev(0);
   return train_step_registry().create(config).value();
 });
 
-// Lines of one integer and a list of numbers. Before every third row is a blank line.
+// Returns lines of one integer and a list of numbers. Every third row follows a blank line.
 ExpectedFile json_lines_file(bool with_bad_rows) {
   ExpectedFile file;
   file.columns = {{"id", ValueType::kInt64, {}}, {"x", ValueType::kDouble, {}}};

@@ -23,14 +23,14 @@ class NoisyObserver : public StepObserver {
   }
 
   void after_backward(const Gradients& gradients) override {
-    // Gradients are sums over ranks now, so all ranks must add the same noise.
+    // Gradients are already summed over ranks, so all ranks must add the same noise.
     constexpr uint64_t kStream = 0x9e3779b97f4a7c15;
     at::Generator generator = at::detail::createCPUGenerator(
         input_.seed ^ kStream * static_cast<uint64_t>(input_.progress.step + 1));
     for (const NamedParameter& parameter : parts_.parameters) {
       at::Tensor gradient = parameter.value.grad();
       if (stddev_ == 0 || !gradient.defined()) continue;
-      // Drawn on the CPU, so that the noise does not depend on the device.
+      // The noise is drawn on the CPU, so that it does not depend on the device.
       const at::Tensor noise =
           at::randn(gradient.sizes(), generator, gradient.options().device(at::kCPU));
       gradient.add_(noise.to(gradient.device()), stddev_);

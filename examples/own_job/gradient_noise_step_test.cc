@@ -1,4 +1,4 @@
-// What the noise of the train step is. That it is a train step: conformance_test.cc.
+// Tests the noise of the train step. conformance_test.cc tests the promises of a train step.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kNumbers = 20'000;  // of the largest parameter
 constexpr double kLearningRate = 0.1;
 
-// Returns the largest parameter after so many steps of SGD, float32 [kNumbers, 1].
+// Returns the largest parameter after `steps` steps of SGD, float32 [kNumbers, 1].
 at::Tensor trained(double stddev, uint64_t seed, int64_t steps = 1) {
   CustomConfig config;
   config.set_name("gradient_noise");
@@ -62,8 +62,8 @@ TEST(GradientNoiseStepTest, TheSeedDecidesTheNoise) {
 }
 
 TEST(GradientNoiseStepTest, EachStepHasItsOwnNoise) {
-  // The same noise twice would have four times the variance of one step, not twice. With so small a
-  // share of the loss in each gradient, the rest of it hardly differs.
+  // Equal noise in both steps would have four times the variance of one step instead of twice. The
+  // loss is so small a share of each gradient that the rest of the gradient hardly differs.
   const at::Tensor both = ((trained(0, 1, 2) - trained(100, 1, 2)) / kLearningRate).to(at::kDouble);
   EXPECT_NEAR(both.square().mean().item<double>(), 2 * 100 * 100, 0.1 * 100 * 100);
 }

@@ -27,7 +27,7 @@ class HitRateMetric : public Metric {
       const double weight = input.weight(i);
       if (weight == 0) continue;
       const double error = std::fabs(double{input.predictions[i]} - double{input.labels[i]});
-      // An error that is not a number makes the sum one, too.
+      // An error that is not a number makes the sum not a number.
       sums_.hits += std::isnan(error) ? error : error <= tolerance_ ? weight : 0;
       sums_.weights += weight;
     }

@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kGroupRows = 4096;
 constexpr int64_t kPieceBytes = 1 << 20;
 
-// Where the rows of a file begin, so that opening it again reads nothing.
+// The places of the rows of a file, so that opening the file again reads nothing.
 struct JsonLinesLayout : public FileLayout {
   struct Group {
     int64_t begin = 0, end = 0;  // bytes
@@ -25,7 +25,7 @@ struct JsonLinesLayout : public FileLayout {
 // Cuts a file into groups of whole lines, from its lines in order.
 class Indexer {
  public:
-  // A group has at most `max_group_bytes` bytes of text.
+  // `max_group_bytes`: the maximum size of the text of a group.
   explicit Indexer(int64_t max_group_bytes) : max_group_bytes_(max_group_bytes) {}
 
   // Adds the line [begin, end), unless it is blank. Errors: DataLoss for a line that is too long.
@@ -60,12 +60,12 @@ class Indexer {
   JsonLinesLayout::Group group_;
 };
 
-// Reads the file once and returns its groups. Errors: those of reading and of Indexer.
+// Reads the file once and returns its groups. Errors: as ReadableFile::read_at() and Indexer.
 absl::StatusOr<std::shared_ptr<const JsonLinesLayout>> index(ReadableFile& file,
                                                              int64_t max_group_bytes) {
   Indexer indexer(max_group_bytes);
   int64_t line_begin = 0;
-  bool is_blank = true;  // the line at hand, so far; see is_blank_line()
+  bool is_blank = true;  // the current line, so far; see is_blank_line()
   std::string piece(kPieceBytes, '\0');
   int64_t offset = 0;
   while (true) {
@@ -91,8 +91,8 @@ bool is_blank_line(absl::string_view line) {
   return line.find_first_not_of('\r') == absl::string_view::npos;
 }
 
-// Lines of JSON objects whose fields are columns: {"label": 1, "i1": 0.5, "c1": [3, 4]}. A field
-// that is missing or null has no value. Blank lines are no rows.
+// Reads lines of JSON objects whose fields are columns: {"label": 1, "i1": 0.5, "c1": [3, 4]}. A
+// field that is missing or null has no value. Blank lines are not rows.
 class JsonLinesReader : public FileReader {
  public:
   using FileReader::read;
@@ -166,7 +166,7 @@ class JsonLinesReader : public FileReader {
     return text;
   }
 
-  // Returns what is wrong with the line, or "".
+  // Adds the values of a line. Returns the error of the line, or "".
   std::string add_row(absl::string_view line, absl::Span<const ColumnRequest> requests,
                       std::vector<Column>* columns) const {
     const auto object = nlohmann::json::parse(line.begin(), line.end(), /*callback=*/nullptr,
@@ -191,7 +191,7 @@ class JsonLinesReader : public FileReader {
     return error;
   }
 
-  // Returns false if the value is not of the type of the column.
+  // Adds a value. Returns false if the value does not have the type of the column.
   static bool add(const nlohmann::json& value, Column* column) {
     if (value.is_null()) return true;
     if (column->type == ValueType::kDouble) {
@@ -199,7 +199,7 @@ class JsonLinesReader : public FileReader {
       column->doubles.push_back(value.get<double>());
       return true;
     }
-    // The parser keeps integers from 0 on as unsigned ones.
+    // The parser represents integers of 0 and above as unsigned integers.
     if (!value.is_number_integer()) return false;
     if (value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX) return false;
     column->int64s.push_back(value.get<int64_t>());

@@ -9,14 +9,14 @@ namespace {
 
 float sign(float value) { return static_cast<float>((value > 0) - (value < 0)); }
 
-// With g = gradient_scale × gradient, rate η and weight decay λ:
+// The update, with g = gradient_scale × gradient, rate η and weight decay λ:
 //   w ← w − η × (sign(β₁ × m + (1 − β₁) × g) + λ × w);  m ← β₂ × m + (1 − β₂) × g
 // Source: X. Chen et al., "Symbolic discovery of optimization algorithms", NeurIPS 2023.
 class LionOptimizer : public RowOptimizer {
  public:
   static absl::StatusOr<std::unique_ptr<RowOptimizer>> create(const CustomConfig& custom) {
     const LionConfig& config = custom.GetExtension(lion);
-    // The update computes in float32, so the numbers must be in range there.
+    // The update computes in float32, so the numbers must be in range as float32.
     const auto is_factor = [](double beta) { return beta >= 0 && static_cast<float>(beta) < 1; };
     if (!is_factor(config.beta1()) || !is_factor(config.beta2())) {
       return absl::InvalidArgumentError("beta1 and beta2 must be at least 0 and below 1");

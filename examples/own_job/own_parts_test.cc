@@ -1,4 +1,4 @@
-// All parts of this job in one configuration.
+// Tests all parts of this job in one configuration.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ class OwnPartsTest : public ProgramTest {
     return run(arguments);
   }
 
-  // Trains on a file of this test instead of that of the configuration.
+  // Trains on a file of this test instead of the file of the configuration.
   ProgramResult train_on(const std::string& name, const std::vector<std::string>& changes = {}) {
     std::vector<std::string> arguments = {"train", "examples/own_job/own_parts.textproto",
                                           "--train_data", path(name)};
@@ -42,7 +42,7 @@ class OwnPartsTest : public ProgramTest {
     return run(arguments);
   }
 
-  // Returns what is printed when the configuration with this change is refused.
+  // Returns the output of a run that refuses the configuration with this change.
   std::string refusal(const std::string& change) {
     const ProgramResult result = train({change});
     EXPECT_EQ(result.exit_code, 64) << change;
@@ -90,7 +90,7 @@ TEST_F(OwnPartsTest, BlankLinesAreNoRows) {
 }
 
 TEST_F(OwnPartsTest, RowGroupsHaveALimit) {
-  // Rows of some 0.4 MB and of 1.2 MB.
+  // Rows of about 0.4 MB and 1.2 MB.
   const auto row = [](int ids) {
     std::string text = R"({"seconds": 1, "age": 4, "page": [0)";
     for (int i = 1; i < ids; ++i) text += ",1";

@@ -1,6 +1,6 @@
-// A trainer whose parts are all made here: examples in memory, a model with a table, optimizers and
-// an evaluation set. The program is one process, or each of several with the variables RANK,
-// WORLD_SIZE, MASTER_ADDR and MASTER_PORT.
+// Trains with parts that this file makes: examples in memory, a model with a table, optimizers and
+// an evaluation set. The job has one process, or several with the variables RANK, WORLD_SIZE,
+// MASTER_ADDR and MASTER_PORT.
 #include <ATen/ATen.h>
 #include <torch/nn/modules/linear.h>
 
@@ -24,8 +24,8 @@
 namespace millrace {
 namespace {
 
-// Examples [begin, end) of an endless list; ranks take batches in turn. The label is 1 if the
-// number of the example and a bias of its item are above 0 together.
+// Examples [begin, end) of an endless list; ranks take batches in turn. The label is 1 if the sum
+// of the example's number and a bias of its item is above 0.
 class ExamplesInMemory : public Dataset {
  public:
   ExamplesInMemory(int64_t begin, int64_t end, const RankEnvironment& ranks)
@@ -96,7 +96,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> make_trainer(const RankEnvironment& ran
   tables.tables[0].set_dim(4);
   tables.features.push_back({"item", "items"});
   ASSIGN_OR_RETURN(const auto items, EmbeddingCollection::create(tables));
-  at::manual_seed(1);  // all ranks begin with the same parameters
+  at::manual_seed(1);  // all ranks must begin with the same parameters
   const auto model = std::make_shared<ItemModel>(items);
 
   DenseOptimizerConfig dense;

@@ -1,4 +1,4 @@
-// A trainer that is put together part by part, from public targets alone.
+// Tests a trainer that is assembled from parts, using only public targets.
 #include <gtest/gtest.h>
 
 #include <filesystem>

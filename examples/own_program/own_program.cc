@@ -1,5 +1,5 @@
-// A program of one's own that trains from a configuration. It has no commands and no flags; its
-// models are those that it links. It adds a hook in code, and registers a schedule that the
+// A separate program that trains from a configuration. The program has no commands and no flags.
+// Its models are the linked models. It adds a hook in code, and registers a schedule that the
 // configuration may name.
 #include <cmath>
 #include <iostream>

@@ -23,7 +23,7 @@ class OwnProgramTest : public ProgramTest {
   }
 };
 
-// The configuration of a job of two epochs with this schedule, in four steps each.
+// Returns the configuration of a job of two epochs of four steps with this schedule.
 std::string job_with(const std::string& schedule) {
   return R"(
     train {

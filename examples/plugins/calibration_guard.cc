@@ -14,8 +14,9 @@
 
 namespace millrace::examples {
 
-// Stops training once predictions have left the labels: when their means over some steps differ too
-// much several times in a row. Decides from the batches of one rank; meant for one.
+// Stops training when predictions have diverged from labels: when their means over some steps
+// differ too much several times in a row. Decides from the batches of one rank, so only for one
+// rank.
 class CalibrationGuard : public Hook {
  public:
   explicit CalibrationGuard(const CalibrationGuardConfig& config)
@@ -46,7 +47,7 @@ class CalibrationGuard : public Hook {
     return absl::OkStatus();
   }
   absl::Status load_state(absl::Span<const HookState> per_rank) override {
-    int64_t beyond = 0;  // as of a checkpoint that was made without this hook
+    int64_t beyond = 0;  // the value for a checkpoint that was made without this hook
     if (!per_rank.empty() &&
         (per_rank[0].version != 1 || !absl::SimpleAtoi(per_rank[0].bytes, &beyond))) {
       return absl::DataLossError("the state of calibration_guard is damaged");

@@ -1,4 +1,4 @@
-// The least plugin: one hook without options.
+// A minimal plugin: one hook without options.
 #include <google/protobuf/empty.pb.h>
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace millrace::examples {
 
-// Reports how many ids the examples have. Tensors stay where they are: their shapes suffice.
+// Reports the number of ids per example. Reads only the shapes of tensors, so no device is waited
+// for.
 class IdsPerExample : public Hook {
  public:
   static absl::StatusOr<std::unique_ptr<Hook>> create(const google::protobuf::Empty&,
@@ -26,7 +27,7 @@ class IdsPerExample : public Hook {
     return absl::OkStatus();
   }
 };
-// It only reports: training is better off without it than ended by it.
+// The hook only reports, so an error disables the hook instead of ending the training.
 MILLRACE_PLUGIN_HOOK(ids_per_example, "reports the number of ids per example",
                      &IdsPerExample::create, ::millrace::OnError::kWarn);
 

@@ -1,4 +1,4 @@
-// The example plugins in training, from the configuration of a hook to its effect.
+// Tests the example plugins in training, from the configuration of a hook to its effect.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -70,7 +70,7 @@ TEST_F(PluginsTest, AHookReadsItsOwnMessage) {
   EXPECT_EQ(summary->hooks.count("guard"), 1);
 }
 
-// protobuf ends a process that describes a file twice.
+// protobuf ends a process that registers a file twice.
 TEST_F(PluginsTest, MessagesThatTheProcessHasAlreadyAreRefused) {
   HookConfig& hook = add("calibration_guard");
   ASSERT_OK(create().status());
@@ -89,7 +89,7 @@ TEST_F(PluginsTest, OptionsOutOfRangeAreErrors) {
                 "at least 1"));
 }
 
-// The least training with state: what is saved is taken back.
+// Tests the shortest training with state: the saved state is restored.
 TEST_F(PluginsTest, StateComesBack) {
   add("calibration_guard");
   ASSERT_OK_AND_ASSIGN(const ConfiguredPluginHook made, create());
@@ -100,7 +100,7 @@ TEST_F(PluginsTest, StateComesBack) {
   EXPECT_THAT(made.hook->load_state({HookState{2, "0"}}), StatusIs(absl::StatusCode::kDataLoss));
 }
 
-// Returns the hook of an example plugin, which lies in a folder of its own until the test ends.
+// Returns the hook of an example plugin, in a separate folder that exists until the test ends.
 std::unique_ptr<Hook> create_example(const std::string& hook) {
   static const PluginFolder folder;
   JobConfig config;
@@ -116,7 +116,7 @@ std::unique_ptr<Hook> create_example(const std::string& hook) {
   return made.ok() ? std::move(made->hook) : nullptr;
 }
 
-// A hook of a plugin keeps the promises of hooks, as one that is linked in.
+// A hook of a plugin keeps the promises of hooks, like a linked hook.
 [[maybe_unused]] const bool kIdsPerExample = register_hook_conformance(
     "IdsPerExamplePlugin", {.make = [] { return create_example("ids_per_example"); }});
 [[maybe_unused]] const bool kCalibrationGuard = register_hook_conformance(

@@ -1,4 +1,4 @@
-// The streaming example: its producer beside its job.
+// Tests the streaming example: its producer runs at the same time as its job.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

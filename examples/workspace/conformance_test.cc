@@ -1,4 +1,4 @@
-// Parts of this workspace against the public suites of their families.
+// Tests the parts of this workspace with the public suites of their families.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -16,7 +16,7 @@
 namespace visits {
 namespace {
 
-// As `custom { name: "…" }` of a configuration.
+// Returns `custom { name: "…" }` of a configuration.
 millrace::CustomConfig named(const std::string& name) {
   millrace::CustomConfig config;
   config.set_name(name);
@@ -36,7 +36,7 @@ millrace::CustomConfig named(const std::string& name) {
 [[maybe_unused]] const bool kHitShare = millrace::register_metric_conformance(
     "HitShare", [] { return millrace::create_metric("hit_share").value(); });
 
-// Lines of an integer and two numbers; every third is blank before.
+// Returns lines of an integer and two numbers; every third row follows a blank line.
 millrace::ExpectedFile logfmt_file(bool with_bad_rows) {
   millrace::ExpectedFile file;
   file.columns = {{"id", millrace::ValueType::kInt64, {}}, {"x", millrace::ValueType::kDouble, {}}};

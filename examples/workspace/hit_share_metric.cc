@@ -37,7 +37,7 @@ class HitShareMetric : public millrace::Metric {
       const double prediction = input.predictions[i];
       const double positive = input.weight(i) * input.labels[i];
       sums_.positives += positive;
-      // A prediction that is not a number makes the sum one, too.
+      // A prediction that is not a number makes the sum not a number.
       sums_.found += std::isnan(prediction) ? prediction : prediction >= threshold_ ? positive : 0;
     }
   }

@@ -25,7 +25,7 @@ namespace {
 
 // The lines of a file.
 struct Lines : public millrace::FileLayout {
-  std::vector<std::string> rows;  // without blank ones
+  std::vector<std::string> rows;  // without blank lines
 };
 
 absl::StatusOr<std::shared_ptr<const Lines>> read_lines(millrace::FileSystem& files,
@@ -42,7 +42,7 @@ absl::StatusOr<std::shared_ptr<const Lines>> read_lines(millrace::FileSystem& fi
   return lines;
 }
 
-// Returns the text behind "NAME=" in a line; empty if the line has no such field.
+// Returns the text after "NAME=" in a line; empty if the line has no such field.
 absl::string_view field_of(absl::string_view line, absl::string_view name) {
   for (absl::string_view field : absl::StrSplit(line, ' ', absl::SkipEmpty())) {
     if (absl::ConsumePrefix(&field, name) && absl::ConsumePrefix(&field, "=")) return field;
@@ -50,7 +50,7 @@ absl::string_view field_of(absl::string_view line, absl::string_view name) {
   return "";
 }
 
-// Adds a value to a column. Returns false if the text is not of the column's type.
+// Adds a value to a column. Returns false if the text does not have the column's type.
 bool add_value(absl::string_view text, millrace::Column* column) {
   if (column->type == millrace::ValueType::kInt64) {
     return absl::SimpleAtoi(text, &column->int64s.emplace_back());
@@ -59,7 +59,7 @@ bool add_value(absl::string_view text, millrace::Column* column) {
   return absl::SimpleAtod(text, &value) && std::isfinite(value);
 }
 
-// Adds the values of one row. Returns false if one is not of the column's type.
+// Adds the values of one row. Returns false if a value does not have the column's type.
 bool add_row(absl::string_view field, millrace::Column* column) {
   bool sound = true;
   for (absl::string_view text : absl::StrSplit(field, ',', absl::SkipEmpty())) {
@@ -70,9 +70,9 @@ bool add_row(absl::string_view field, millrace::Column* column) {
   return sound;
 }
 
-// Lines of fields, "bought=1 seconds=12.5 pages=4,5,0", whose values are numbers or lists of
-// numbers. A field that a line does not have has no value. The whole file is one row group, which
-// the reader keeps in memory.
+// Reads lines of fields, "bought=1 seconds=12.5 pages=4,5,0", whose values are numbers or lists of
+// numbers. A field that a line lacks has no value. The whole file is one row group, which the
+// reader keeps in memory.
 class LogfmtReader : public millrace::FileReader {
  public:
   using millrace::FileReader::read;

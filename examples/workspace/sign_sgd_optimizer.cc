@@ -14,9 +14,9 @@
 namespace visits {
 namespace {
 
-// With gradient g, rate η and weight decay λ: w ← w − η × (sign(g) + λ × w).
-// Source: J. Bernstein et al., "signSGD: Compressed optimisation for non-convex problems",
-// ICML 2018.
+// The update, with gradient g, rate η and weight decay λ: w ← w − η × (sign(g) + λ × w).
+// Source: J. Bernstein et al., "signSGD: Compressed optimisation for non-convex problems", ICML
+// 2018.
 class SignSgdOptimizer : public millrace::RowOptimizer {
  public:
   static absl::StatusOr<std::unique_ptr<millrace::RowOptimizer>> create(

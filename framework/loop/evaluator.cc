@@ -77,6 +77,7 @@ absl::StatusOr<StepResult> evaluate_batch(Model& model, const Batch& batch,
   StepResult result;
   result.applied = true;
   result.examples = batch.size;
+  // Each task has a mean over its own targets, because examples may lack the label of a task.
   if (!targets.empty()) {
     result.task_losses = output->loss * on_device(target_factors(targets), output->loss.device());
     result.task_targets = targets;
@@ -154,6 +155,8 @@ class Evaluation {
       if (batch.size > 0 && !last) {
         ASSIGN_OR_RETURN(next, ranks_.next(data_));
       }
+      // The exchange of the next batch runs during the evaluation of this batch, unless
+      // agrees_first().
       ranks_.start(next.has_value() ? &*next : nullptr);
       const bool first = ranks_.agrees_first();
       if (first) {

@@ -164,9 +164,11 @@ absl::Status HookList::judge(HookContext& context, Entry& entry, Event event, On
   error = annotate(as_part_failure(std::move(error)),
                    absl::StrCat("hook ", entry.hook->name(), " in ", event_name(event)));
   if (on_error == OnError::kFail) return error;
+  // A hook whose start failed lacks the state that its other functions need.
   const bool disable = on_error == OnError::kDisable || event == kStart;
   entry.disabled |= disable;
   if (disable) context.request_queue().forget_looks(entry.hook->name());
+  // Reports only the first error, so that a hook that fails at each step does not fill the log.
   if (entry.errors == 1 || disable) {
     MILLRACE_LOG(WARNING) << error.message() << " (the run goes on"
                           << (disable ? " without this hook)" : ")");

@@ -39,6 +39,7 @@ void LoopRecorder::end_run(const absl::Status& outcome, int failed_rank, RunFigu
   const char* const word = !outcome.ok() ? "failed" : stop.stopped ? "stopped" : "completed";
   const absl::string_view detail =
       outcome.ok() ? absl::string_view(stop.reason) : outcome.message();
+  // The failure precedes the end, so that the last event of each run is kEnded.
   if (!outcome.ok()) {
     record(LoopEvent::kFailed, what_, detail, failed_rank >= 0 ? failed_rank : rank_);
   }

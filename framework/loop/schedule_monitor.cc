@@ -98,6 +98,7 @@ absl::Status ScheduleMonitor::load_state(absl::Span<const HookState> per_rank) {
         "the state of hook schedule_monitor is damaged, of another version or differs between "
         "ranks");
   }
+  // If a schedule refuses its state, the schedules before it return to these states.
   std::vector<ScheduleState> former;
   for (const Observer& observer : observers_) former.push_back(observer.schedule->state());
   std::vector<std::optional<int64_t>> last_steps;
@@ -110,6 +111,7 @@ absl::Status ScheduleMonitor::load_state(absl::Span<const HookState> per_rank) {
                          << ", which are dropped; observing " << observer.metric.monitor();
       entry = nullptr;
     }
+    // Observations of another metric say nothing about this one, so the schedule begins again.
     const bool known = entry != nullptr && entry->has_state();
     const absl::Status status =
         observer.schedule->load_state(known ? entry->state() : observer.initial);
@@ -120,6 +122,7 @@ absl::Status ScheduleMonitor::load_state(absl::Span<const HookState> per_rank) {
     last_steps.push_back(known && entry->has_last_step() ? std::optional(entry->last_step())
                                                          : std::nullopt);
   }
+  // No schedule can fail any more, so the positions may change.
   for (size_t i = 0; i < observers_.size(); ++i) {
     observers_[i].metric.set_last_step(last_steps[i]);
   }

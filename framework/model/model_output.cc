@@ -54,6 +54,7 @@ absl::Status check_model_output(const ModelOutput& output, const Batch& batch, s
         absl::StrCat("the model's predictions are not [batch, tasks] with batch = ", batch.size));
   }
   RETURN_IF_ERROR(check_type("tensor of predictions", output.predictions));
+  // Metrics pair column i of the predictions with label i.
   if (batch.labels.defined() && batch.labels.dim() == 2 &&
       batch.labels.size(1) != output.predictions.size(1)) {
     return wrong_result(absl::StrCat("the model's predictions have ", output.predictions.size(1),

@@ -33,11 +33,13 @@ void GradientBuckets::lay_out() {
   for (const NamedParameter& parameter : parameters_) {
     required_.push_back(parameter.value.requires_grad());
   }
+  // Parameters share a bucket, because each sum over ranks has a fixed cost.
   int64_t elements = 0;
   const auto close = [&] {
     if (buckets_.empty() || buckets_.back().flat.defined()) return;
     Bucket& bucket = buckets_.back();
     const at::Tensor& like = parameters_[bucket.parameters[0]].value;
+    // One more element per parameter holds its flag, see Bucket::flat.
     bucket.flat = at::zeros({elements + static_cast<int64_t>(bucket.parameters.size())},
                             like.options().dtype(sum_type(like)));
     elements = 0;
@@ -47,6 +49,7 @@ void GradientBuckets::lay_out() {
     const at::Tensor& value = parameters_[i].value;
     if (!buckets_.empty() && !buckets_.back().flat.defined()) {
       const at::Tensor& first = parameters_[buckets_.back().parameters[0]].value;
+      // A bucket is one tensor, which has one type and one device.
       if (sum_type(first) != sum_type(value) || first.device() != value.device() ||
           elements + value.numel() > max_elements_) {
         close();
@@ -91,6 +94,7 @@ void GradientBuckets::start(bool contribute) {
 absl::Status GradientBuckets::finish() {
   const c10::AutoGradMode no_gradients(false);
   absl::Status first;
+  // Waits for all sums before an error returns: a running sum still writes into its bucket.
   for (Bucket& bucket : buckets_) first.Update(bucket.pending->wait());
   RETURN_IF_ERROR(first);
   for (Bucket& bucket : buckets_) {
@@ -98,12 +102,14 @@ absl::Status GradientBuckets::finish() {
     if (!contribute_) continue;
     int64_t begin = 0;
     const int64_t count = static_cast<int64_t>(bucket.parameters.size());
+    // Reads all flags of a bucket at once, because each read waits for an accelerator.
     const at::Tensor flags =
         bucket.flat.narrow(0, bucket.flat.numel() - count, count).to(at::kCPU, at::kDouble);
     for (int64_t i = 0; i < count; ++i) {
       at::Tensor value = parameters_[bucket.parameters[i]].value;
       const at::Tensor sum = slice(bucket, begin, value);
       begin += value.numel();
+      // No rank has this gradient. It remains undefined, so that optimizers skip the parameter.
       if (flags.const_data_ptr<double>()[i] == 0) continue;
       if (value.grad().defined()) {
         value.mutable_grad().copy_(sum);

@@ -99,6 +99,7 @@ absl::StatusOr<MetricSet> MetricSet::create(const std::vector<std::string>& metr
 }
 
 absl::Status MetricSet::check(const StepResult& step) const {
+  // A padding step has no examples, and a step may report its loss alone.
   if (step.examples == 0 || (!step.predictions.defined() && !step.labels.defined())) {
     return absl::OkStatus();
   }
@@ -302,10 +303,12 @@ absl::Status MetricSet::load_rank(size_t rank, absl::string_view bytes) {
   const int version = reader.read_uint8();
   const double loss_sum = reader.read_double();
   const int64_t examples = reader.read_int64();
+  // Earlier versions lack the divisor: it was the number of examples, or of each task's targets.
   const bool counted = version == kVersionWithTargets;
   const bool divided = version == kVersionWithDivisor;
   const double divisor = divided ? reader.read_double() : counted ? 0 : examples;
   std::vector<std::pair<double, int64_t>> task_losses(counted ? tasks_.size() : 0);
+  // A damaged state must not make a sum overflow or become not-a-number.
   bool in_range =
       examples >= 0 && examples <= kMostCounted && divisor >= 0 && std::isfinite(divisor);
   for (auto& [sum, targets] : task_losses) {
@@ -325,6 +328,7 @@ absl::Status MetricSet::load_rank(size_t rank, absl::string_view bytes) {
   RETURN_IF_ERROR(load_metrics(reader));
   for (SliceMetrics& slice : slices_) RETURN_IF_ERROR(slice.merge_saved(reader));
   if (!reader.done()) return absl::DataLossError("bytes are left over");
+  // The loss covers the whole step on every rank, so the sum would count it once per rank.
   if (scope_ == LossScope::kWholeStep && rank > 0) return absl::OkStatus();
   loss_sum_ += loss_sum;
   divisor_ += divisor;

@@ -52,9 +52,11 @@ std::vector<std::string> ReportWatch::add(const Report& report) {
   std::vector<std::string> warnings;
   if (report.examples < kLeastExamples) return warnings;
   if (first_.empty()) first_ = report.metrics;
+  // A short report at the end has too few steps to compare with the first report.
   if (!is_short(report, last_steps_)) last_ = report.metrics;
   last_steps_ = report.steps;
   for (const auto& [name, table] : report.tables) {
+    // Unadmitted ids have no row either, without a fault of the data.
     const bool unknown = table.unknown_share >= kManyUnknownIds && table.unadmitted == 0;
     if (!unknown || !warned_tables_.insert(name).second) continue;
     warnings.push_back(absl::StrFormat(
@@ -62,6 +64,7 @@ std::vector<std::string> ReportWatch::add(const Report& report) {
         "not know the ids of the training data",
         table.unknown_share * 100, name));
   }
+  // Only the first report is examined, so that a label with one class gives one warning.
   if (std::exchange(examined_labels_, true)) return warnings;
   for (const std::string& task : tasks_) {
     const auto value = [&](const char* metric) {

@@ -254,6 +254,7 @@ absl::StatusOr<Report> Reporter::take(const Progress& progress, Collectives& col
                hottest == hottest_.end() ? HottestCounts() : hottest->second.counts);
   }
   hottest_.clear();
+  // All parts share one exchange, because each exchange costs a round trip.
   RETURN_IF_ERROR(merge_ranks(collectives, {&metrics_, &values_, &times, &tables}));
   std::map<std::string, double> merged_times;
   times.drain(&merged_times);
@@ -272,6 +273,7 @@ absl::StatusOr<Report> Reporter::take(const Progress& progress, Collectives& col
   data_wait_ = absl::ZeroDuration();
   last_report_ = clock_.trained();
   report.metrics = metrics_.compute();
+  // Spans add merged metrics, so that all ranks compute the same span.
   if (spans_.active()) {
     spans_.add(metrics_, position_);
     spans_.compute(report.metrics);

@@ -131,6 +131,7 @@ absl::Status convert_times(const TimeType& from, const TimeType& to, const Colum
 absl::StatusOr<std::unique_ptr<BlockSource>> BlockSource::open(const DatasetOptions& options) {
   const DataConfig& config = options.data;
   const FeatureSchema& schema = options.schema;
+  // FileSet::open() requires each column, so absent columns must be known before.
   std::set<std::string> missing;
   if (options.labels_may_miss) {
     ASSIGN_OR_RETURN(missing, missing_features(*options.files, config, schema));
@@ -172,6 +173,7 @@ absl::StatusOr<std::unique_ptr<BlockSource>> BlockSource::open(const DatasetOpti
                         options.labels_may_miss ? with_optional_labels(feature) : feature, options),
                     source->files_.paths().front());
   }
+  // Extends the hashed columns that add_feature() found.
   RETURN_IF_ERROR(source->add_time_types(options.time_types));
   for (const std::string& name : schema.kept_columns()) source->add_kept_column(name, config.csv());
   source->find_last_uses();
@@ -253,6 +255,7 @@ absl::Status BlockSource::add_time_types(const std::map<std::string, std::string
     const std::string& name = files_.columns()[i];
     std::string type = files_.time_type_name(i);
     if (type.empty()) continue;
+    // Rows convert to the type of training, because equal times must have equal ids.
     if (const auto given = types.find(name); given != types.end()) {
       if (!have_one_meaning(parse_time_type(type), parse_time_type(given->second))) {
         return absl::InvalidArgumentError(absl::StrCat(
@@ -459,6 +462,7 @@ absl::Status BlockReader::append_features(absl::Span<Column> columns, int64_t ro
                                           ColumnPlace place, BadRows& bad, Block* block) {
   size_t sparse = 0, dense = 0, label = 0;
   for (const BlockSource::Feature& feature : source_.features_) {
+    // No file has a column for this feature. A label is then missing in every row.
     if (!feature.transform.has_value()) {
       if (feature.kind != FeatureConfig::LABEL) continue;
       std::vector<float>& values = block->labels[label++];
@@ -488,6 +492,7 @@ absl::Status BlockReader::append_features(absl::Span<Column> columns, int64_t ro
       }
       return absl::OkStatus();
     };
+    // A registered transform may throw.
     RETURN_IF_ERROR(
         catch_part_exceptions(absl::StrCat("a transform of column ", place.column), append));
   }

@@ -161,6 +161,7 @@ absl::StatusOr<FeatureTransform> FeatureTransform::create(const FeatureConfig& f
       transform.wants_ids_ ? feature.has_default_id() : feature.has_default_value();
   transform.default_id_ = feature.default_id();
   transform.default_number_ = feature.default_value();
+  // Losses and metrics omit examples whose label is not-a-number.
   if (feature.missing() == FeatureConfig::MASK) {
     transform.masks_ = transform.has_default_ = true;
     transform.default_number_ = std::numeric_limits<double>::quiet_NaN();
@@ -170,6 +171,7 @@ absl::StatusOr<FeatureTransform> FeatureTransform::create(const FeatureConfig& f
   RETURN_IF_ERROR(transform.check_default(), what);
   ASSIGN_OR_RETURN(Steps steps, transform.create_steps(feature), what);
   RETURN_IF_ERROR(transform.fit_to_column(feature, column, steps), what);
+  // prepare() reads files, so errors of the configuration come first.
   for (const Step& step : steps) RETURN_IF_ERROR(step.transform->prepare(files), what);
   transform.steps_ = std::move(steps);
   return transform;

@@ -63,6 +63,7 @@ absl::StatusOr<std::optional<TextIds>> TextIds::create(absl::Span<const FeatureC
     ASSIGN_OR_RETURN(const bool is_text, takes_text(one),
                      absl::StrCat("feature \"", feature.name(), "\""));
     if (!is_text) continue;
+    // A text must name one row.
     for (const TransformConfig& step : one.transform()) {
       if (!step.has_multi_hash() && !step.has_cross()) continue;
       return absl::InvalidArgumentError(absl::StrCat(

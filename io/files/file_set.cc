@@ -35,6 +35,7 @@ absl::StatusOr<int64_t> find_column(const FileReader& reader, const std::string&
       names.push_back(column.name);
       own += column.is_partition ? 0 : 1;
     }
+    // A file whose only column is text was probably split by a wrong delimiter.
     const bool one_text = own == 1 && columns[0].type == ValueType::kText;
     return absl::InvalidArgumentError(
         absl::StrCat(reader.path(), " has no column \"", name, "\"", did_you_mean(name, names),

@@ -86,6 +86,7 @@ absl::Status match(FileSystem& files, const std::string& pattern, std::vector<st
     return absl::OkStatus();
   }
   std::string before = absl::StrJoin(parts.begin(), deep, "/");
+  // The join of a pattern that begins with "/**" loses the slash.
   if (before.empty() && deep != parts.begin()) before.push_back('/');
   const std::string after = absl::StrJoin(deep + 1, parts.end(), "/");
   ASSIGN_OR_RETURN(const std::vector<std::string> bases, bases_of(files, before));
@@ -97,6 +98,7 @@ absl::Status match(FileSystem& files, const std::string& pattern, std::vector<st
     if (after.empty()) {
       RETURN_IF_ERROR(add_files(files, directory, paths));
     } else {
+      // Characters of a pattern in the name of a found directory are literal.
       const std::string below =
           directory.empty() ? after : join_path(literal_pattern(directory), after);
       RETURN_IF_ERROR(match(files, below, paths));

@@ -188,6 +188,7 @@ class CsvReader : public FileReader {
       formats_.push_back(column.format);
     }
     formats_.back().is_last = true;
+    // A misspelled name would leave its column as text without an error.
     for (const std::string& name : hexadecimal) {
       if (std::find(names.begin(), names.end(), name) != names.end()) continue;
       return absl::InvalidArgumentError(absl::StrCat(

@@ -159,12 +159,14 @@ class LibsvmReader : public FileReader {
 
   // Returns: what is wrong with it, "" if nothing is.
   std::string parse_line(absl::string_view line, const std::vector<Column*>& places) const {
+    // The format allows a comment at the end of a line.
     line = line.substr(0, line.find('#'));
     const absl::string_view label = next_token(&line);
     double number = 0;
     if (!parse_number(label, &number)) return complaint("label", label, "a number");
     if (places[kLabel] != nullptr) places[kLabel]->doubles.push_back(number);
     absl::string_view token = next_token(&line);
+    // Only files for ranking have a qid.
     if (absl::StartsWith(token, "qid:")) {
       int64_t qid = 0;
       if (!parse_integer(token.substr(4), &qid)) return complaint("qid", token, "qid:number");

@@ -173,12 +173,14 @@ class TypedParquetColumn : public ParquetColumn {
     const bool begin_rows =
         !is_list_ || !std::any_of(levels.repetition.begin(), levels.repetition.begin() + count,
                                   [](int16_t level) { return level != 0; });
+    // A column with one value in each row needs no offsets.
     if (column_.offsets.empty() && values == count && begin_rows) {
       column_.rows += count;
       return arrow::Status::OK();
     }
     if (column_.offsets.empty()) column_.offsets.reserve(room_ + 1);
     make_jagged(column_);
+    // The first row has no list that this value could continue.
     if (is_list_ && first_row_ + column_.rows == 0 && levels.repetition[0] != 0) {
       return arrow::Status::IOError("a list goes on before the first row");
     }
@@ -193,6 +195,7 @@ class TypedParquetColumn : public ParquetColumn {
     }
     column_.offsets.resize(row + 1);
     column_.rows = row;
+    // A page states its values and levels separately, and a damaged page may contradict itself.
     if (total - before != values) {
       return arrow::Status::IOError(total - before, " values are announced, and ", values,
                                     " are there");

@@ -148,6 +148,8 @@ class ParquetReader : public FileReader {
     const bool is_gone = std::any_of(decoded_.begin(), decoded_.end(), [&](const auto& column) {
       return column != nullptr && range.begin < column->first_row();
     });
+    // Rows are decoded in order and then released, so an earlier row needs the group from its
+    // start.
     if (group_ != range.group || requests_ != requests || is_gone) {
       RETURN_IF_ERROR(guard_arrow(*file_, [&] { return open_group(range.group, requests); }));
     }
@@ -172,6 +174,7 @@ class ParquetReader : public FileReader {
       }
       columns[i].type = type;
     }
+    // Nothing remains to be read from this group, so its memory is free for the next group.
     if (range.count == group_rows_[range.group]) close_group();
     return columns;
   }

@@ -96,6 +96,7 @@ class LineScanner {
         ++offset_;
         ++line_;
         RETURN_IF_ERROR(check_row_bytes());
+        // A line feed within quotes is part of a cell.
         if (!in_quotes_) end_row();
       } else if (!in_quotes_) {
         blank_ = false;
@@ -198,6 +199,7 @@ absl::StatusOr<LineIndex> index_lines(ReadableFile& file, const LineIndexOptions
   LineScanner scanner(options, start);
   const int64_t most = std::clamp<int64_t>(size, 1, options.read_bytes);
   const std::unique_ptr<char[]> buffer(new char[most + kTextPadding]);
+  // The scanner reads whole vectors, also beyond the last byte.
   std::memset(buffer.get() + most, 0, kTextPadding);
   for (int64_t offset = start.begin; offset < size;) {
     const int64_t wanted = std::min(options.read_bytes, size - offset);

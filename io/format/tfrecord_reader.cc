@@ -251,12 +251,15 @@ class TfRecordReader : public FileReader {
       columns[i].offsets.reserve(range.count + 1);
       columns[i].offsets.push_back(0);
     }
+    // An arena frees examples at once. It is reset from time to time, so that its memory stays
+    // small.
     google::protobuf::Arena arena;
     for (int64_t row = 0; row < range.count; ++row) {
       if (row % kExamplesInArena == 0) arena.Reset();
       auto* const example = google::protobuf::Arena::CreateMessage<TfExample>(&arena);
       if (absl::Status status = parse(range.begin + row, example); !status.ok()) {
         RETURN_IF_ERROR(bad.add(row, std::move(status)));
+        // A bad example counts as a row without values, so that all columns have the same rows.
         example->Clear();
       }
       RETURN_IF_ERROR(append(*example, range.begin + row, row, requests, bad, &columns));
@@ -303,6 +306,7 @@ class TfRecordReader : public FileReader {
     }
     const int64_t size = static_cast<int64_t>(content_.size());
     int64_t at = 0;
+    // The lengths were checked when the file was indexed, so a wrong length means a changed file.
     for (int64_t row = 0; row < group.rows; ++row) {
       if (size - at < kHeaderBytes) return changed();
       const auto length = record_length(content_.data() + at);

@@ -86,6 +86,7 @@ absl::StatusOr<std::vector<int64_t>> match_columns(const std::string& path,
   for (size_t i = 0; i < schema.columns.size(); ++i) {
     const FileColumn& wanted = schema.columns[i];
     const auto found = places.find(wanted.name);
+    // A directory may lack a partition that other directories have.
     if (found == places.end() && wanted.is_partition) {
       schema.is_omitted[i] = true;
       matched.push_back(-1);
@@ -100,6 +101,7 @@ absl::StatusOr<std::vector<int64_t>> match_columns(const std::string& path,
     RETURN_IF_ERROR(schema.types[i].check(path, column));
     schema.types[i].add(path, column);
     matched.push_back(found->second);
+    // Removes what is matched, so that the rest are columns that the schema lacks.
     places.erase(found);
   }
   for (const auto& [name, place] : places) {
@@ -158,6 +160,7 @@ class SetSampler {
       samplers_.emplace_back(column);
     }
     equals_label_.assign(schema_.columns.size(), true);
+    // The columns share the memory of pairs, so that a wide file needs little more of it.
     const auto columns = static_cast<int64_t>(schema_.columns.size());
     label_ties_.assign(columns, LabelTie(std::clamp<int64_t>(
                                     kTiePairs / std::max<int64_t>(1, columns), 512, 16384)));

@@ -253,6 +253,7 @@ absl::StatusOr<SourcePosition> MixedDataset::resume_source(size_t index,
       RETURN_IF_ERROR(source.check_fingerprint(pass.fingerprint));
     }
   }
+  // Ranks may be in different passes of a source that repeats. Any other source has one pass.
   if (options_.data.mix().source(static_cast<int>(index)).repeat()) {
     return resume_passes(ranks, epoch, source.rows(), options_.rank, options_.world_size);
   }

@@ -161,6 +161,7 @@ class Unique : public Transform {
 
   absl::Status apply(const FeatureInput&, FeatureValues* values) const override {
     const IdColumn& list = values->list;
+    // Without offsets each row has one id, so no id repeats.
     if (list.offsets.empty()) return absl::OkStatus();
     IdListBuilder kept(list, !list.weights.empty());
     absl::flat_hash_map<int64_t, int64_t> places;

@@ -38,6 +38,7 @@ std::vector<TransformRegistry::Kind> transform_kinds() {
        [](const auto& config, size_t) { return make_standardize_transform(config.standardize()); }},
       {TransformConfig::kIsMissing,
        [](const auto&, size_t) { return make_is_missing_transform(); }},
+      // FeatureTransform applies a first missing_values itself, so this is a later one.
       {TransformConfig::kMissingValues,
        [](const auto&, size_t) {
          return absl::InvalidArgumentError("missing_values must be the first transform");

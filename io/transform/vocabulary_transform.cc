@@ -31,6 +31,7 @@ absl::StatusOr<std::unique_ptr<const Vocabulary>> Vocabulary::load(FileSystem& f
     rest.remove_prefix(std::min(end + 1, rest.size()));
     if (absl::EndsWith(word, "\r")) word.remove_suffix(1);
     const int64_t id = static_cast<int64_t>(vocabulary->ids_.size());
+    // The id of a word is its line, so a repeated word would have two ids.
     const auto [place, is_new] = vocabulary->ids_.try_emplace(word, id);
     if (!is_new) {
       return absl::DataLossError(absl::StrCat(path, ", line ", id + 1, ": \"",

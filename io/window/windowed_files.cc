@@ -136,6 +136,7 @@ absl::Status WindowedFiles::seek(absl::Span<const Cursor> cursors) {
     return absl::InvalidArgumentError("the cursors are not of a stream of files");
   }
   WindowPosition position;
+  // start_epoch() passes this position, which has no parts yet.
   const bool begins = *place == StreamPosition{.finished = true};
   if (!begins && (!position.ParseFromString(place->bytes) || !position.has_index() ||
                   position.index() != place->window)) {
@@ -148,6 +149,7 @@ absl::Status WindowedFiles::seek(absl::Span<const Cursor> cursors) {
                                                    " sources with windows; this one has ", parts));
   }
   while (position.part_size() < static_cast<int>(parts)) position.add_part();
+  // The streams must forget the windows that they have taken so far.
   RETURN_IF_ERROR(make_streams());
   {
     MutexLock lock(mutex_);
@@ -157,6 +159,7 @@ absl::Status WindowedFiles::seek(absl::Span<const Cursor> cursors) {
   position_ = std::move(position);
   position_bytes_ = place->bytes;
   seek_cursors_.clear();
+  // A finished window has no rows left, so the next window starts at its beginning.
   if (!place->finished) seek_cursors_ = {cursors.begin(), cursors.end()};
   waits_since_.reset();
   return absl::OkStatus();

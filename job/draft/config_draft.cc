@@ -398,6 +398,7 @@ absl::StatusOr<std::string> draft_config(const DataLook& look, absl::string_view
   }
   absl::StrAppend(&text, epochs_text(size, data.eval.has_value()),
                   "}\nrun {\n  output_dir: ", in_quotes(output_dir), "\n");
+  // Later epochs may overfit, so the draft evaluates each epoch and keeps the best score.
   if (size.epochs > 1 && data.eval) {
     absl::StrAppend(&text,
                     "  evaluation { when { every_epochs: 1 } best { term { monitor: "

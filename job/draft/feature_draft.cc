@@ -139,6 +139,7 @@ std::string text_note(const ColumnLook& column) {
 }
 
 std::string reason_to_leave_out(const ColumnLook& column) {
+  // Only the first reason is returned, so certain reasons precede suspicions.
   if (column.kind == ValueKind::kUnreadable) {
     return absl::StrCat("nested or of a type that is not read: ", column.type_name);
   }
@@ -168,6 +169,7 @@ std::string reason_to_leave_out(const ColumnLook& column) {
     return absl::StrCat(column.distinct < column.rows ? "nearly " : "",
                         "unique per row, such as an id of the row; nothing can be learnt of it");
   }
+  // The remaining reasons concern dense features; texts and integers become ids.
   if (column.kind != ValueKind::kNumber || holds_integers(column)) return "";
   if (column.max_length > 1) {
     return absl::StrCat("lists of up to ", column.max_length,

@@ -175,6 +175,7 @@ absl::StatusOr<GenerateResult> generate(FileSystem& files, const GenerateOptions
   RETURN_IF_ERROR(check_shell_path(options.output_dir));
   RETURN_IF_ERROR(check_outside_checkpoints(files, options.output_dir));
   RETURN_IF_ERROR(files.create_directories(options.output_dir));
+  // Checks all names before the first write, so that a refused directory does not change.
   ASSIGN_OR_RETURN(Claim claim, read_claim(files, options));
   RETURN_IF_ERROR(check_files(files, options, claim));
   FileGenerator generator(files, options);

@@ -54,6 +54,7 @@ absl::Status add_texts(const TrainConfig& train, const SliceConfig& config, File
       return absl::NotFoundError(
           absl::StrCat(where, ": text \"", text, "\" is not in the vocabulary"));
     }
+    // Two slices of one id would report the same examples under two names.
     if (std::find(options.ids.begin(), options.ids.end(), *found[i]) != options.ids.end()) {
       return absl::InvalidArgumentError(absl::StrCat(where, ": text \"", text, "\" has the id ",
                                                      *found[i],

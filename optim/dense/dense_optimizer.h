@@ -33,8 +33,8 @@ class DenseOptimizer {
   virtual const std::vector<std::string>& parameters() const = 0;
 
   // Returns the state that the next step depends on in addition to parameters and gradients, named
-  // "<parameter>/<what>", such as "fc.weight/exp_avg", in the order of parameters(). The tensors
-  // are those that steps change, except counts ("<parameter>/step", int64 []), which are copies. A
+  // "<parameter>/<field>", such as "fc.weight/exp_avg", in the order of parameters(). Steps change
+  // these tensors in place, except counts ("<parameter>/step", int64 []), which are copies. A
   // parameter that never had a gradient may have no state. Called for each checkpoint.
   virtual std::vector<NamedParameter> state() const = 0;
   // Returns the reasons why `state` does not fit this optimizer and its parameters: a line for each

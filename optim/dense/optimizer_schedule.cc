@@ -12,9 +12,9 @@ bool has_kind(const ScheduleConfig& config) {
   return config.kind_case() != ScheduleConfig::KIND_NOT_SET;
 }
 
-// Checks the rules of optimizers that check_schedule() does not have.
+// Checks the rules of optimizers that check_schedule() lacks.
 absl::Status check_use(absl::string_view where, const ScheduleConfig& config) {
-  // STEPS is the default, so it is accepted without a kind.
+  // STEPS is the default, which is accepted without a kind.
   if (!has_kind(config) && config.unit() != ScheduleConfig::STEPS) {
     return wrong(where, "unit is set without a kind, so that the rate is constant");
   }

@@ -57,7 +57,8 @@ Lamb exact() {
   return config;
 }
 
-// In the first step m / √v is the sign of the gradient, so that the update has the norm √2.
+// The ratio m / √v of the first step is the sign of the gradient, so that the update has the norm
+// √2.
 TEST(LambOptimizerTest, TheFirstStepIsAShareOfTheWeightsNorm) {
   const at::Tensor weight = after_lamb_step(exact(), torch::tensor({3.0, 4.0}, torch::kDouble),
                                             torch::tensor({0.01, -7.0}, torch::kDouble));

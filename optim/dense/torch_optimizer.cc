@@ -89,7 +89,7 @@ class StateOf : public TorchState {
   StateLayout layout_;
 };
 
-// SGD without momentum keeps nothing.
+// The state of SGD without momentum, which has no fields.
 class NoState : public TorchState {
  public:
   const StateLayout& layout() const override { return layout_; }

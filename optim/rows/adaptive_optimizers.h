@@ -11,7 +11,7 @@
 
 namespace millrace {
 
-// With g = gradient_scale × gradient + weight_decay × w, for each column:
+// The update of each column, with g = gradient_scale × gradient + weight_decay × w:
 //   sum ← sum + g²
 //   w   ← w − learning_rate × g / (√sum + epsilon)
 // Slot "sum" [dim] begins at initial_accumulator. Epsilon is added after the root. Weight decay is
@@ -41,14 +41,14 @@ class SparseAdagradOptimizer : public RowOptimizer {
   float weight_decay_;
 };
 
-// With g = gradient_scale × gradient + weight_decay × w, for each row:
+// The update of each row, with g = gradient_scale × gradient + weight_decay × w:
 //   sum ← sum + (mean of g² over the columns)
 //   w   ← w − (learning_rate / (√sum + epsilon)) × g
 // Slot "sum" [1] begins at initial_accumulator. Epsilon is added after the root. Weight decay is
 // L2: a part of g, and so of the sum, only in the rows that a step touches. The sum of squares is
-// computed in sixteen lanes (embedding/rows/row_math.h). This is EXACT_ROWWISE_ADAGRAD of FBGEMM,
-// with its weight decay mode L2; D. Mudigere et al., "Software-hardware co-design for fast and
-// scalable training of deep learning recommendation models", ISCA 2022, section 4.1.
+// computed in sixteen lanes (embedding/rows/row_math.h). The formula is EXACT_ROWWISE_ADAGRAD of
+// FBGEMM, with its weight decay mode L2; D. Mudigere et al., "Software-hardware co-design for fast
+// and scalable training of deep learning recommendation models", ISCA 2022, section 4.1.
 class SparseRowwiseAdagradOptimizer : public RowOptimizer {
  public:
   // Creates the optimizer. Errors: InvalidArgument for numbers that are negative or not finite.
@@ -76,20 +76,22 @@ class SparseRowwiseAdagradOptimizer : public RowOptimizer {
 // count their steps. All begin at 0.
 std::vector<SlotSpec> adam_slots(const AdamNumbers& numbers, int64_t dim);
 
-// With g = gradient_scale × gradient + weight_decay × w, for each column:
+// The update of each column, with g = gradient_scale × gradient + weight_decay × w:
 //   m ← m + (1 − beta1) × (g − m)
 //   v ← v + (1 − beta2) × (g² − v)
 //   w ← w − learning_rate × √(1 − beta2ᵗ) / (1 − beta1ᵗ) × m / (√v + epsilon)
 // Slots "exp_avg" (m) and "exp_avg_sq" (v), [dim] each, begin at 0. Rows that a step does not touch
 // keep their averages ("lazy"). Epsilon is added to the root of the uncorrected average, so that
-// relative to the corrected average it is epsilon / √(1 − beta2ᵗ), as in torch.optim.SparseAdam and
-// the "epsilon hat" form of D. Kingma, J. Ba, "Adam: A method for stochastic optimization", ICLR
-// 2015, end of section 2. (torch::optim::Adam corrects first.) Weight decay is L2, as in
-// torch::optim::Adam (SparseAdam has none), but only in the rows that a step touches.
+// relative to the corrected average the effective value is epsilon / √(1 − beta2ᵗ), as in
+// torch.optim.SparseAdam and the "epsilon hat" form of D. Kingma, J. Ba, "Adam: A method for
+// stochastic optimization", ICLR 2015, end of section 2. (torch::optim::Adam corrects first.)
+// Weight decay is L2, as in torch::optim::Adam (SparseAdam has none), but only in the rows that a
+// step touches.
 //
 // The correction's t counts, by step_count,
 //   TABLE: the steps applied to the table (UpdateContext::step), as SparseAdam does. A row that
-//     first comes late takes a small first step: its averages begin at 0 but are corrected no more.
+//     occurs late for the first time makes a small first step: its averages begin at 0, and the
+//     correction is nearly 1 by then.
 //   ROW: the updates of the row, in a slot "step" [1] that begins at 0 and ends at 2^24.
 class SparseAdamOptimizer : public RowOptimizer {
  public:
@@ -108,7 +110,7 @@ class SparseAdamOptimizer : public RowOptimizer {
   AdamNumbers numbers_;  // except the numbers of the context
 };
 
-// With g = gradient_scale × gradient, for each column:
+// The update of each column, with g = gradient_scale × gradient:
 //   m ← m + (1 − beta1) × (g − m)
 //   v ← v + (1 − beta2) × (g² − v)
 //   w ← w − learning_rate × (weight_decay × w + m̂ / (√v̂ + epsilon)),

@@ -128,8 +128,8 @@ void adam_rows(const AdamNumbers& numbers, int64_t dim, const RowUpdate* rows, i
       const float g = whole_gradient<kDecays>(scale, gradient[c], decay, w);
       m[c] += share1 * (g - m[c]);
       v[c] += share2 * (g * g - v[c]);
-      // With epsilon 0, a column without any gradient so far has 0 / 0, which must leave the weight
-      // unchanged.
+      // A column without any gradient so far has 0 / 0 if epsilon is 0; the weight must not change
+      // then.
       const float divisor = __builtin_sqrtf(v[c]) + step.epsilon;
       const float change = divisor > 0 ? step.rate * m[c] / divisor : 0.0f;
       weights[c] = w - (shrinkage * w + change);

@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// `text` is part of a TableConfig.
+// Checks `text`, a part of a TableConfig.
 absl::Status check(const std::string& text) {
   TableConfig config;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config)) << text;

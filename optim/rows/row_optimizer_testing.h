@@ -35,9 +35,10 @@ using ReferenceUpdate =
 void expect_agrees_with_reference(const RowOptimizer& optimizer, const ReferenceUpdate& reference);
 
 // Trains three rows of four columns for six steps at rate 0.05 and expects these weights, row after
-// row, within 1e-6. With rows r and columns c from 0 and steps t from 1: weights begin at ((5r +
-// 3c) mod 7 − 3) / 10. Row r is touched if t > r and (t − r − 1) mod (r + 1) is 0; its gradient is
-// ((7t + 3r + 5c) mod 11 − 5) / 4. So another implementation of the formula can provide `expected`.
+// row, within 1e-6. The inputs are given by formulas, so that another implementation of the
+// optimizer can provide `expected`. With rows r and columns c from 0 and steps t from 1: weights
+// begin at ((5r + 3c) mod 7 − 3) / 10. Row r is touched if t > r and (t − r − 1) mod (r + 1) is 0;
+// its gradient is ((7t + 3r + 5c) mod 11 − 5) / 4.
 void expect_trains_to(const RowOptimizer& optimizer, const std::vector<double>& expected);
 
 }  // namespace millrace

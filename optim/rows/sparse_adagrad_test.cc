@@ -74,16 +74,16 @@ TEST(SparseAdagradTest, WeightDecayByHand) {
   EXPECT_THAT(row.weights, ElementsAre(3.625));  // 4 - 0.5 × 3 / (3 + 1)
 }
 
-// By torch.optim.Adagrad(lr=0.05, initial_accumulator_value=0.1) of torch 2.13 in float64 on a
-// sparse gradient of the table.
+// Expected values of torch.optim.Adagrad(lr=0.05, initial_accumulator_value=0.1) of torch 2.13 in
+// float64 on a sparse gradient of the table.
 TEST(SparseAdagradTest, EqualToTorch) {
   expect_trains_to(*make(0.1, 1e-10), {-0.364095167, 0.0621310093, 0.284570331, -0.0734301559,  //
                                        0.156618447, -0.142344142, 0.0958279614, -0.323332864,   //
                                        0.0310086836, 0.220884508, -0.0300663692, 0.123243118});
 }
 
-// By torch.optim.Adagrad(lr=0.05, weight_decay=0.1) on each row separately, since torch has no
-// weight decay for sparse gradients.
+// Expected values of torch.optim.Adagrad(lr=0.05, weight_decay=0.1) on each row separately, since
+// torch has no weight decay for sparse gradients.
 TEST(SparseAdagradTest, EqualToTorchWithWeightDecay) {
   expect_trains_to(*make(0, 1e-10, 0.1),
                    {-0.364490213, 0.0637483079, 0.264179513, -0.0713076066,  //

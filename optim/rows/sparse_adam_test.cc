@@ -94,8 +94,8 @@ TEST(SparseAdamTest, StrangeStepCountsDoNoHarm) {
   }
 }
 
-// By torch.optim.SparseAdam(lr=0.05, betas=(0.8, 0.95), eps=0.01) of torch 2.13 in float64 on the
-// table.
+// Expected values of torch.optim.SparseAdam(lr=0.05, betas=(0.8, 0.95), eps=0.01) of torch 2.13 in
+// float64 on the table.
 TEST(SparseAdamTest, EqualToTorch) {
   expect_trains_to(*make(0.8, 0.95, 0.01),
                    {-0.418117266, 0.114480654, 0.265278682, -0.0329507431,  //
@@ -103,7 +103,7 @@ TEST(SparseAdamTest, EqualToTorch) {
                     0.0264618015, 0.228094911, -0.0343043733, 0.128935217});
 }
 
-// The same on each row separately.
+// Expected values of the same optimizer on each row separately.
 TEST(SparseAdamTest, EqualToTorchWithRowSteps) {
   expect_trains_to(*make(0.8, 0.95, 0.01, 0, SparseAdam::ROW),
                    {-0.418117266, 0.114480654, 0.265278682, -0.0329507431,  //
@@ -111,8 +111,8 @@ TEST(SparseAdamTest, EqualToTorchWithRowSteps) {
                     0.0329035837, 0.203865651, -0.0124030817, 0.104968093});
 }
 
-// By torch.optim.Adam(lr=0.05, betas=(0.8, 0.95), eps=1e-30, weight_decay=0.1) on each row
-// separately. With so small an epsilon, its place in the formula does not matter.
+// Expected values of torch.optim.Adam(lr=0.05, betas=(0.8, 0.95), eps=1e-30, weight_decay=0.1) on
+// each row separately. The place of so small an epsilon in the formula does not matter.
 TEST(SparseAdamTest, EqualToTorchWithWeightDecay) {
   expect_trains_to(*make(0.8, 0.95, 1e-30, 0.1, SparseAdam::ROW),
                    {-0.413246376, 0.117033876, 0.249414565, -0.0292574356,   //

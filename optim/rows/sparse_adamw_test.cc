@@ -67,8 +67,8 @@ TEST(SparseAdamwTest, AgreesWithALoopInDouble) {
                                });
 }
 
-// By torch.optim.AdamW(lr=0.05, betas=(0.8, 0.95), eps=0.01, weight_decay=0.1) of torch 2.13 in
-// float64 on each row separately.
+// Expected values of torch.optim.AdamW(lr=0.05, betas=(0.8, 0.95), eps=0.01, weight_decay=0.1) of
+// torch 2.13 in float64 on each row separately.
 TEST(SparseAdamwTest, EqualToTorch) {
   expect_trains_to(*make(0.8, 0.95, 0.01, 0.1, SparseAdam::ROW),
                    {-0.411605588, 0.115397802, 0.252225621, -0.0298271501,   //

@@ -10,7 +10,7 @@
 
 namespace millrace {
 
-// With g = gradient_scale × gradient + weight_decay × w:
+// The update, with g = gradient_scale × gradient + weight_decay × w:
 //   w ← w − learning_rate × g
 // Has no slots. Weight decay is L2: added to the gradient, unscaled, only in the rows that a step
 // touches. Equal to torch::optim::SGD without momentum on these rows.

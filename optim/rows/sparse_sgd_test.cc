@@ -46,7 +46,8 @@ TEST(SparseSgdTest, WeightDecayByHand) {
   EXPECT_THAT(row.weights, ElementsAre(3.25, -1.75));
 }
 
-// By torch.optim.SGD(lr=0.05, weight_decay=0.1) of torch 2.13 in float64 on each row separately.
+// Expected values of torch.optim.SGD(lr=0.05, weight_decay=0.1) of torch 2.13 in float64 on each
+// row separately.
 TEST(SparseSgdTest, EqualToTorch) {
   expect_trains_to(*make(0.1), {-0.377619226, 0.0863218298, 0.278673006, -0.072775132,  //
                                 0.184889662, -0.122763413, 0.123694988, -0.320086525,   //

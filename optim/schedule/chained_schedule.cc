@@ -42,7 +42,7 @@ class ChainedSchedule : public Schedule {
 
 void check_schedule_of_part(absl::string_view where, const ScheduleConfig& config,
                             const ScheduleInput& input, FieldErrors* errors) {
-  // The default may be written out.
+  // A part may set the default unit explicitly.
   if (config.unit() != ScheduleConfig::STEPS && config.unit() != input.unit) {
     errors->add(wrong(where, "unit is set; set it in the schedule that holds the chain"));
   }

@@ -223,8 +223,8 @@ class Cosine {
     double cycle = 0;
     double share = 0;
   };
-  // Returns the point at `time` after the warm-up. At the border of two cycles the later one
-  // begins.
+  // Returns the point at `time` after the warm-up. The border of two cycles belongs to the later
+  // cycle.
   Point point_at(double time) const;
   // Returns the start of a cycle after the warm-up.
   double start_of(double cycle) const;
@@ -240,7 +240,7 @@ class Cosine {
 
 double Cosine::start_of(double cycle) const {
   if (multiplier_ == 1) return length_ * cycle;
-  // The sum of a geometric series; expm1 is exact also where the multiplier is hardly above 1.
+  // The sum of a geometric series. expm1 remains exact where the multiplier is close to 1.
   const double growth = std::expm1(cycle * std::log(multiplier_));
   return snap_to_whole(length_ * growth / (multiplier_ - 1));
 }
@@ -257,7 +257,7 @@ Cosine::Point Cosine::point_at(double time) const {
   if (point.cycle >= cycles_) return {cycles_ - 1, 1};
   const double start = start_of(point.cycle);
   const double length = start_of(point.cycle + 1) - start;
-  // A cycle far out may be shorter than the distance of doubles.
+  // The length of a late cycle may be below the distance of doubles and so round to 0.
   if (length > 0) point.share = std::clamp((time - start) / length, 0.0, 1.0);
   return point;
 }

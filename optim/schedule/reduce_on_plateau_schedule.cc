@@ -34,14 +34,15 @@ void check_reduce_on_plateau(absl::string_view where, const ScheduleConfig& conf
 }
 
 // For each observed value:
-//   1. If the value is better than the best one by the threshold, it is the best, and the number of
-//      bad values is 0. Otherwise the number of bad values grows by 1.
+//   1. If the value is better than the best value by the threshold, it becomes the best value, and
+//      the number of bad values is 0. Otherwise the number of bad values grows by 1.
 //   2. During a cooldown, the number of bad values is 0, and the cooldown is shorter by 1.
 //   3. If there are more bad values than `patience`, rate ← max(rate × factor, min_rate), unless
 //      this reduces the rate by no more than `epsilon`. The cooldown begins, and the number of bad
 //      values is 0.
-// The first finite value is the best. A value that is not finite is never better. If the threshold
-// is relative and the best value is below 0, worse values count as better; a warning says so once.
+// The first finite value is the first best value. A value that is not finite is never better. If
+// the threshold is relative and the best value is below 0, worse values count as better; a warning
+// is logged once.
 // Source: `ReduceLROnPlateau` of torch.optim.lr_scheduler.
 class ReduceOnPlateauSchedule : public Schedule {
  public:
@@ -58,14 +59,14 @@ class ReduceOnPlateauSchedule : public Schedule {
   absl::Status load_state(const ScheduleState& state) override;
 
  private:
-  // Returns true if `value` is better than the best one by the threshold.
+  // Returns true if `value` is better than the best value by the threshold.
   bool improves(double value) const;
   void reduce();
 
   const ReduceOnPlateauScheduleConfig config_;
   const double learning_rate_;
   ReduceOnPlateauState state_;  // `factor` is always set
-  bool warned_ = false;         // of a value below 0
+  bool warned_ = false;         // that a relative threshold has a best value below 0
 };
 
 bool ReduceOnPlateauSchedule::improves(double value) const {
@@ -124,7 +125,7 @@ absl::Status ReduceOnPlateauSchedule::load_state(const ScheduleState& state) {
   RETURN_IF_ERROR(at_least(where, "cooldown_left", loaded.cooldown_left(), 0));
   RETURN_IF_ERROR(check_fraction(where, "factor", loaded.factor()));
   state_ = loaded;
-  state_.set_factor(loaded.factor());  // written out even if it is the default
+  state_.set_factor(loaded.factor());  // set even if the value is the default
   return absl::OkStatus();
 }
 

@@ -13,7 +13,7 @@
 
 namespace millrace {
 
-// Totals of the whole training, over all resumes. Absent: not known before training begins.
+// Totals of the whole training, over all resumes. Absent if not known before training begins.
 struct ScheduleTotals {
   std::optional<int64_t> steps;
   std::optional<int64_t> examples;
@@ -30,7 +30,7 @@ struct ScheduleTotals {
   bool will_know(ScheduleConfig::Unit unit) const;
 };
 
-// Values that a schedule is made with, and with it the schedules that it consists of.
+// Values for the creation of a schedule and of the schedules that are its parts.
 struct ScheduleInput {
   double learning_rate = 0;                           // the highest rate, at least 0
   ScheduleConfig::Unit unit = ScheduleConfig::STEPS;  // of positions
@@ -46,7 +46,7 @@ struct ScheduleInput {
 //                    create_schedule(config, learning_rate, totals));
 //   const double rate = schedule->rate(progress);  // of the step after `progress`
 //
-// The const functions may be called from several threads while no other function runs.
+// Several threads may call the const functions while no other function runs.
 class Schedule {
  public:
   explicit Schedule(ScheduleConfig::Unit unit) : unit_(unit) {}
@@ -77,10 +77,10 @@ class Schedule {
   // The default does nothing.
   virtual void observe(double value) {}
 
-  // Returns what load_state() needs to continue. Called when a checkpoint is made. A registered
-  // schedule sets `custom`, with its own name. The default is the empty state.
+  // Returns the state that load_state() needs to continue. Called when a checkpoint is made. A
+  // registered schedule sets `custom`, with its own name. The default is the empty state.
   virtual ScheduleState state() const { return {}; }
-  // Replaces the state. Called before training resumes. State of another kind is ignored, so that
+  // Replaces the state. Called before training resumes. Ignores the state of another kind, so that
   // the kind of a schedule may change between two runs. The default ignores all.
   // Errors: InvalidArgument if the state cannot have come from state(); nothing has changed then.
   virtual absl::Status load_state(const ScheduleState& state) { return absl::OkStatus(); }

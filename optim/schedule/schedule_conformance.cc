@@ -12,14 +12,14 @@ namespace {
 
 constexpr double kRate = 0.3;
 
-// The rates at positions 0, 7, 14, …
+// Returns the rates at positions 0, 7, 14, …
 std::vector<double> rates_of(const Schedule& schedule) {
   std::vector<double> rates;
   for (int t = 0; t < 12000; t += 7) rates.push_back(schedule.rate_at(t));
   return rates;
 }
 
-// Expects a rate that is finite and between 0 and the highest one.
+// Expects a rate that is finite and between 0 and the highest rate.
 void expect_in_range(const ScheduleConformance& c, const Schedule& schedule, double position) {
   const double rate = schedule.rate_at(position);
   ASSERT_TRUE(std::isfinite(rate)) << "at " << position;
@@ -27,7 +27,7 @@ void expect_in_range(const ScheduleConformance& c, const Schedule& schedule, dou
   ASSERT_LE(rate, c.highest * kRate * (1 + 1e-12)) << "at " << position;
 }
 
-// Values of a metric that improve, stay and grow worse.
+// Observes values of a metric that improve, stay and grow worse.
 void observe(Schedule& schedule, int begin, int end) {
   for (int i = begin; i < end; ++i) schedule.observe(100 + i % 7);
 }
@@ -74,7 +74,8 @@ void check_end(const ScheduleConformance& c) {
   }
 }
 
-// A small step changes the rate by little everywhere, also where two formulas meet.
+// Checks that a small step changes the rate by little at all positions, also at the border of two
+// formulas.
 void check_jumps(const ScheduleConformance& c) {
   const auto schedule = c.make(kRate);
   const double most = c.slope * kRate;
@@ -146,11 +147,11 @@ void check_damaged_state(const ScheduleConformance& c) {
   observe(*schedule, 0, 100);
   ScheduleState state = schedule->state();
   const std::string before = state.SerializeAsString();
-  if (before.empty()) return;  // it has no state
+  if (before.empty()) return;  // the schedule has no state
   if (state.has_reduce_on_plateau()) {
     state.mutable_reduce_on_plateau()->set_factor(-1);
   } else {
-    // The end of no message, and of nothing that has a size of its own.
+    // The byte cannot end a serialized message or any other text that contains its length.
     state.mutable_custom()->set_state("\xff");
   }
   EXPECT_EQ(schedule->load_state(state).code(), absl::StatusCode::kInvalidArgument);
@@ -170,7 +171,8 @@ std::vector<std::string> damaged(const std::string& state) {
   return all;
 }
 
-// A schedule need not notice each changed bit, but no state leads to a rate out of range.
+// Checks that no changed state leads to a rate out of range. A schedule need not notice each
+// changed bit.
 void check_changed_state(const ScheduleConformance& c) {
   const auto schedule = c.make(kRate);
   observe(*schedule, 0, 100);

@@ -15,25 +15,25 @@
 namespace millrace {
 
 struct ScheduleConformance {
-  // Makes the schedule under test for a job with this learning rate, a new one at each call.
+  // Creates the schedule under test for a job with this learning rate, a new object at each call.
   std::function<std::unique_ptr<Schedule>(double learning_rate)> make;
   // The highest rate, as a multiple of the learning rate.
   double highest = 1;
   // The largest change of the rate from one position to the next, as a multiple of the learning
-  // rate, of a schedule without jumps. Infinity: the rate may jump.
+  // rate. Infinity if the rate may jump.
   double slope = std::numeric_limits<double>::infinity();
 };
 
 // Returns the promises of Schedule: rates that are finite, at least 0 and multiples of the learning
 // rate, and depend on the position and the state alone, also on several threads; the same rate from
-// end() on; no jumps, if there is a slope; after load_state() of state() the rates of the original,
-// also for values that both observe afterwards; state of another kind that changes nothing;
-// state that cannot have come from state() refused; and no rate out of range after load_state() of
-// a damaged state, which may be refused.
+// end() on; no jumps, if there is a slope; after load_state() of state(), the rates of the
+// original, also for values that both observe afterwards; state of another kind changes nothing;
+// state that cannot have come from state() is refused; no rate is out of range after load_state()
+// of a damaged state, which may be refused.
 std::vector<Property> schedule_properties(const ScheduleConformance& conformance);
 
-// Registers them as tests of `suite`, see register_properties(). The formula of a schedule needs
-// tests of its own.
+// Registers schedule_properties() as tests of `suite`, see register_properties(). The formula of a
+// schedule needs separate tests.
 //
 //   [[maybe_unused]] const bool kSquareWave = register_schedule_conformance(
 //       "SquareWave", {.make = [](double rate) { return std::make_unique<SquareWave>(rate); }});

@@ -79,7 +79,7 @@ TEST(ScheduleConformanceTest, EachKindIsTested) {
   }
 }
 
-// A constant rate that follows the metric eval/loss, and breaks one promise if told to.
+// A constant rate that follows the metric eval/loss, with a fault that a test can choose.
 class FaultySchedule : public Schedule {
  public:
   enum class Fault {
@@ -175,7 +175,7 @@ class CountingSchedule : public Schedule {
       values_ = -1;
       return absl::OkStatus();
     }
-    // The state that the suite calls impossible does not begin as a number does.
+    // The impossible state of the suite does not begin with a digit.
     if (fault_ == Fault::kChangesBeforeItRefuses && absl::StartsWith(state.custom().state(), "1")) {
       ++values_;
     }

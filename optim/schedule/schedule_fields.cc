@@ -27,7 +27,7 @@ std::string unit_name(const ScheduleInput& input) {
   return absl::AsciiStrToLower(ScheduleConfig::Unit_Name(input.unit));
 }
 
-// Returns "; or ..." that names a unit whose total is known, and its place; "" if there is none.
+// Returns "; or ..." that names a unit with a known total, and its place; "" without such a unit.
 std::string other_unit(const ScheduleInput& input) {
   for (const ScheduleConfig::Unit unit : {ScheduleConfig::EPOCHS, ScheduleConfig::WINDOWS}) {
     const std::optional<int64_t> total = input.totals.of(unit);
@@ -49,7 +49,8 @@ absl::Status unknown_total(absl::string_view place, const ScheduleInput& input) 
                             " of training, which is not known; ", remedy, other_unit(input)));
 }
 
-// Errors: a value that is not set or not a length.
+// Errors: InvalidArgument for a value that is not set or not a length, and for a share of a total
+// that is not known.
 absl::Status check_value(absl::string_view place, const ScheduleLength& length,
                          const ScheduleInput& input) {
   switch (length.value_case()) {
@@ -103,7 +104,7 @@ void check_within_training(absl::string_view where, absl::string_view field,
   const std::optional<int64_t> total = input.totals.of(input.unit);
   if (!length.has_value() || !total.has_value()) return;
   if (*length <= static_cast<double>(*total)) return;
-  // Only a total that was counted, which is a multiple of max_epochs, has examples.
+  // Only a counted total, which is a multiple of max_epochs, has a number of examples.
   const absl::string_view limit =
       input.totals.examples.has_value() ? "max_epochs" : source_of_total(input.unit);
   errors->add(wrong(absl::StrCat(where, ".", field),

@@ -17,9 +17,9 @@ absl::Status check_fraction(absl::string_view where, absl::string_view field, do
 // Checks that a number is above 0 and at most 1. Errors: wrong_number().
 absl::Status check_decay(absl::string_view where, absl::string_view field, double value);
 
-// Returns `value`, or the nearest whole number if that differs by no more than rounding errors
-// (1e-9 × max(1, |value|)). Positions are whole numbers, and a length that should be whole must not
-// end one position late.
+// Returns `value`, or the nearest whole number if that number differs by no more than rounding
+// errors (1e-9 × max(1, |value|)). Positions are whole numbers, and a length that should be whole
+// must not end one position late.
 double snap_to_whole(double value);
 
 // Returns the length in the unit of `input`; absent if `length` has an error, is not set, or is a
@@ -27,8 +27,8 @@ double snap_to_whole(double value);
 std::optional<double> length_of(const ScheduleLength& length, const ScheduleInput& input);
 
 // Adds an error if the length is not set, not finite, below `minimum`, or a share of a total that
-// is not known. `where` is the place of the message that holds the length, `field` its name there.
-// Returns: length_of(), or nothing if the length is below `minimum`.
+// is not known. `where` is the place of the message that holds the length, `field` the name of the
+// length in this message. Returns length_of(), or nothing if the length is below `minimum`.
 std::optional<double> check_length(absl::string_view where, absl::string_view field,
                                    const ScheduleLength& length, double minimum,
                                    const ScheduleInput& input, FieldErrors* errors);
@@ -40,7 +40,7 @@ void check_within_training(absl::string_view where, absl::string_view field,
                            std::optional<double> length, const ScheduleInput& input,
                            FieldErrors* errors);
 
-// Factor of the learning rate at position t below the length W, and 1 from W on:
+// The factor of the learning rate at position t below the length W, and 1 from W on:
 //   start_factor + (1 − start_factor) × t / W
 // Sources: `LinearLR` of torch.optim.lr_scheduler; the warm-up of the schedules of fairseq2.
 // Immutable.
@@ -54,13 +54,12 @@ class Warmup {
   Warmup(const ScheduleWarmup& config, const ScheduleInput& input);
 
   // Adds all errors of the message at `where`, whose length must be at least `minimum` and at most
-  // the length of training where that is known.
-  // Returns: the length if it is right.
+  // the length of training, if known. Returns the length if there is no error.
   static std::optional<double> check(absl::string_view where, const ScheduleWarmup& config,
                                      double minimum, const ScheduleInput& input,
                                      FieldErrors* errors);
-  // Adds also an error if the warm-up leaves less than one unit of `length`, the length of the
-  // schedule with its warm-up. Ignores a length that is absent.
+  // Also adds an error if the warm-up leaves less than one unit of `length`, the length of the
+  // schedule with its warm-up. Ignores an absent length.
   static void check_within(absl::string_view where, const ScheduleWarmup& config,
                            std::optional<double> length, const ScheduleInput& input,
                            FieldErrors* errors);

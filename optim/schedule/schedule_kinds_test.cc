@@ -34,16 +34,16 @@ TEST(ScheduleKindsTest, RatesFollowTheirFormula) {
        16,
        {{0, 8}, {1, 12}, {2, 16}, {6, 16}, {7, 8}, {9, 2}, {10, 1}, {11, 1}},
        10},
-      // Without ratios it is decay alone.
+      // The schedule is decay alone if both ratios are 0.
       {"tri_stage { length { count: 2 } }", 1, {{0, 1}, {1, 0.1}, {2, 0.01}}, 2},
       {"step { length { count: 3 } gamma: 0.5 }", 8, {{0, 8}, {2, 8}, {3, 4}, {5, 4}, {6, 2}}},
-      // 0.7 × 10 epochs is 7 in spite of rounding.
+      // The product 0.7 × 10 epochs is 7 in spite of rounding.
       {"unit: EPOCHS multi_step { gamma: 0.5 milestone { count: 3 } milestone { share: 0.7 } "
        "milestone { count: 7 } }",
        8,
        {{0, 8}, {2, 8}, {3, 4}, {6, 4}, {7, 1}, {8, 1}},
        7},
-      // It underflows far out.
+      // The rate underflows at high positions.
       {"exponential { gamma: 0.5 }", 8, {{0, 8}, {1, 4}, {3, 1}, {1e6, 0}}},
       {"exponential { gamma: 0.25 length { count: 10 } }", 8, {{5, 4}, {10, 2}}},
       {"inverse_square_root { warmup_length { count: 4 } }", 8, {{0, 0}, {1, 1}, {4, 4}, {16, 2}}},
@@ -57,7 +57,7 @@ TEST(ScheduleKindsTest, RatesFollowTheirFormula) {
        10,
        {{0, 5}, {1, 7.5}, {2, 10}, {7, 4}, {12, 2}, {13, 2}},
        12},
-      // It is linear by default.
+      // The decay is linear by default.
       {"polynomial { length { count: 4 } }", 8, {{0, 8}, {1, 6}, {2, 4}, {3, 2}, {4, 0}}, 4},
       {"cosine { length { count: 8 } final_factor: 0.2 }",
        10,
@@ -81,7 +81,7 @@ TEST(ScheduleKindsTest, RatesFollowTheirFormula) {
        8,
        {{0, 0}, {3, 6}, {4, 4}, {6, 4}, {7, 8}, {8, 6}, {11, 0}},
        11},
-      // A chain holds chains.
+      // A chain may contain chains.
       {"unit: EPOCHS chained { part { length { share: 0.5 } schedule { chained { "
        "part { length { count: 2 } schedule { constant { factor: 0.25 } } } "
        "part { schedule { constant {} } } } } } "

@@ -14,7 +14,7 @@
 
 namespace millrace {
 
-// Makes a schedule. `config` has the extension that the part reads.
+// Creates a schedule. `config` has the extension that the schedule reads.
 using ScheduleFactory = std::function<absl::StatusOr<std::unique_ptr<Schedule>>(
     const CustomConfig& config, const ScheduleInput& input)>;
 
@@ -24,23 +24,23 @@ using ScheduleRegistry = KindRegistry<ScheduleConfig, ScheduleFactory>;
 ScheduleRegistry& schedule_registry();
 
 // Returns the schedule that `config` chooses. `learning_rate` is the highest rate of the schedule.
-// `totals` give shares their lengths; two ranks must pass the same.
-// Errors: those of check_schedule(), whose places begin with `schedule`; InvalidArgument if
+// Shares become lengths by `totals`, which must be equal on all ranks.
+// Errors: as check_schedule(), with places that begin with `schedule`; InvalidArgument if
 // `learning_rate` is negative or not finite.
 absl::StatusOr<std::unique_ptr<Schedule>> create_schedule(const ScheduleConfig& config,
                                                           double learning_rate,
                                                           const ScheduleTotals& totals);
 
-// Errors: InvalidArgument with all errors of `config`, one a line, each of which begins with the
-// place of the field in the configuration, says what is wrong, and says what to set. `where` is the
-// place of `config`. A share of a total that is not known is an error, unless the job
-// counts the total when it starts.
+// Checks `config`, whose place is `where`. Errors: InvalidArgument with all errors, one a line.
+// Each line begins with the place of the field in the configuration, and says what is wrong and
+// what to set. A share of a total that is not known is an error, unless the job counts the total
+// when it starts.
 absl::Status check_schedule(absl::string_view where, const ScheduleConfig& config,
                             const ScheduleTotals& totals);
 
 }  // namespace millrace
 
-// At namespace scope in a .cc whose cc_library says `alwayslink = True`:
+// Registers a schedule. Used at namespace scope in a .cc whose cc_library has `alwayslink = True`:
 //   MILLRACE_REGISTER_SCHEDULE(square_wave, "two rates in turn", &SquareWave::create);
 #define MILLRACE_REGISTER_SCHEDULE(name, description, factory) \
   MILLRACE_REGISTER_PART(schedule, name, #name, description, factory)

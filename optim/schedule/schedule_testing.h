@@ -10,13 +10,13 @@
 
 namespace millrace {
 
-// 10,000 steps, 10 epochs; the totals of examples and windows are not known.
+// Returns 10,000 steps and 10 epochs; the totals of examples and windows are absent.
 ScheduleTotals test_totals();
 
-// Returns `text` parsed. A text that cannot be parsed fails the test.
+// Parses `text`. Fails the test if `text` cannot be parsed.
 ScheduleConfig parse_schedule(const std::string& text);
 
-// Returns the schedule of `text`, a ScheduleConfig. One that cannot be created fails the test.
+// Creates the schedule of `text`, a ScheduleConfig. Fails the test if the creation fails.
 std::unique_ptr<Schedule> make_schedule(const std::string& text, double learning_rate = 1);
 
 // Returns all errors of `text`, one a line; "" without an error. The place of the schedule is `s`.

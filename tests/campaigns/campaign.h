@@ -1,5 +1,4 @@
-// What the long campaigns of docs/reliability.md have in common: what they are told and what they
-// find.
+// Options and results that the long campaigns of docs/reliability.md share.
 #ifndef MILLRACE_TESTS_CAMPAIGNS_CAMPAIGN_H_
 #define MILLRACE_TESTS_CAMPAIGNS_CAMPAIGN_H_
 
@@ -14,29 +13,30 @@
 namespace millrace {
 
 struct CampaignOptions {
-  // How long it goes on: kills that met a save, crash states, bytes between two sizes of a disk.
+  // The length of the campaign: kills that interrupted a save, crash states, or bytes between two
+  // sizes of a disk.
   int64_t count = 100;
-  // Of cases that can be numbered (system calls, flips) one in so many, by chance.
+  // Runs one of `stride` numbered cases (system calls, flips), chosen by the seed.
   int64_t stride = 1;
   uint64_t seed = 1;
-  std::string directory = {};  // on a disk; empty, and used by nobody else
+  std::string directory = {};  // on a disk; empty, and used only by this campaign
   PlantedFault fault = PlantedFault::kNone;
   // The campaign ends with the first violation.
   bool stop_at_violation = false;
-  // Of system calls those of this name alone; "": all.
+  // Disturbs only system calls with this name; "": all.
   std::string only_call = {};
 };
 
-// What a campaign found. Used by one thread.
+// The findings of a campaign. Used by one thread.
 class CampaignResult {
  public:
   explicit CampaignResult(std::string name) : name_(std::move(name)) {}
 
-  // Adds to a figure; figures keep the order in which they first came.
+  // Adds to a figure. Figures keep the order of their first occurrence.
   void add(absl::string_view figure, int64_t count = 1);
-  // Something that was promised does not hold.
+  // Records that a promise does not hold.
   void violate(std::string what);
-  // The campaign could not be run here.
+  // Records why the campaign could not run.
   void skip(std::string why) { skipped_ = std::move(why); }
 
   int64_t figure(absl::string_view figure) const;
@@ -44,7 +44,7 @@ class CampaignResult {
   const std::vector<std::string>& first_violations() const { return first_; }
   const std::string& skipped() const { return skipped_; }
 
-  // One line with all figures, then one for each of the first violations.
+  // Returns a line with all figures, then a line for each of the first violations.
   std::string to_string() const;
 
  private:
@@ -55,8 +55,8 @@ class CampaignResult {
   std::string skipped_;
 };
 
-// Whether case number `number` is one of those to look at. As many seeds in a row as the stride
-// says choose each case once.
+// Returns true if case `number` is among the cases to run. `stride` consecutive seeds together
+// choose each case once.
 bool is_chosen(const CampaignOptions& options, int64_t number);
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// The job of the campaigns: a tiny model that saves as it trains, through a real Saver.
+// The job of the campaigns: a tiny model that saves during training, through a real Saver.
 #ifndef MILLRACE_TESTS_CAMPAIGNS_CAMPAIGN_JOB_H_
 #define MILLRACE_TESTS_CAMPAIGNS_CAMPAIGN_JOB_H_
 
@@ -18,24 +18,25 @@
 
 namespace millrace {
 
-// Its last part is "checkpoints", by which planted faults know it.
+// The last part is "checkpoints", by which planted faults recognize the folder.
 inline constexpr char kCampaignFolder[] = "out/checkpoints";
 
 struct JobOptions {
   std::string folder = kCampaignFolder;
   int64_t steps = 24;
-  double learning_rate = 0.1;  // another one makes another content of the same shape
+  double learning_rate = 0.1;  // another rate gives other content of the same shape
   std::function<bool(int64_t step)> saves_at = [](int64_t) { return true; };
-  // Three stay, the last two as a whole: one in three saves of a long run removes and reduces.
+  // Three checkpoints stay, two of them whole, so that one in three saves of a long run removes one
+  // and reduces another.
   RetentionPolicy retention = {.keep_last = 3, .full_last = 2};
   OnDamage on_damage = OnDamage::kFallback;
   bool cursor_off = false;  // PlantedFault::kCursorOneBatchOff
 };
 
-// A checkpoint that was restored.
+// A restored checkpoint.
 struct Restored {
   int64_t step = 0;
-  std::string digest;  // CampaignJob::digest afterwards
+  std::string digest;  // CampaignJob::digest() after the restore
   std::string path;
   std::vector<std::string> notes;
 };
@@ -47,17 +48,19 @@ class CampaignJob {
   // Borrows `files`. Aborts if the options are wrong.
   CampaignJob(FileSystem& files, JobOptions options);
 
-  // The newest checkpoint, if there is any. Errors: those of Saver::restore and Trainer::restore.
+  // Restores the newest checkpoint, if one exists. Errors: as Saver::restore() and
+  // Trainer::restore().
   absl::StatusOr<std::optional<Restored>> restore();
-  // The same without putting anything into the trainer. Returns: whether there is one.
+  // Does the same without changing the trainer. Returns true if a checkpoint exists.
   absl::StatusOr<bool> look();
-  // Trains to the last step; `on_saved` is told each checkpoint once it is durable.
+  // Trains to the last step. Calls `on_saved` for each checkpoint as soon as it is durable.
   absl::Status train(const std::function<void(int64_t step, const std::string& digest)>& on_saved);
-  // Saves the state as it stands through a Saver of its own, which holds its lock until this
-  // returns. Errors: those of Saver::save.
+  // Saves the current state through a separate Saver, which holds its lock until the call returns.
+  // Errors: as Saver::save().
   absl::Status save_through(FileSystem& files) const;
 
-  // Of everything that the next step depends on: equal digests are equal states to the last bit.
+  // Returns a digest of the whole state that the next step depends on. Equal digests mean states
+  // that are equal to the last bit.
   std::string digest() const;
 
  private:

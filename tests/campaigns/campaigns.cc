@@ -14,9 +14,9 @@
 namespace millrace {
 namespace {
 
-// What a brief campaign found.
+// The findings of a brief campaign.
 struct Finding {
-  int64_t violations = -1;  // none: it did not get to its end
+  int64_t violations = -1;  // -1: the campaign did not finish
   std::string skipped;
   std::string first;  // line of the first violation
 };
@@ -97,7 +97,7 @@ CampaignResult run_faults(const CampaignOptions& options, std::vector<std::strin
   }
   for (const CampaignEntry& campaign : campaigns()) {
     CampaignOptions brief = brief_options(campaign, options, campaign.name);
-    brief.only_call = "rename";  // all others are for the campaign itself
+    brief.only_call = "rename";  // the other calls are for the full campaign
     const Finding finding = run_briefly(campaign, brief);
     if (finding.violations != 0) {
       result.violate(absl::StrCat(campaign.name, " without a fault: ", finding.first));

@@ -1,5 +1,5 @@
-// Short versions of the campaigns, one test each: the test's name says which. Long ones are in
-// docs/reliability.md.
+// Short versions of the campaigns, one test each, named after the campaign. docs/reliability.md has
+// the long versions.
 #include "tests/campaigns/campaigns.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ class CampaignsTest : public testing::Test {
  protected:
   CampaignsTest() {
     const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    // What is killed at and failed one by one needs no real disk, on which syncs take their time.
+    // Campaigns other than kills need no real disk, whose syncs are slow.
     const bool on_disk = test->name() == std::string("Kills") || ::access("/dev/shm", W_OK) != 0;
     options_.directory = join_path(on_disk ? testing::TempDir() : "/dev/shm", "campaign-XXXXXX");
     EXPECT_NE(::mkdtemp(options_.directory.data()), nullptr);
@@ -29,7 +29,7 @@ class CampaignsTest : public testing::Test {
     remove_recursively(FileSystem::local(), options_.directory).IgnoreError();
   }
 
-  // Returns: the result, which has no violation.
+  // Returns the result, which has no violation.
   CampaignResult run(const char* name) {
     CampaignResult result = find_campaign(name)->run(options_);
     EXPECT_EQ(result.violations(), 0) << result.to_string();
@@ -40,7 +40,7 @@ class CampaignsTest : public testing::Test {
   CampaignOptions options_;
 };
 
-// First: it trains in other processes, which must come before any that trains in this one.
+// The first test: other processes train, and must be forked before the test's process trains.
 TEST_F(CampaignsTest, Kills) {
   options_.count = 8;
   const CampaignResult result = run("kills");

@@ -3,9 +3,9 @@
 //   checkpoints --campaign=NAME [--count=N] [--stride=N] [--seed=N] [--directory=DIR]
 //               [--report=FILE]
 //
-// NAME is kills, syscalls, crash_states, disk, flips or faults. DIR is to be on a disk; a new
-// directory is made in it and removed afterwards. What was found goes to stdout, and to the end of
-// FILE. Exits with 1 after a violation, with 64 for wrong arguments.
+// NAME is kills, syscalls, crash_states, disk, flips or faults. DIR should be on a disk; the
+// program creates a directory in DIR and removes it afterwards. Prints the findings and appends
+// them to FILE. Exits with 1 after a violation, with 64 for wrong arguments.
 #include <unistd.h>
 
 #include <cstdio>

@@ -25,7 +25,7 @@ constexpr int64_t kRestoreEvery = 50;
 struct Saved {
   int64_t step;
   std::string state;     // its digest
-  std::string manifest;  // the digest that answers for every byte
+  std::string manifest;  // a digest that covers every byte
 };
 
 class CrashStates {

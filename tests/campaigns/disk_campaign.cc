@@ -30,7 +30,7 @@ namespace {
 
 constexpr int64_t kPage = 4096;
 
-// A disk that does not know how full it is.
+// A disk with unknown free space.
 class UnknownRoom : public ForwardingFileSystem {
  public:
   using ForwardingFileSystem::ForwardingFileSystem;
@@ -39,7 +39,7 @@ class UnknownRoom : public ForwardingFileSystem {
   }
 };
 
-// Bytes in all files below a directory.
+// Returns the bytes of all files below a directory.
 int64_t bytes_below(FileSystem& files, const std::string& path) {
   const auto info = files.link_info(path);
   if (!info.ok()) return 0;
@@ -58,7 +58,7 @@ class DiskSizes {
   explicit DiskSizes(const CampaignOptions& options) : options_(options), result_("disk") {}
 
   CampaignResult run() {
-    // Other processes first: they train, which forks of one that has trained cannot.
+    // The other processes come first: a fork of a process that has trained cannot train.
     if (options_.fault == PlantedFault::kNone) {
       in_other_process([this](const ForkedChild::Say& say) { on_tmpfs(say); });
       in_other_process([this](const ForkedChild::Say& say) { with_limits(say); });
@@ -77,7 +77,7 @@ class DiskSizes {
     return options;
   }
 
-  // A job that has trained so far and saved nothing.
+  // Returns a job that has trained `steps` steps and saved nothing.
   static std::unique_ptr<CampaignJob> trained(FileSystem& files, const std::string& folder,
                                               int64_t steps) {
     auto job = std::make_unique<CampaignJob>(files, job_options(folder, steps));
@@ -85,7 +85,7 @@ class DiskSizes {
     return job;
   }
 
-  // Writes the first checkpoint, through a Saver that holds no lock afterwards.
+  // Writes the first checkpoint, through a Saver without a lock afterwards.
   void put_first(FileSystem& files, const std::string& folder, std::string* digest) {
     const std::unique_ptr<CampaignJob> job = trained(files, folder, 2);
     *digest = job->digest();
@@ -93,10 +93,11 @@ class DiskSizes {
     if (!status.ok()) result_.violate(absl::StrCat("no first save: ", status.ToString()));
   }
 
-  // What the disk says of its room. In blocks: files take more than is known before.
+  // The disk's answer about its free space. In blocks: files take more space than can be computed
+  // before.
   enum class Room { kKnown, kInBlocks, kUnknown };
 
-  // The save that may not fit. Returns: whether it did.
+  // Makes a save, for which the disk may be too small. Returns true if the save succeeded.
   bool try_save(FileSystem& disk, const std::string& folder, const CampaignJob& job, Room room,
                 const std::string& first, const std::string& where) {
     UnknownRoom unknown(disk);
@@ -128,8 +129,8 @@ class DiskSizes {
     return false;
   }
 
-  // What the next checkpoint takes but for manifest and digests, of which nobody knows the size
-  // before they are there.
+  // Returns the bytes of the next checkpoint except manifest and digests, whose size is not known
+  // before they exist.
   int64_t counted_bytes() {
     MemoryFileSystem disk;
     const absl::Status status = trained(disk, kCampaignFolder, 3)->save_through(disk);
@@ -162,7 +163,7 @@ class DiskSizes {
     }
   }
 
-  // Runs a part in a process of its own, and adds what it found: "add FIGURE" or "violate WHAT".
+  // Runs a part in a separate process and adds its findings: "add FIGURE" or "violate WHAT".
   void in_other_process(const std::function<void(const ForkedChild::Say&)>& part) {
     ForkedChild child([&](const ForkedChild::Say& say) {
       part(say);
@@ -178,7 +179,7 @@ class DiskSizes {
     if (!done) result_.violate(absl::StrCat("a part ended with status ", child.wait()));
   }
 
-  // In the process of a part: what has been found since the last call.
+  // Reports, in the process of a part, the findings since the last call.
   void say_found(const ForkedChild::Say& say, const std::string& figure) {
     say(absl::StrCat("add ", figure));
     for (const std::string& what : result_.first_violations()) {

@@ -1,4 +1,5 @@
-// Each planted fault is found by the campaign that is to find it, and nothing where there is none.
+// Tests that each planted fault is found by its campaign, and that no campaign finds a fault
+// without one.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -17,7 +18,7 @@ namespace {
 
 TEST(FaultsTest, EachIsCaught) {
   CampaignOptions options;
-  // Hundreds of syncs take their time on a real disk.
+  // Hundreds of syncs are slow on a real disk.
   const bool in_memory = ::access("/dev/shm", W_OK) == 0;
   options.directory = join_path(in_memory ? "/dev/shm" : testing::TempDir(), "faults-XXXXXX");
   ASSERT_NE(::mkdtemp(options.directory.data()), nullptr);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kOlder = 2, kNewer = 3;
 
-using Content = std::map<std::string, std::string>;  // by name of file
+using Content = std::map<std::string, std::string>;  // by name of the file
 
 class Flips {
  public:
@@ -118,7 +118,7 @@ class Flips {
     }
     const auto older = before_.find(name);
     if (older != before_.end() && older->second != content_[name]) {
-      // Such a manifest is whole: it is the files that are not those of which it speaks.
+      // An older manifest is whole, so the error names a file with another content.
       const std::string named = name == kManifestName ? "" : name;
       try_case("files from another step", named, [&] { memory_.put(path(name), older->second); });
     }
@@ -128,7 +128,7 @@ class Flips {
   template <typename Damage>
   void try_case(const std::string& kind, const std::string& name, const Damage& damage,
                 const std::string& what = "") {
-    // Few cases of the other kinds: none is left out.
+    // The other kinds have few cases, so all run.
     const bool many = kind == "flips" || kind == "lengths";
     if (over() || (many && !is_chosen(options_, ++cases_))) return;
     damage();
@@ -166,9 +166,9 @@ class Flips {
   CampaignResult result_;
   MemoryFileSystem memory_;
   const std::unique_ptr<FileSystem> files_;
-  CampaignJob fallback_, strict_;  // that restore
+  CampaignJob fallback_, strict_;  // the jobs that restore
   std::string older_, newer_;      // digests
-  Content content_, before_;       // of the newer and the older one
+  Content content_, before_;       // of the newer and the older checkpoint
   int64_t cases_ = 0;
 };
 

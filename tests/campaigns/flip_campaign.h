@@ -1,4 +1,4 @@
-// Every byte of a checkpoint changed.
+// Damages every byte of a checkpoint.
 #ifndef MILLRACE_TESTS_CAMPAIGNS_FLIP_CAMPAIGN_H_
 #define MILLRACE_TESTS_CAMPAIGNS_FLIP_CAMPAIGN_H_
 
@@ -6,14 +6,14 @@
 
 namespace millrace {
 
-// The newer of two checkpoints is damaged in one place: each bit of every byte of every file, and
-// all eight at once; every file cut to each length, a byte longer, missing, in the place of each
-// other one, taken from the older checkpoint; files that do not belong there. `options.stride`
-// thins these out.
+// Damages the newer of two checkpoints in one place: each bit of every byte of every file, and all
+// eight bits at once; every file cut to each length, extended by a byte, missing, in place of each
+// other file, or taken from the older checkpoint; files that do not belong to the checkpoint.
+// `options.stride` selects a part of the cases.
 //
-// Checked: a restore that may fall back uses the older one, to the last bit, and its note names the
-// newer one and the file; a strict one is DataLoss, or NotFound for a missing manifest, naming the
-// file.
+// Checks: a restore that may fall back restores the older checkpoint to the last bit, and its note
+// names the newer checkpoint and the file; a strict restore returns DataLoss, or NotFound for a
+// missing manifest, naming the file.
 CampaignResult run_flips(const CampaignOptions& options);
 
 }  // namespace millrace

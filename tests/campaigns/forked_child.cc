@@ -30,7 +30,7 @@ void write_line(int fd, absl::string_view line) {
 ForkedChild::ForkedChild(const std::function<void(const Say&)>& body) {
   int ends[2];
   MILLRACE_CHECK(::pipe2(ends, O_CLOEXEC) == 0) << "no pipe: errno " << errno;
-  std::fflush(nullptr);  // or the child would write it again
+  std::fflush(nullptr);  // otherwise the child would write buffered text again
   process_ = ::fork();
   MILLRACE_CHECK(process_ >= 0) << "no process: errno " << errno;
   if (process_ == 0) {

@@ -1,4 +1,4 @@
-// A file system that passes every call on to another one, to derive from.
+// A base class of file systems that forwards every call to another file system.
 #ifndef MILLRACE_TESTS_CAMPAIGNS_FORWARDING_FILE_SYSTEM_H_
 #define MILLRACE_TESTS_CAMPAIGNS_FORWARDING_FILE_SYSTEM_H_
 
@@ -13,7 +13,7 @@ namespace millrace {
 
 class ForwardingFileSystem : public FileSystem, public HardLinks {
  public:
-  // `under` must outlive it.
+  // Borrows `under`.
   explicit ForwardingFileSystem(FileSystem& under) : under_(under) {}
 
   absl::StatusOr<std::unique_ptr<ReadableFile>> open(const std::string& path) override {

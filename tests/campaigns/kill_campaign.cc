@@ -26,7 +26,7 @@
 namespace millrace {
 namespace {
 
-// Names in the folder that no finished save leaves.
+// Returns names in the folder that no finished save leaves.
 std::vector<std::string> leftovers(FileSystem& files, const std::string& folder) {
   std::vector<std::string> names;
   const auto entries = files.list(folder);
@@ -39,8 +39,8 @@ std::vector<std::string> leftovers(FileSystem& files, const std::string& folder)
   return names;
 }
 
-// What a life says: "restored STEP DIGEST", "saved STEP DIGEST", "left NAME", "end DIGEST",
-// "failed WHY".
+// Runs a life, which reports "restored STEP DIGEST", "saved STEP DIGEST", "left NAME", "end DIGEST"
+// and "failed WHY".
 void live(FileSystem& files, const std::string& folder, bool cursor_off,
           const ForkedChild::Say& say) {
   CampaignJob job(files, {.folder = folder, .cursor_off = cursor_off});
@@ -78,7 +78,7 @@ class Kills {
            (options_.stop_at_violation && result_.violations() > 0);
   }
 
-  // In memory, in another process: what each checkpoint is to hold.
+  // Computes, in memory and in another process, the expected digest of each checkpoint.
   void run_undisturbed() {
     ForkedChild child([](const ForkedChild::Say& say) {
       MemoryFileSystem files;
@@ -93,7 +93,7 @@ class Kills {
     finished_ = false;
   }
 
-  // Reads a line into digests by step; 0 is the end.
+  // Reads a line into digests by step; 0 is the end of the run.
   static void take(const std::string& line, std::map<int64_t, std::string>* digests) {
     const std::vector<std::string> words = absl::StrSplit(line, ' ');
     int64_t step = 0;
@@ -127,7 +127,7 @@ class Kills {
     if (!killed) finish_run();
   }
 
-  // Returns: whether a second writer was tried.
+  // Kills the child. Returns true if a second writer was tried.
   bool wait_and_kill(ForkedChild& child) {
     const int64_t saves = 1 + static_cast<int64_t>(3 * random());
     absl::Time last = absl::Now();
@@ -147,7 +147,7 @@ class Kills {
     return try_writer;
   }
 
-  // The job stands still, and holds its lock.
+  // Tries to acquire the lock while the child is stopped and holds the lock.
   void try_second_writer() {
     const std::unique_ptr<FileSystem> files = plant(options_.fault, FileSystem::local());
     const auto lock = DirectoryLock::acquire(*files, folder_, Clock::real());
@@ -190,8 +190,8 @@ class Kills {
     result_.add("runs that reached their end");
     if (saved_[0] != expected_[0]) violate("the end is not that of the undisturbed run");
     FileSystem& files = FileSystem::local();
-    // A life that found the job done, killed after its last save was durable, saves nothing and
-    // cleans nothing up.
+    // After a kill behind the last durable save, a life finds the job complete, saves nothing and
+    // cleans up nothing.
     const bool cleaned_up = saved_.size() > 1;
     for (const std::string& name : leftovers(files, folder_)) {
       cleaned_up ? violate("left at the end: " + name) : result_.add("left after the last save");
@@ -207,7 +207,7 @@ class Kills {
 
   const CampaignOptions options_;
   CampaignResult result_;
-  std::map<int64_t, std::string> expected_;  // digests by step; 0: of the end
+  std::map<int64_t, std::string> expected_;  // digests by step; 0: the end
   std::map<int64_t, std::string> saved_;     // in this life
   std::string folder_;
   int64_t acknowledged_ = 0;

@@ -1,4 +1,4 @@
-// Training that is killed while it saves, again and again, until it is done.
+// Kills training repeatedly during saves, until the training completes.
 #ifndef MILLRACE_TESTS_CAMPAIGNS_KILL_CAMPAIGN_H_
 #define MILLRACE_TESTS_CAMPAIGNS_KILL_CAMPAIGN_H_
 
@@ -6,14 +6,14 @@
 
 namespace millrace {
 
-// A job that saves after every step lives in a process of its own, on the local disk. SIGKILL ends
-// each life at an instant chosen by chance within a save; the next one goes on in the same folder.
-// `options.count`: kills that left something half done; only those count.
+// Trains a job that saves after every step in a separate process, on the local disk. SIGKILL ends
+// each process at a random time within a save; the next process resumes in the same folder.
+// `options.count`: the number of kills that left an incomplete save; other kills do not count.
 //
-// Checked: each life restores what was last acknowledged, or a newer whole one, to the last bit of
-// the undisturbed run's state then; once it has saved nothing is left of those before; a second
-// writer is refused; the job ends with the bytes of the undisturbed run.
-// REQUIRES: this process has one thread and has not trained.
+// Checks: each process restores the last acknowledged checkpoint, or a newer whole one, to the last
+// bit of the undisturbed run's state at that step; after its first save, nothing of earlier saves
+// is left; a second writer is refused; the job ends with the bytes of the undisturbed run.
+// REQUIRES: the process has one thread and has not trained.
 CampaignResult run_kills(const CampaignOptions& options);
 
 }  // namespace millrace

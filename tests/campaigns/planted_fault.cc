@@ -27,16 +27,16 @@ using Kind = CheckpointName::Kind;
 bool is_temporary(const std::string& path) { return absl::StrContains(path, ".tmp-"); }
 bool is_manifest(const std::string& path) { return base_name(path) == kManifestName; }
 
-// A folder of checkpoints, by its name in the campaigns.
+// Returns true for a folder of checkpoints, which the campaigns name "checkpoints".
 bool is_folder(const std::string& path) { return base_name(path) == "checkpoints"; }
 
-// What a directory in the folder is; none for all other paths.
+// Returns the kind of a directory in the folder; none for all other paths.
 std::optional<Kind> kind_of(const std::string& path) {
   const auto name = parse_checkpoint_name(base_name(path));
   return name ? std::optional<Kind>(name->kind) : std::nullopt;
 }
 
-// A file that does some things otherwise.
+// A file some of whose functions are replaced.
 class PatchedFile : public PositionedFile {
  public:
   using File = std::unique_ptr<PositionedFile>;
@@ -63,7 +63,7 @@ class NoLock : public FileLock {
   absl::Status write(absl::string_view) override { return absl::OkStatus(); }
 };
 
-// A file of which something else is known than what is on disk.
+// A file whose content differs from the content on disk.
 class TextFile : public ReadableFile {
  public:
   TextFile(std::string path, std::string text) : path_(std::move(path)), text_(std::move(text)) {}
@@ -165,7 +165,8 @@ absl::StatusOr<std::unique_ptr<PositionedFile>> PlantedFileSystem::create_new(
   return std::make_unique<PatchedFile>(std::move(file), patch(path));
 }
 
-// A chunks file that says of every file what is there, as if nobody compared.
+// Returns a chunks file with the digests of the actual bytes of every file, so that no damage
+// shows.
 absl::StatusOr<std::string> PlantedFileSystem::forged_chunks(const std::string& directory,
                                                              const std::string& name) {
   ASSIGN_OR_RETURN(const std::string text, read_file(under_, join_path(directory, name)));
@@ -242,7 +243,7 @@ absl::Status PlantedFileSystem::rename(const std::string& from, const std::strin
   if (fault_ == PlantedFault::kRetentionTakesNewest && kind_of(from) == Kind::kCheckpoint &&
       kind_of(to) == Kind::kRemoved) {
     ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, under_.list(directory_of(from)));
-    std::string newest = base_name(from);  // names sort as steps do
+    std::string newest = base_name(from);  // the order of names is the order of steps
     for (const DirectoryEntry& entry : entries) {
       if (kind_of(entry.name) == Kind::kCheckpoint) newest = std::max(newest, entry.name);
     }

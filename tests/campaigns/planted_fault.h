@@ -1,4 +1,4 @@
-// Mistakes that a writer or reader of checkpoints could make, planted to see which test finds them.
+// Faults of writers and readers of checkpoints, planted to show that a campaign finds each.
 #ifndef MILLRACE_TESTS_CAMPAIGNS_PLANTED_FAULT_H_
 #define MILLRACE_TESTS_CAMPAIGNS_PLANTED_FAULT_H_
 
@@ -41,16 +41,16 @@ enum class PlantedFault {
 
 struct PlantedFaultEntry {
   PlantedFault fault;
-  const char* what;       // for people
-  const char* campaign;   // that finds it
-  const char* call = "";  // of campaign syscalls: the system call that is disturbed
+  const char* what;       // for messages
+  const char* campaign;   // the campaign that finds the fault
+  const char* call = "";  // for campaign syscalls: the disturbed system call
 };
 
-// All but kNone.
+// Returns all faults except kNone.
 const std::vector<PlantedFaultEntry>& planted_faults();
 
-// A file system that makes this mistake; it borrows `under`. kNone, and kCursorOneBatchOff, which
-// is none of a file system, pass everything on. Errors are those of `under`.
+// Returns a file system with this fault; borrows `under`. kNone, and kCursorOneBatchOff, which is
+// not a fault of a file system, forward every call. Errors: as `under`.
 std::unique_ptr<FileSystem> plant(PlantedFault fault, FileSystem& under);
 
 }  // namespace millrace

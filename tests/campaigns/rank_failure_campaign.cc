@@ -36,13 +36,13 @@ constexpr int64_t kRankSteps = 12;
 constexpr char kCompleted[] = "completed at step 12";
 constexpr char kStopped[] = "to run again: stopped (signal SIGTERM) at step ";
 
-// Those of which the other ranks are not told; pairs of ranks take these.
+// Kinds without a notification of the other ranks; used for pairs of ranks.
 constexpr InjectedKind kSilentKinds[] = {InjectedKind::kKill, InjectedKind::kFreeze,
                                          InjectedKind::kExit};
-// Further kinds of single ranks, whose cases come last so that a seed keeps the others.
+// Further kinds for single ranks. Their cases come last, so that a seed keeps the other cases.
 constexpr InjectedKind kMoreKinds[] = {InjectedKind::kCrash, InjectedKind::kLoop};
 
-// How long a rank that hangs is waited for.
+// The longest wait for a rank that hangs.
 constexpr absl::Duration kHangs = absl::Seconds(60);
 
 const FailurePhaseEntry& entry_of(const InjectedFailure& failure) {
@@ -61,7 +61,7 @@ InjectedFailure make_failure(const FailurePhaseEntry& entry, InjectedKind kind, 
   return {entry.phase, kind, rank, 1 + static_cast<int64_t>(random % entry.hits)};
 }
 
-// Draws numbers one after the other.
+// Draws a sequence of random numbers.
 class Random {
  public:
   Random(uint64_t seed, uint64_t stream) : seed_(seed), stream_(stream) {}
@@ -74,7 +74,7 @@ class Random {
   uint64_t draws_ = 0;
 };
 
-// Names in a folder of checkpoints that no finished save leaves.
+// Returns names in a folder of checkpoints that no finished save leaves.
 std::vector<std::string> files_left(const std::string& folder) {
   std::vector<std::string> names;
   const auto entries = FileSystem::local().list(folder);
@@ -87,7 +87,7 @@ std::vector<std::string> files_left(const std::string& folder) {
   return names;
 }
 
-// Runs a rank in a child. Returns: OutOfRange with what it came to, or its error.
+// Runs a rank in a child. Returns OutOfRange with the outcome, or the rank's error.
 absl::Status run_rank(FailingRankOptions options, const RankEnvironment& environment,
                       FailureRecord& record) {
   options.environment = environment;
@@ -95,13 +95,13 @@ absl::Status run_rank(FailingRankOptions options, const RankEnvironment& environ
   return outcome.ok() ? absl::OutOfRangeError(*outcome) : outcome.status();
 }
 
-// What a rank came to, or its error.
+// Returns the outcome of a rank, or its error.
 std::string end_of(ProcessRanks& ranks, int rank) {
   const absl::Status outcome = ranks.wait(rank, kHangs);
   return absl::IsOutOfRange(outcome) ? std::string(outcome.message()) : outcome.ToString();
 }
 
-// Trains a job to which nothing happens. Returns: what its last checkpoint holds.
+// Trains a job without a failure. Returns the content of its last checkpoint.
 std::string content_of_undisturbed(const RankFailuresOptions& options) {
   FailingRankOptions rank;
   rank.folder = join_path(join_path(options.directory, "undisturbed"), "checkpoints");
@@ -118,20 +118,21 @@ std::string content_of_undisturbed(const RankFailuresOptions& options) {
   return *content;
 }
 
-// Returns true for a rank whose connections stay open, so that only a time-out ends the others.
+// Returns true for a rank whose connections stay open, so that only a time-out ends the other
+// ranks.
 bool stays(const InjectedFailure& failure) {
   return failure.kind == InjectedKind::kFreeze || failure.kind == InjectedKind::kLoop;
 }
 
-// The longest that ranks took to leave after the failure of another one.
+// The longest times until ranks left after the failure of another rank.
 struct Longest {
   absl::Duration lost, stayed;
 };
 
-// A job of three processes, from its start until what is left of it was checked.
+// A job of three processes, from its start until its remains were checked.
 class Case {
  public:
-  // `undisturbed`: what the last checkpoint holds of a job to which nothing happens.
+  // `undisturbed`: the content of the last checkpoint of a job without a failure.
   Case(const RankFailures& failures, const std::string& undisturbed, std::string directory,
        const RankFailuresOptions& options, CampaignResult& result, Longest& longest)
       : failures_(failures),
@@ -146,7 +147,7 @@ class Case {
     start(failures_, /*resume=*/false);
   }
 
-  // Waits for the end and checks it.
+  // Waits for the end and checks the outcome.
   void finish() {
     result_.add("cases");
     const bool stops = failures_[0].kind == InjectedKind::kTerminate;
@@ -173,7 +174,7 @@ class Case {
         });
   }
 
-  // Returns true if the first failure happened; counts those that did.
+  // Returns true if the first failure happened; counts the failures that happened.
   bool happened() {
     for (const InjectedFailure& failure : failures_) {
       const bool failed = record_.of(failure.rank).failed_at != 0;
@@ -186,7 +187,7 @@ class Case {
   void check_failed() {
     std::vector<absl::Status> outcomes;
     for (int rank = 0; rank < kRanks; ++rank) {
-      // One that is frozen or loops has to be killed.
+      // A frozen or looping rank must be killed.
       const bool failed = record_.of(rank).failed_at != 0;
       outcomes.push_back(failed ? absl::OkStatus() : ranks_->wait(rank, kHangs));
     }
@@ -211,7 +212,7 @@ class Case {
     }
   }
 
-  // A frozen rank that continues when the others have left must leave, too.
+  // Lets a frozen rank continue after the other ranks left, and checks that the rank leaves, too.
   void check_thawed(int rank) {
     ranks_->send(rank, SIGCONT);
     const absl::Status outcome = ranks_->wait(rank, options_.slack + options_.limit);
@@ -292,7 +293,7 @@ class Case {
     if (!lock.ok()) violate(lock.status().ToString());
   }
 
-  // What a writer left that was killed, the next one removes.
+  // The next writer removes the remains of a killed writer.
   void check_resumed() {
     const auto listed = list_checkpoints(FileSystem::local(), folder_);
     if (!listed.ok()) return violate(listed.status().ToString());
@@ -317,7 +318,7 @@ class Case {
 
   const RankFailures failures_;
   const std::string& undisturbed_;
-  RankFailures failed_;  // those that happened
+  RankFailures failed_;  // the failures that happened
   const std::string directory_;
   const RankFailuresOptions& options_;
   CampaignResult& result_;
@@ -332,7 +333,7 @@ class Case {
 std::vector<RankFailures> all_rank_failures(uint64_t seed) {
   std::vector<RankFailures> cases;
   const auto add = [&](const FailurePhaseEntry& entry, InjectedKind kind) {
-    // The others wait for such a rank without limit.
+    // The other ranks wait for such a rank without limit.
     if (kind == InjectedKind::kLoop && is_unlimited(entry.reported)) return;
     for (int rank = 0; rank < kRanks; ++rank) {
       cases.push_back({make_failure(entry, kind, rank, philox64(seed, 1, cases.size()))});
@@ -422,7 +423,7 @@ CampaignResult run_rank_failures(const std::vector<RankFailures>& cases,
                                  const RankFailuresOptions& options) {
   CampaignResult result("rank_failures");
   Longest longest;
-  // Processes that ranks left behind would become children of this one.
+  // Makes processes left behind by ranks children of the campaign.
   MILLRACE_CHECK(::prctl(PR_SET_CHILD_SUBREAPER, 1) == 0) << errno;
   const std::string undisturbed = content_of_undisturbed(options);
   std::deque<std::unique_ptr<Case>> running;

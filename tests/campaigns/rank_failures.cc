@@ -11,7 +11,7 @@
 namespace millrace {
 namespace {
 
-// MILLRACE_SEED chooses the moment within each phase.
+// Returns MILLRACE_SEED, which chooses the moment within each phase.
 uint64_t seed() {
   const char* seed = std::getenv("MILLRACE_SEED");
   return seed != nullptr ? std::stoull(seed) : 1;

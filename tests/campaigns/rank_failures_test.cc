@@ -11,7 +11,7 @@
 namespace millrace {
 namespace {
 
-// On a machine that is busy with other tests, how soon ranks leave says nothing.
+// Allows long times, because on a busy machine they say nothing about the ranks.
 RankFailuresOptions options_for(const char* name) {
   RankFailuresOptions options;
   options.directory = testing::TempDir() + "/" + name;
@@ -20,7 +20,8 @@ RankFailuresOptions options_for(const char* name) {
   return options;
 }
 
-// One of the first nine cases of each phase: kinds and ranks take turns. A crash and a loop follow.
+// Runs one of the first nine cases of each phase, with alternating kinds and ranks, then a crash
+// and a loop.
 TEST(RankFailuresTest, EachPhase) {
   const std::vector<RankFailures> all = all_rank_failures(/*seed=*/1);
   std::vector<RankFailures> chosen;

@@ -1,5 +1,5 @@
-// The faults of plant_rank_faults.py fit the sources of this repository, so that they can be
-// planted, and the page has the numbers of cases of the campaign rank_failures.
+// Tests that the faults of plant_rank_faults.py fit the sources, and the numbers of cases of the
+// campaign rank_failures on the page.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

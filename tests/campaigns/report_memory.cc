@@ -1,10 +1,10 @@
-// The resident memory of a job that makes many reports (docs/sinks.md):
+// Measures the resident memory of a job that makes many reports (docs/sinks.md):
 //
 //   report_memory [REPORTS [DIRECTORY]]
 //
-// By default a million reports, with a line every tenth of them. Files of some gigabytes are
-// written into a new directory in DIRECTORY, by default /tmp, and removed afterwards. Exits with 1
-// if the peak of memory grew by more than 4 MiB after the first tenth.
+// The default is a million reports. Prints a line after each tenth of the reports. Writes some
+// gigabytes of files to a new directory in DIRECTORY, by default /tmp, and removes it afterwards.
+// Exits with 1 if the peak of memory grew by more than 4 MiB after the first tenth.
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>

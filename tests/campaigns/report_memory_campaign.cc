@@ -56,7 +56,7 @@ class SampleHook : public Hook {
     return absl::OkStatus();
   }
   absl::Status after_report(HookContext&, const Report& report) override {
-    const int64_t step = report.progress.step;  // each has a report
+    const int64_t step = report.progress.step;  // each step has a report
     if (step % options_.sample_every != 0) return absl::OkStatus();
     rusage usage;
     if (getrusage(RUSAGE_SELF, &usage) != 0) return absl::UnavailableError("getrusage failed");

@@ -15,7 +15,7 @@ constexpr int64_t kReports = 10000;
 constexpr int64_t kSampleEvery = 1000;
 constexpr size_t kWarmUp = 5;  // samples
 constexpr int64_t kMostGrowth = int64_t{3} << 20;
-// The files have more: a receiver that reads one of them as a whole fails the test.
+// The files are larger, so a receiver that reads a whole file fails the test.
 constexpr int64_t kMostPeak = int64_t{6} << 20;
 
 TEST(ReportMemoryTest, StaysFlat) {

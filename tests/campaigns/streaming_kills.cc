@@ -11,7 +11,7 @@ namespace {
 
 class StreamingKills : public StreamingCase {};
 
-// MILLRACE_SEED chooses when.
+// Returns MILLRACE_SEED, which chooses the times.
 uint64_t seed() {
   const char* seed = std::getenv("MILLRACE_SEED");
   return seed != nullptr ? std::stoull(seed) : 1;

@@ -25,7 +25,7 @@ namespace {
 using Kind = Disturbance::Kind;
 
 constexpr int kErrors[] = {EIO, ENOSPC, EDQUOT, EROFS, EMFILE, EINTR};
-constexpr int64_t kNewest = 3;  // in the folder at first
+constexpr int64_t kNewest = 3;  // the step of the newest initial checkpoint
 
 enum class Action { kSave, kReplace, kLoad };
 
@@ -34,8 +34,8 @@ const char* name_of(Action action) {
   return action == Action::kReplace ? "replace" : "load";
 }
 
-// What the traced process found out; in memory that both share, since a system call more would be
-// one more to disturb.
+// The findings of the traced process, in shared memory, since a pipe would add system calls to
+// disturb.
 struct Outcome {
   bool done = false;
   int code = 0;
@@ -72,7 +72,7 @@ class SystemCalls {
   explicit SystemCalls(const CampaignOptions& options)
       : options_(options),
         result_("syscalls"),
-        // "checkpoints" by name: that is how planted faults know it.
+        // Planted faults recognize the folder by the name "checkpoints".
         template_(join_path(options.directory, "template/checkpoints")),
         folder_(join_path(options.directory, "case/checkpoints")) {}
 
@@ -96,7 +96,7 @@ class SystemCalls {
     return options;
   }
 
-  // A folder with checkpoints of the steps 2 and 3, and what dead writers left.
+  // Creates a folder with checkpoints of steps 2 and 3, and remains of dead writers.
   absl::Status prepare() {
     FileSystem& files = FileSystem::local();
     JobOptions options = job_options(template_, kNewest, 0.1);
@@ -140,7 +140,7 @@ class SystemCalls {
 
   bool over() const { return options_.stop_at_violation && result_.violations() > 0; }
 
-  // Returns: none where processes cannot be traced.
+  // Returns Unimplemented where processes cannot be traced.
   absl::StatusOr<TracedLife> trace(Action action, const Disturbance& disturbance) {
     RETURN_IF_ERROR(start_anew());
     outcome_.reset();
@@ -153,7 +153,7 @@ class SystemCalls {
   }
 
   void run_action(Action action) {
-    // What is done once in a process, such as finding the time zone, is done before all forks.
+    // Work that a process does once, such as finding the time zone, happens before all forks.
     absl::Status warm = start_anew();
     warm.Update(act(action, FileSystem::local()));
     warm.Update(writer(action).save_through(FileSystem::local()));
@@ -177,7 +177,7 @@ class SystemCalls {
       disturb(action, {Kind::kKillAtExit, static_cast<int64_t>(n)});
       for (const int error : kErrors) {
         disturb(action, {Kind::kError, static_cast<int64_t>(n), error});
-        // Who retries interrupted calls does so for ever.
+        // A writer retries interrupted calls without end.
         if (error == EINTR) continue;
         disturb(action, {Kind::kErrorsFromHere, static_cast<int64_t>(n), error});
       }
@@ -185,7 +185,7 @@ class SystemCalls {
     }
   }
 
-  // The call that makes the new checkpoint durable: the sync of the folder after its renaming.
+  // Finds the call that makes the new checkpoint durable: the sync of the folder after the rename.
   void find_commit() {
     commit_ = -1;
     bool renamed = false;
@@ -197,7 +197,7 @@ class SystemCalls {
     }
   }
 
-  // Whether success is a lie if this call failed.
+  // Returns true if a save must not succeed when this call failed.
   bool must_fail(const Disturbance& disturbance) const {
     if (disturbance.call > commit_) return false;
     const TracedCall& call = calls_[disturbance.call];
@@ -245,7 +245,7 @@ class SystemCalls {
     }
   }
 
-  // What comes back from the folder, and whether the next save works.
+  // Checks the restored checkpoint and the next save.
   void check_folder(Action action, bool success) {
     FileSystem& files = FileSystem::local();
     CampaignJob reader(files, job_options(folder_, 1, 0.1));
@@ -290,13 +290,13 @@ class SystemCalls {
   CampaignResult result_;
   const std::string template_, folder_;
   SharedOutcome outcome_;
-  std::string old_;                            // digest of the newest in the folder at first
-  std::unique_ptr<CampaignJob> next_, other_;  // what is saved: the next step; the same again
-  std::vector<TracedCall> calls_;              // of the present action, undisturbed
+  std::string old_;                            // digest of the newest initial checkpoint
+  std::unique_ptr<CampaignJob> next_, other_;  // to save: the next step; the same step again
+  std::vector<TracedCall> calls_;              // of the current action, undisturbed
   int64_t commit_ = -1;
   int64_t cases_ = 0;
   std::string where_;
-  bool meant_ = false;  // the call that was disturbed is the one of this number in calls_
+  bool meant_ = false;  // the disturbed call is the call of this number in calls_
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Every system call of saving, replacing and loading killed at and failed.
+// Kills at, and failures of, every system call of saving, replacing and loading.
 #ifndef MILLRACE_TESTS_CAMPAIGNS_SYSCALL_CAMPAIGN_H_
 #define MILLRACE_TESTS_CAMPAIGNS_SYSCALL_CAMPAIGN_H_
 
@@ -6,23 +6,22 @@
 
 namespace millrace {
 
-// Three things are done, in a process of their own, on the local disk, in a folder with two
-// checkpoints:
+// Runs three actions, in a separate process, on the local disk, in a folder with two checkpoints:
 //
-//   * save: take the lock, clean up what a dead writer left, save the next step, and apply
-//     retention, which removes one checkpoint and reduces another;
-//   * replace: save the newest step once more with another content;
-//   * load: restore the newest.
+//   * save: acquires the lock, cleans up the remains of a dead writer, saves the next step, and
+//     applies retention, which removes one checkpoint and reduces another;
+//   * replace: saves the newest step once more with other content;
+//   * load: restores the newest checkpoint.
 //
-// For each of their system calls that have to do with files: SIGKILL at its entry; at its exit;
-// each of EIO, ENOSPC, EDQUOT, EROFS, EMFILE and EINTR once, each but EINTR from there on; and for
-// reading and writing half the bytes. `options.stride` thins these out.
+// Disturbs each of their system calls on files: SIGKILL at its entry; at its exit; each of EIO,
+// ENOSPC, EDQUOT, EROFS, EMFILE and EINTR once, and, except EINTR, for all later calls too; and,
+// for reading and writing, half the bytes. `options.stride` selects a part of the cases.
 //
-// Checked: nothing crashes or hangs; an error names the place; what was acknowledged before, or the
-// new one whole, comes back to the last bit, and the new one if it was acknowledged; a failed sync,
-// write, renaming or close on the way to the acknowledgement is an error; the next save works and
-// leaves nothing of the one before.
-// Skipped where processes cannot be traced. REQUIRES: this process has one thread.
+// Checks: nothing crashes or hangs; an error names the place; the checkpoint acknowledged before,
+// or the whole new checkpoint, restores to the last bit, and the new one if it was acknowledged; a
+// failed sync, write, rename or close before the acknowledgement is an error; the next save
+// succeeds and leaves nothing of the save before. Skipped where processes cannot be traced.
+// REQUIRES: the process has one thread.
 CampaignResult run_syscalls(const CampaignOptions& options);
 
 }  // namespace millrace

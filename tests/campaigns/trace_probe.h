@@ -1,4 +1,4 @@
-// Says whether campaigns that trace processes may skip their cases here.
+// Decides if campaigns may skip cases with traced processes on a machine.
 #ifndef MILLRACE_TESTS_CAMPAIGNS_TRACE_PROBE_H_
 #define MILLRACE_TESTS_CAMPAIGNS_TRACE_PROBE_H_
 
@@ -8,13 +8,13 @@
 
 namespace millrace {
 
-// Attaches to a process of its own and stops it, by calls that traced_child.cc does not use.
-// Returns: true if the kernel permitted it.
+// Attaches to a child process and stops it, by calls that traced_child.cc does not use. Returns
+// true if the kernel permitted the trace.
 bool tracing_is_allowed();
 
-// Call where `cases` ("5 tests", "9 of 22 planted faults") were skipped because `run_traced` could
-// not trace: fails the test if tracing_is_allowed(), prints the count otherwise.
-// Returns: the text for GTEST_SKIP().
+// Called where `cases` ("5 tests", "9 of 22 planted faults") were skipped because `run_traced`
+// could not trace. Fails the test if tracing_is_allowed(); otherwise prints the count. Returns the
+// text for GTEST_SKIP().
 std::string skip_traced(absl::string_view cases, absl::string_view why);
 
 }  // namespace millrace

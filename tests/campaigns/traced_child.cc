@@ -26,7 +26,7 @@ constexpr unsigned kTracedLifeSeconds = 60;
 constexpr int kNotTraced = 77;
 constexpr int kSystemCallStop = SIGTRAP | 0x80;
 
-// Where a call names its file.
+// The argument of a call with the file's name.
 enum class Place { kNone, kFd, kPath, kAt };
 
 struct CallEntry {
@@ -77,7 +77,7 @@ const CallEntry* find_call(long number) {
   return nullptr;
 }
 
-// A text in the memory of a stopped process.
+// Returns a text in the memory of a stopped process.
 std::string text_at(pid_t process, unsigned long address) {
   std::string text;
   while (text.size() < PATH_MAX) {
@@ -114,7 +114,7 @@ TracedCall describe(pid_t process, const user_regs_struct& registers) {
   return call;
 }
 
-// Follows one process from its first stop to its end.
+// Follows a process from the first stop to the end.
 class Tracer {
  public:
   Tracer(pid_t process, const Disturbance& disturbance)
@@ -143,7 +143,7 @@ class Tracer {
  private:
   using Kind = Disturbance::Kind;
 
-  // Returns: whether the process still lives.
+  // Returns true if the process is alive.
   bool wait() {
     while (::waitpid(process_, &life_.status, 0) < 0) MILLRACE_CHECK(errno == EINTR) << errno;
     return WIFSTOPPED(life_.status);
@@ -153,7 +153,7 @@ class Tracer {
     user_regs_struct registers;
     if (::ptrace(PTRACE_GETREGS, process_, nullptr, &registers) != 0) return;
     const long number = static_cast<long>(registers.orig_rax);
-    if (number == SYS_getppid) {  // the body's end
+    if (number == SYS_getppid) {  // the end of the body
       life_.finished = true;
       return;
     }
@@ -194,9 +194,9 @@ class Tracer {
   const pid_t process_;
   const Disturbance disturbance_;
   TracedLife life_;
-  bool inside_ = false;           // a system call
-  bool disturbed_ = false;        // this one
-  unsigned long long third_ = 0;  // argument
+  bool inside_ = false;           // within a system call
+  bool disturbed_ = false;        // the current call is disturbed
+  unsigned long long third_ = 0;  // the third argument
 };
 
 [[noreturn]] void be_traced(const std::function<void()>& body) {

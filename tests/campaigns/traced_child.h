@@ -1,4 +1,4 @@
-// A process whose system calls on files are counted, killed at and failed one by one.
+// Runs a process and counts, kills at, or fails its system calls on files.
 #ifndef MILLRACE_TESTS_CAMPAIGNS_TRACED_CHILD_H_
 #define MILLRACE_TESTS_CAMPAIGNS_TRACED_CHILD_H_
 
@@ -14,23 +14,23 @@ namespace millrace {
 // One system call.
 struct TracedCall {
   long number = -1;
-  std::string path = {};  // of its file, if it has one
-  std::string to = {};    // of a renaming
+  std::string path = {};  // of the call's file, if any
+  std::string to = {};    // the target of a rename
 };
 
-// "fsync", or "call 123".
+// Returns "fsync", or "call 123" for an unknown number.
 std::string call_name(long number);
-// Whether it may do a part of what it was asked for.
+// Returns true if the call may process fewer bytes than requested.
 bool may_be_short(long number);
 
 struct Disturbance {
   enum class Kind {
     kNone,
     kKillAtEntry,     // SIGKILL before the call is made
-    kKillAtExit,      // and after it
+    kKillAtExit,      // SIGKILL after the call
     kError,           // the call is not made, and fails
-    kErrorsFromHere,  // so do all calls from here on
-    kShort            // half the bytes are asked for
+    kErrorsFromHere,  // this call and all later calls fail
+    kShort            // the call requests half the bytes
   };
   Kind kind = Kind::kNone;
   int64_t call = -1;  // from 0
@@ -38,15 +38,15 @@ struct Disturbance {
 };
 
 struct TracedLife {
-  std::vector<TracedCall> calls;  // paths only where nothing is disturbed, and of the one that is
+  std::vector<TracedCall> calls;  // paths only without a disturbance, and of the disturbed call
   bool finished = false;          // `body` returned
-  int status = 0;                 // as of waitpid; of no meaning if finished
+  int status = 0;                 // as waitpid(); meaningless if finished
 };
 
-// Runs `body` in a fork of this process, which must be one thread and start none, and disturbs one
-// of its system calls. Only those that have to do with files count: how often memory is asked for
-// depends on what came before, and no call of that kind changes what is on disk. What `body` finds
-// out it leaves in memory that is shared. After a minute it ends by SIGALRM.
+// Runs `body` in a fork of this process, which must have one thread and start none, and disturbs
+// one of its system calls. Counts only calls on files: the number of calls for memory depends on
+// earlier work, and no such call changes the disk. `body` returns its findings in shared memory.
+// SIGALRM ends the fork after a minute.
 // Errors: Unimplemented where processes cannot be traced: not x86-64, or forbidden.
 absl::StatusOr<TracedLife> run_traced(const std::function<void()>& body,
                                       const Disturbance& disturbance);

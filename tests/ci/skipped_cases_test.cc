@@ -1,4 +1,4 @@
-// Runs skipped_cases.py on events and results of a made-up test run.
+// Runs skipped_cases.py on events and results of a fabricated test run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -109,7 +109,7 @@ TEST_F(SkippedCasesTest, WhatTheSetUpInstallsMayNotBeMissingInCi) {
   EXPECT_THAT(result.out, HasSubstr("\nrefused //a:bucket\n"));
 }
 
-// The target is among the failed ones already.
+// A failed target is already listed.
 TEST_F(SkippedCasesTest, AFailedTargetIsNotNamedAgain) {
   add_target("broken", "no form", "FAILED");
   const ProgramResult result = count(true);

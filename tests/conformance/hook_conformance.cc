@@ -32,7 +32,7 @@ void expect_equal(const HookState& a, const HookState& b) {
   EXPECT_EQ(a.bytes, b.bytes);
 }
 
-// A state survives a round through a fresh instance.
+// Checks that a state survives a save and a load into a new instance.
 void check_state_round(const Hook& hook, const MakeHook& make) {
   const HookState state = saved(hook);
   expect_equal(saved(hook), state);
@@ -41,7 +41,7 @@ void check_state_round(const Hook& hook, const MakeHook& make) {
   expect_equal(saved(*fresh), state);
 }
 
-// Passes every event on to the hook under test and watches what it does with them.
+// Forwards every event to the hook under test and observes the hook's reactions.
 class WatchingHook : public Hook {
  public:
   explicit WatchingHook(const MakeHook& make) : make_(make), hook_(make()) {}
@@ -92,7 +92,7 @@ class WatchingHook : public Hook {
   const std::unique_ptr<Hook> hook_;
 };
 
-// Asks for evaluations and a stop at given steps.
+// Requests evaluations and a stop at given steps.
 class Asking : public Hook {
  public:
   Asking(int64_t evaluate_at, int64_t stop_at, Scope scope)
@@ -134,8 +134,8 @@ void check_name(const HookConformance& conformance) {
   EXPECT_EQ(two->name(), name) << "two instances have different names";
 }
 
-// Trains twice and evaluates, with what else a run brings. Returns: the model's fingerprint after
-// the first run.
+// Trains twice, and evaluates before and after. Returns the model's fingerprint after the first
+// run.
 std::string train(const MakeHook* make, bool changes_result = false) {
   std::unique_ptr<Trainer> trainer = tiny_trainer(two_epochs());
   if (make != nullptr) add(*trainer, std::make_unique<WatchingHook>(*make));
@@ -182,7 +182,8 @@ void check_stop_of_this_rank(const HookConformance& conformance) {
   check_stop(conformance, Scope::kThisRank);
 }
 
-// How training on two ranks ended, one with more data, for each: "after step n: status".
+// Returns the outcome of training on two ranks, one with more data, by rank: "after step n:
+// status".
 std::vector<std::string> train_hook_on_two_ranks(const MakeHook* make) {
   std::unique_ptr<Hook> hooks[2];
   for (std::unique_ptr<Hook>& hook : hooks) hook = make != nullptr ? (*make)() : nullptr;
@@ -215,17 +216,17 @@ void check_two_ranks(const HookConformance& conformance) {
   }
 }
 
-// The error of a run of which `options` make a failure.
+// Returns the error of a run that fails by `options`.
 absl::Status run_error(const MakeHook* make, TinyTrainerOptions options) {
   std::unique_ptr<Trainer> trainer = tiny_trainer(std::move(options));
   if (make != nullptr) add(*trainer, std::make_unique<WatchingHook>(*make));
   return trainer->train().status();
 }
 
-// Its fourth forward pass in training, in the middle of a step, fails.
+// Returns options whose model fails in its fourth training forward pass, in the middle of a step.
 TinyTrainerOptions failing_model() {
   TinyTrainerOptions options = two_epochs();
-  auto forwards = std::make_shared<int>(0);  // shared with the copies that std::function makes
+  auto forwards = std::make_shared<int>(0);  // shared by the copies of the std::function
   options.on_forward = [forwards](const Batch&) {
     if (!c10::GradMode::is_enabled()) return absl::OkStatus();
     return ++*forwards == 4 ? absl::DataLossError("planted") : absl::OkStatus();

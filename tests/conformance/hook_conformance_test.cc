@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 
-// Counts steps, and does one thing wrong if told to.
+// Counts steps, with a fault chosen by a test.
 class Counting : public Hook {
  public:
   enum class Fault {
@@ -69,7 +69,7 @@ class Counting : public Hook {
   }
 
  private:
-  static inline bool started = false;  // of the fault kNeedsEnd
+  static inline bool started = false;  // for the fault kNeedsEnd
 
   const Fault fault_;
   int64_t steps_ = 0;

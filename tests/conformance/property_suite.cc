@@ -21,12 +21,12 @@ class PropertyTest : public testing::Test {
 bool fails(const Property& property) {
   testing::TestPartResultArray results;
   {
-    // Properties may check on threads of their own.
+    // Properties may check on other threads.
     testing::ScopedFakeTestPartResultReporter reporter(
         testing::ScopedFakeTestPartResultReporter::INTERCEPT_ALL_THREADS, &results);
     try {
       property.check();
-    } catch (const std::exception&) {  // as of LibTorch
+    } catch (const std::exception&) {  // as LibTorch throws
       return true;
     }
   }

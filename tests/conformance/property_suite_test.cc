@@ -16,7 +16,8 @@ int runs = 0;
 [[maybe_unused]] const bool kCounted = register_properties("Counted", {{"Once", [] { ++runs; }},  //
                                                                        {"Again", [] { ++runs; }}});
 
-// The names of the tests of a suite, as --gtest_filter takes them; `place`: where they come from.
+// Returns the names of the tests of a suite, in the form of --gtest_filter. Sets `place` to their
+// file and line.
 std::vector<std::string> tests_of(const std::string& suite, std::string* place) {
   std::vector<std::string> names;
   const testing::UnitTest& all = *testing::UnitTest::GetInstance();
@@ -53,7 +54,7 @@ TEST(PropertySuiteTest, NamesThePropertiesThatFail) {
               ElementsAre("Fails", "FailsAtOnce", "Throws", "FailsOnAThread", "FailsOften"));
 }
 
-// Registered tests run after those above: a property that did not run fails the program.
+// Registered tests run after the tests above: a property that did not run fails the program.
 class EachRan : public testing::Environment {
  public:
   void TearDown() override {

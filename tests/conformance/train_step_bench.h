@@ -1,4 +1,4 @@
-// A step under test with all that it needs.
+// A step under test with all its inputs.
 #ifndef MILLRACE_TESTS_CONFORMANCE_TRAIN_STEP_BENCH_H_
 #define MILLRACE_TESTS_CONFORMANCE_TRAIN_STEP_BENCH_H_
 
@@ -30,7 +30,7 @@ namespace millrace::train_step_testing {
 
 using MakeStep = std::function<std::unique_ptr<TrainStep>()>;
 
-// Writes down what it sees, and fails at one event if told to.
+// Records the events of a step, and fails at one event chosen by a test.
 class Watching : public StepObserver {
  public:
   absl::Status after_data(const Batch&, int64_t micro_batch) override {
@@ -52,7 +52,7 @@ class Watching : public StepObserver {
   double sparse_norm_squared = 0;
 };
 
-// Batches of FakeDataset with two ids for each example, of which batch `nan_at` is not finite.
+// Returns batches of FakeDataset with two ids for each example. Batch `nan_at` is not finite.
 std::vector<Batch> batches(int64_t count, int64_t size, int64_t nan_at = -1);
 
 GradientClipping clipping_by_norm(double max_norm);
@@ -60,7 +60,7 @@ GradientClipping clipping_by_norm(double max_norm);
 // A model, its optimizers and the step under test.
 class Bench {
  public:
-  // `collectives` of one rank if null; with more the table is over ranks.
+  // `collectives`: one rank if null. With several ranks, the table is over ranks.
   explicit Bench(const MakeStep& make, std::string optimizer = "adam",
                  std::unique_ptr<Collectives> collectives = nullptr)
       : step_(make()),
@@ -85,14 +85,14 @@ class Bench {
     parts_.model->train();
   }
 
-  // One step of these micro-batches; Progress advances if it was applied.
+  // Makes a step of these micro-batches. Progress advances if the step was applied.
   absl::StatusOr<StepResult> run(const std::vector<Batch>& micro_batches) {
     int64_t examples = 0;
     for (const Batch& batch : micro_batches) examples += batch.size;
     return run(micro_batches, examples, targets_of(micro_batches));
   }
 
-  // What the model counts in all of these batches.
+  // Returns the model's count of targets in all batches.
   std::vector<int64_t> targets_of(const std::vector<Batch>& batches) {
     std::vector<int64_t> targets;
     for (const Batch& batch : batches) {
@@ -137,14 +137,14 @@ class Bench {
 
   TrainerParts& parts() { return parts_; }
   TinyModel& model() { return static_cast<TinyModel&>(*parts_.model); }
-  // Of this rank.
+  // Returns the fingerprint of this rank's model.
   std::string state() { return fingerprint(model()); }
   TableRows rows() const {
     return parts_.sparse_optimizer->collections()[0]->tables()[0]->content().export_rows();
   }
   at::Tensor parameter(size_t i) { return parameters_[i].value; }
 
-  // What the model predicts for some batch, rows included.
+  // Returns the model's predictions for some batch, which depend on rows, too.
   at::Tensor predictions() {
     const c10::AutoGradMode no_gradients(false);
     model().eval();
@@ -163,7 +163,8 @@ class Bench {
   std::vector<Batch> on_device;  // as StepInput::on_device
 
  private:
-  // With several ranks, as the trainer does before each step. Returns: an empty result.
+  // Fetches the batches over several ranks, as the trainer does before each step. Returns an empty
+  // result.
   absl::StatusOr<StepResult> fetch(const std::vector<Batch>& micro_batches) {
     if (!tables_->active()) return StepResult();
     RETURN_IF_ERROR(agreement_.verify());
@@ -179,7 +180,7 @@ class Bench {
   RequestQueue requests_;
   std::unique_ptr<Collectives> collectives_;
   Agreement agreement_;
-  // Once the model is known.
+  // Created once the model is known.
   std::optional<TableExchange> tables_;
   std::optional<CommitExchange> commit_;
 };

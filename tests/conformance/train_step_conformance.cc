@@ -62,12 +62,13 @@ void check_observer(const MakeStep& make) {
   EXPECT_THAT(bench.observer.events,
               ElementsAre("after_data(0)", "after_data(1)", "after_backward"));
   ASSERT_EQ(bench.observer.dense.size(), 2);
-  // SGD: what after_backward saw, times the rate, is the update.
+  // The update of SGD is the rate times the gradient of after_backward.
   EXPECT_TRUE(at::allclose(before - 0.1 * bench.observer.dense[0], bench.parameter(0).detach()));
   EXPECT_GT(bench.observer.sparse_norm_squared, 0);
 }
 
-// The model gets the batches of its device, hooks and metrics those of the CPU.
+// Checks that the model gets the batches of its device, and hooks and metrics the batches of the
+// CPU.
 void check_device_batches(const MakeStep& make) {
   Bench bench(make);
   const std::vector<Batch> micro_batches = batches(2, 4);
@@ -87,7 +88,7 @@ void check_device_batches(const MakeStep& make) {
 }
 
 void check_seeding(const MakeStep& make) {
-  // The random numbers that a step's forward passes draw.
+  // Returns the random numbers that the forward passes of a step draw.
   const auto drawn = [&](uint64_t seed, int64_t step, int rank) {
     Bench bench(make);
     std::vector<double> numbers;
@@ -132,9 +133,9 @@ void check_micro_batches(const MakeStep& make) {
   }
 }
 
-// The loss is divided by the examples of all ranks, or by the targets, and so are the gradients.
+// Checks that loss and gradients are divided by the examples of all ranks, or by the targets.
 void check_division(const MakeStep& make) {
-  // Returns an undefined tensor if the observer saw no gradient.
+  // Returns the gradient; undefined if the observer saw none.
   const auto gradient = [&](int64_t examples, bool targets) {
     Bench bench(make, "sgd");
     bench.model().gives_targets = targets;
@@ -157,7 +158,7 @@ void check_division(const MakeStep& make) {
       << "the number of examples must not matter where there are targets";
 }
 
-// With two labels, of which examples lack some: of 16, 12 have the first and 3 the second.
+// Returns batches with two labels. Of 16 examples, 12 have the first label and 3 the second.
 std::vector<Batch> batches_of_tasks(int64_t count, int64_t size) {
   FakeDataset data({.batches = count, .batch_size = size, .sparse = 2, .two_labels = true});
   std::vector<Batch> batches;
@@ -166,13 +167,13 @@ std::vector<Batch> batches_of_tasks(int64_t count, int64_t size) {
   return batches;
 }
 
-// What three steps came to.
+// The outcome of three steps.
 struct TaskSteps {
   at::Tensor predictions;
   at::Tensor losses;  // [steps, tasks]
 };
 
-// Trains three steps over tasks, in so many micro-batches.
+// Trains three steps over tasks, each in `micro_batches` micro-batches.
 void train_tasks(const MakeStep& make, int64_t micro_batches, TaskSteps* trained) {
   Bench bench(make);
   bench.model().counts_targets = true;
@@ -189,7 +190,7 @@ void train_tasks(const MakeStep& make, int64_t micro_batches, TaskSteps* trained
   *trained = {bench.predictions(), at::stack(losses)};
 }
 
-// The loss of each task is divided by its targets in all micro-batches.
+// Checks that the loss of each task is divided by its targets in all micro-batches.
 void check_tasks(const MakeStep& make) {
   TaskSteps whole_batches;
   train_tasks(make, 1, &whole_batches);
@@ -202,7 +203,7 @@ void check_tasks(const MakeStep& make) {
     EXPECT_TRUE(at::allclose(other.predictions, whole_batches.predictions, 1e-5, 1e-6));
     EXPECT_TRUE(at::allclose(other.losses, whole_batches.losses, 1e-5, 1e-6));
   }
-  // By hand: means over targets, in the first step.
+  // The expected values are means over targets, in the first step.
   Bench bench(make, "sgd");
   bench.model().counts_targets = true;
   const std::vector<Batch> whole = batches_of_tasks(1, 16);
@@ -213,7 +214,7 @@ void check_tasks(const MakeStep& make) {
   EXPECT_TRUE(at::allclose(result.task_losses, sums / at::tensor({12.0f, 3.0f})));
 }
 
-// A task without a target in the step has no part in it.
+// Checks that a task without a target in the step has no effect.
 void check_tasks_without_targets(const MakeStep& make) {
   double loss = 0, loss_alone = 0;
   at::Tensor weight, weight_alone;
@@ -253,8 +254,8 @@ void check_tasks_without_targets(const MakeStep& make) {
   EXPECT_TRUE(at::equal(bench.parameter(0).detach(), before));
 }
 
-// After a step that `spoil` made refused or fail, everything is as if it had not been: the next
-// steps give, bit for bit, what they give without it.
+// Checks that a refused or failed `spoiled_step` leaves no trace: the next steps equal, bit for
+// bit, steps without a spoiled step.
 void check_undone(const MakeStep& make, const std::function<void(Bench&)>& spoiled_step) {
   Bench bench(make);
   Bench reference(make);
@@ -323,7 +324,7 @@ void check_errors(const MakeStep& make) {
   for (const char* event : {"after_data(0)", "after_data(1)"}) {
     check_step_at_error(make, event, [&](Bench& bench) { bench.observer.fail_at = event; });
   }
-  // In the first forward pass, and in the second, when there are gradients and rows already.
+  // The first forward pass fails, or the second, when gradients and rows already exist.
   for (const int failing : {1, 2}) {
     check_step_at_error(make, "an error of the model", [&](Bench& bench) {
       bench.model().on_forward = [=, calls = 0](const Batch&) mutable {
@@ -370,8 +371,8 @@ void check_errors(const MakeStep& make) {
   });
 }
 
-// What a collection refuses in a backward pass it keeps until the step ends: it must not surface
-// after the dense parameters were updated.
+// Checks that an error retained by a collection in a backward pass does not surface after the
+// update of the dense parameters.
 void check_kept_errors(const MakeStep& make) {
   check_undone(make, [](Bench& bench) {
     bench.model().on_pooled_gradient = [](at::Tensor gradient) {
@@ -386,7 +387,7 @@ void check_kept_errors(const MakeStep& make) {
 }
 
 void check_models_without_parameters(const MakeStep& make) {
-  // A loss that nothing is learnt from is no error: the step is applied and changes no parameter.
+  // A loss without parameters is no error: the step is applied and changes no parameter.
   Bench bench(make);
   bench.model().on_output = [](ModelOutput& output) { output.loss = at::scalar_tensor(1.0); };
   const at::Tensor before = bench.parameter(0).detach().clone();
@@ -403,7 +404,8 @@ double norm(const Watching& observer) {
   return std::sqrt(squares);
 }
 
-// A step of several micro-batches is clipped once, over dense parameters and tables together.
+// Checks that a step of several micro-batches is clipped once, over dense parameters and tables
+// together.
 void check_clipping(const MakeStep& make) {
   Bench plain(make, "sgd"), clipped(make, "sgd");
   ASSERT_OK(plain.run(batches(2, 4)));
@@ -422,7 +424,7 @@ void check_clipping(const MakeStep& make) {
   EXPECT_FALSE(at::equal(clipped.predictions(), plain.predictions()));
 }
 
-// A power of two: gradients that were scaled and divided again have the same bits.
+// Uses a power of two, so that scaling and division restore the bits of gradients.
 void check_loss_scale(const MakeStep& make) {
   for (const bool gives_targets : {false, true}) {
     SCOPED_TRACE(gives_targets);
@@ -476,7 +478,7 @@ void check_precision(const MakeStep& make) {
     for (const at::Tensor& gradient : bench.observer.dense) {
       EXPECT_EQ(gradient.scalar_type(), at::kFloat);
     }
-    // A model that fails leaves nothing switched on either.
+    // A model that fails leaves nothing enabled either.
     bench.model().on_forward = [](const Batch&) -> absl::Status {
       throw std::runtime_error("planted");
     };
@@ -485,7 +487,8 @@ void check_precision(const MakeStep& make) {
   }
 }
 
-// Of a step that says so: what a refused computation left does not change the next one.
+// Checks, for a step that may be repeated, that the remains of a refused computation do not change
+// the next step.
 void check_repeating(const MakeStep& make) {
   if (!make()->can_repeat()) return;
   Bench once(make), repeated(make);

@@ -13,13 +13,13 @@
 
 namespace millrace {
 
-// Returns the promises in the comment of class TrainStep, of its result, and of what the observer
-// of a step sees. The suite runs steps that `make` makes, a new one at each call, over a tiny model
-// with a table, on one rank and on two.
+// Returns the promises in the comment of class TrainStep, about the result and about the events
+// that the observer of a step sees. The suite runs steps of `make`, a new object at each call, over
+// a tiny model with a table, on one rank and on two.
 std::vector<Property> train_step_properties(
     const std::function<std::unique_ptr<TrainStep>()>& make);
 
-// Registers them as tests of `suite`, see register_properties().
+// Registers train_step_properties() as tests of `suite`, see register_properties().
 //
 //   [[maybe_unused]] const bool kMyTrainStep = register_train_step_conformance(
 //       "MyTrainStep", [] { return std::make_unique<MyTrainStep>(); });

@@ -32,7 +32,7 @@ enum class Fault {
   kFails,
 };
 
-// Passes events on to the observer of the trainer, with the faults of an observer.
+// Forwards events to the observer of the trainer, with the faults of an observer.
 class FaultyObserver : public StepObserver {
  public:
   FaultyObserver(StepObserver& observer, const TrainStepParts& parts, const StepInput& input,
@@ -90,7 +90,7 @@ class FaultyTrainStep : public TrainStep {
   bool can_repeat() const override { return standard_->can_repeat(); }
 
  private:
-  // Returns the input with the fault, if it is one of the input.
+  // Returns the input, changed if the fault is a fault of the input.
   StepInput change(const StepInput& input) const {
     StepInput changed = input;
     if (fault_ == Fault::kSeedsAlike) changed.seed = 1;
@@ -119,7 +119,7 @@ std::vector<std::string> failing(Fault fault) {
   return failing_properties(properties_of_fault(fault));
 }
 
-// The standard step passes: framework/loop/train_step_test.cc.
+// framework/loop/train_step_test.cc shows that the standard step passes.
 TEST(TrainStepConformanceTest, EachFaultFailsItsProperty) {
   EXPECT_THAT(failing(Fault::kAnotherLoss), Contains("ReturnsTheResult"));
   EXPECT_THAT(failing(Fault::kHidesEvents), Contains("CallsTheObserver"));
@@ -142,7 +142,7 @@ TEST(TrainStepConformanceTest, EachFaultFailsItsProperty) {
   EXPECT_THAT(failing(Fault::kIgnoresTheDevice), ElementsAre("GivesTheModelBatchesOfItsDevice"));
 }
 
-// No property takes a result for granted: each fails, and the program goes on.
+// Each property must fail for a step that always fails, without a crash.
 TEST(TrainStepConformanceTest, AStepThatAlwaysFailsFailsThem) {
   EXPECT_EQ(failing(Fault::kFails).size(), properties_of_fault(Fault::kFails).size());
 }

@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Rows [begin, end) of a batch with one id for each feature.
+// Returns rows [begin, end) of a batch with one id for each feature.
 Batch rows(const Batch& batch, int64_t begin, int64_t end) {
   Batch part;
   part.size = end - begin;
@@ -26,9 +26,9 @@ Batch rows(const Batch& batch, int64_t begin, int64_t end) {
   return part;
 }
 
-// What two ranks came to.
+// The outcome of two ranks.
 struct TwoRanks {
-  // Adds what a rank has.
+  // Adds the outcome of a rank.
   void add(Bench& bench) {
     MutexLock lock(mutex);
     states[bench.rank] = bench.state();
@@ -46,7 +46,7 @@ struct TwoRanks {
 
   Mutex mutex;
   std::vector<std::string> states = std::vector<std::string>(2);      // with the rank's own rows
-  std::vector<std::string> parameters = std::vector<std::string>(2);  // dense ones, as bytes
+  std::vector<std::string> parameters = std::vector<std::string>(2);  // dense parameters, as bytes
   std::map<int64_t, at::Tensor> rows;                                 // of both ranks, by id
   std::map<int64_t, int64_t> frequencies;                             // likewise
 };
@@ -63,7 +63,7 @@ void expect_same_ranks(const TwoRanks& ranks, const TwoRanks& reference) {
   }
 }
 
-// Runs `steps` on two ranks of which rank 1 begins at row `cut` of each batch of 8.
+// Runs `steps` on two ranks; rank 1 begins at row `cut` of each batch of 8.
 std::unique_ptr<TwoRanks> train_two_ranks(
     const MakeStep& make, int64_t cut, int steps,
     const std::function<void(int step, int rank, Bench&, absl::StatusOr<StepResult>)>& check,
@@ -114,7 +114,7 @@ void check_ranks(const MakeStep& make) {
   }
 }
 
-// The same over ranks: targets are those of all, and a rank may have none.
+// Checks the same over ranks: targets are the sum over all ranks, and a rank may have none.
 void check_tasks_on_ranks(const MakeStep& make) {
   std::map<int64_t, std::vector<at::Tensor>> results;  // examples on rank 0 → losses and weights
   const FakeDatasetOptions data_options{
@@ -154,8 +154,8 @@ void check_tasks_on_ranks(const MakeStep& make) {
   }
 }
 
-// Ranks with different gradients compute one norm, which does not depend on how the examples of a
-// step are divided, so that their parameters stay equal.
+// Checks that ranks with different gradients compute one norm, which does not depend on the
+// division of a step's examples, so that their parameters stay equal.
 void check_clipping_on_ranks(const MakeStep& make) {
   std::map<int64_t, std::vector<double>> norms;  // number of examples on rank 0 → norm of each step
   std::vector<double> first_of_rank(2);
@@ -181,7 +181,7 @@ void check_clipping_on_ranks(const MakeStep& make) {
   }
 }
 
-// What one rank does in its second step, to two ranks of three steps.
+// Checks a fault of a rank in its second step, on two ranks of three steps.
 void check_bad_rank(const MakeStep& make) {
   const auto spoil_loss = [](int rank, Bench& bench) {
     if (rank == 0) return;

@@ -1,4 +1,4 @@
-// The part of train_step_properties() that needs two ranks.
+// The promises of train_step_properties() that need two ranks.
 #ifndef MILLRACE_TESTS_CONFORMANCE_TRAIN_STEP_RANKS_CONFORMANCE_H_
 #define MILLRACE_TESTS_CONFORMANCE_TRAIN_STEP_RANKS_CONFORMANCE_H_
 

@@ -15,9 +15,9 @@ namespace millrace {
 namespace {
 
 constexpr int64_t kRows = 64;
-constexpr int64_t kOtherRows = 3;  // of crossed columns, before those of the unit
+constexpr int64_t kOtherRows = 3;  // of crossed columns, before the rows of the unit
 
-// A column of which the suite gives rows to a transform.
+// A column whose rows the suite passes to a transform.
 struct Source {
   std::string name;
   Column column;
@@ -52,7 +52,7 @@ const std::vector<double>& numbers() {
   return numbers;
 }
 
-// Rows of one value each or, if `jagged`, of 0 to 3, with weights if `weighted`.
+// Returns rows of one value each or, if `jagged`, of 0 to 3, with weights if `weighted`.
 Source source_of(ValueType type, bool jagged, bool weighted) {
   Source source;
   source.name = absl::StrCat(describe(type), jagged ? ", lists" : "", weighted ? ", weights" : "");
@@ -94,7 +94,7 @@ std::vector<Source> sources_of(Transform::Takes takes) {
   return sources;
 }
 
-// Rows [begin, end) of a column.
+// Returns rows [begin, end) of a column.
 Column slice(const Column& column, int64_t begin, int64_t end) {
   Column part;
   part.type = column.type;
@@ -112,7 +112,7 @@ Column slice(const Column& column, int64_t begin, int64_t end) {
   return part;
 }
 
-// The values that a transform is given, as FeatureTransform makes them of a column.
+// Returns the input of a transform, as FeatureTransform makes it from a column.
 FeatureValues values_of(const Column& column, Transform::Takes takes) {
   FeatureValues values;
   values.list.rows = column.rows;
@@ -129,7 +129,7 @@ FeatureValues values_of(const Column& column, Transform::Takes takes) {
   return values;
 }
 
-// The other feature of a cross: row r of the whole column has ids r and r + 1.
+// Returns the other feature of a cross: row r of the whole column has ids r and r + 1.
 IdColumn crossed(int64_t begin, int64_t end) {
   IdColumn other;
   other.rows = kOtherRows + end - begin;
@@ -168,7 +168,7 @@ Result apply(const Transform& transform, const Source& source, int64_t begin, in
   return result;
 }
 
-// Results of some rows, row by row. Values of bad rows do not matter and are left out.
+// Results of some rows, row by row. Omits values of bad rows, which do not matter.
 struct RowValues {
   bool bad = false;
   std::vector<int64_t> ids;
@@ -189,7 +189,7 @@ bool has_valid_lists(const FeatureValues& values, int64_t rows) {
   return list.weights.empty() || list.weights.size() == count;
 }
 
-// Appends what `result` says of its rows.
+// Appends the rows of `result`.
 void append_rows(const Result& result, std::vector<RowValues>* rows) {
   ASSERT_OK(result.status);
   const IdColumn& list = result.values.list;
@@ -220,7 +220,7 @@ std::unique_ptr<Transform> prepared(const TransformConformance& c) {
   return transform;
 }
 
-// Calls `check` with a transform and each source that it takes.
+// Calls `check` with a transform and each source that the transform accepts.
 void for_each_source(const TransformConformance& c,
                      const std::function<void(const Transform&, const Source&)>& check) {
   const std::unique_ptr<Transform> transform = prepared(c);

@@ -25,7 +25,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 
-// The files of the suite: a vocabulary.
+// Returns the files of the suite: a vocabulary.
 FileSystem& files() {
   static MemoryFileSystem files;
   static const bool written = [] {
@@ -87,7 +87,7 @@ TEST(TransformConformanceTest, EachKindIsTested) {
   }
 }
 
-// The square root of numbers, which breaks one promise if told to.
+// The square root of numbers, with a fault chosen by a test.
 class FaultyTransform : public Transform {
  public:
   enum class Fault {

@@ -1,5 +1,5 @@
-// Compiles and links what is particular to --config=cuda, by the compilers themselves, so that the
-// configuration stays buildable though the other tests build for the CPU.
+// Compiles and links the sources of --config=cuda with the compilers directly, so that the
+// configuration stays buildable although the other tests build for the CPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,14 +21,14 @@ using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// A step of the compilers at a busy moment of the machine.
+// Enough for a compiler step on a busy machine.
 constexpr std::chrono::seconds kLimit(280);
 
 const std::vector<std::string> kHostFlags = {
     "-std=c++20",        "-fPIC",           "-ffp-contract=off", "-Wall",
     "-DUSE_DISTRIBUTED", "-DUSE_C10D_GLOO", "-DUSE_C10D_NCCL",   "-I."};
 
-// What third_party/cuda/repository.bzl found: folders, "" for what is missing.
+// Returns the folders that third_party/cuda/repository.bzl found; "" for a missing folder.
 std::map<std::string, std::string> where() {
   std::map<std::string, std::string> folders;
   const char* const runfiles = std::getenv("TEST_SRCDIR");
@@ -73,7 +73,7 @@ class CudaBuildTest : public testing::Test {
     command.insert(command.end(), arguments.begin(), arguments.end());
     return call(command);
   }
-  // Compiles a source against the headers of a LibTorch.
+  // Compiles a source with the headers of a LibTorch.
   ProgramResult compile(const std::string& libtorch, std::vector<std::string> arguments) {
     std::vector<std::string> command = {"/usr/bin/g++"};
     command.insert(command.end(), kHostFlags.begin(), kHostFlags.end());
@@ -100,8 +100,8 @@ TEST_F(CudaBuildTest, KernelsCompile) {
   EXPECT_THAT(result.err, Not(HasSubstr("warning")));
 }
 
-// The bits of the host need each product rounded before it is added, and exact rounding of
-// divisions and roots.
+// Results are equal to the bits of the host only if each product is rounded before it is added, and
+// divisions and roots are rounded exactly.
 TEST_F(CudaBuildTest, KernelsRoundAsTheHostDoes) {
   const std::string ptx = output("pool_rows_cuda.ptx");
   const ProgramResult result =
@@ -116,7 +116,7 @@ TEST_F(CudaBuildTest, KernelsRoundAsTheHostDoes) {
   }
 }
 
-// Each symbol that the sources need of LibTorch must be in the libraries of the GPU machine.
+// The libraries of the GPU machine must have each symbol that the sources need of LibTorch.
 TEST_F(CudaBuildTest, NcclCompilesAndLinks) {
   if (wheels().empty()) GTEST_SKIP() << why_no_wheels();
   const std::string libtorch = wheels() + "/torch";
@@ -140,14 +140,14 @@ TEST_F(CudaBuildTest, NcclCompilesAndLinks) {
   std::istringstream errors(linked.err);
   for (std::string line; std::getline(errors, line);) {
     if (line.find("undefined reference") == std::string::npos) continue;
-    // Parts of this repository and Abseil are not on the command line.
+    // The command line lacks parts of this repository and Abseil.
     EXPECT_THAT(line, AnyOf(HasSubstr(" `millrace::"), HasSubstr(" for millrace::"),
                             HasSubstr(" `absl::")));
   }
 }
 
-// Nodes of autograd, which the two versions of LibTorch hold by different pointers, streams and
-// events.
+// The sources use nodes of autograd, which the two versions of LibTorch hold by different pointers,
+// and streams and events.
 TEST_F(CudaBuildTest, SourcesCompileWithTheLibtorchOfTheDevice) {
   if (wheels().empty()) GTEST_SKIP() << why_no_wheels();
   for (const char* const source :
@@ -157,8 +157,8 @@ TEST_F(CudaBuildTest, SourcesCompileWithTheLibtorchOfTheDevice) {
   }
 }
 
-// The CPU build has a newer LibTorch than the GPU machine: a source that only one of them compiles
-// would be noticed late. The CPU build lacks one generated header of those for CUDA.
+// The CPU build has a newer LibTorch than the GPU machine. The test finds sources accepted by a
+// single version early. The CPU build lacks a generated header for CUDA.
 TEST_F(CudaBuildTest, NcclCompilesWithTheLibtorchOfTheCpuBuild) {
   if (wheels().empty()) GTEST_SKIP() << why_no_wheels();
   const std::string generated = "c10/cuda/impl/cuda_cmake_macros.h";

@@ -20,7 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// One command line of each kind.
+// A command line of each kind.
 constexpr char kSound[] = R"(
 The command `millrace explain OUTPUT_DIR` is a span.
 ```
@@ -35,7 +35,7 @@ ls out
 ```
 )";
 
-// The repository that this test is part of: files in the test's folder are links into it.
+// Returns the repository of this test: files in the test's folder are links into the repository.
 std::string this_repository() {
   return fs::canonical("tests/docs/check_command_lines.py")
       .parent_path()
@@ -49,14 +49,14 @@ ProgramResult check(std::vector<std::string> pages) {
                                         fs::absolute("tests/docs/check_command_lines.py").string(),
                                         this_repository(), millrace_path()};
   arguments.insert(arguments.end(), pages.begin(), pages.end());
-  // About 50 starts of the program for all pages; 20 s on two cores.
+  // The program starts about 50 times for all pages, which takes 20 s on two cores.
   return run_program(arguments, {.timeout = std::chrono::seconds(280)});
 }
 
 TEST(CommandLinesTest, OfThePagesAreRight) {
   const ProgramResult result = check({});
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
-  // The number of lines of each kind.
+  // Prints the number of lines of each kind.
   std::cout << result.out;
 }
 
@@ -75,7 +75,7 @@ class PageTest : public ProgramTest {
     return lines;
   }
 
-  // Returns what the check says of a sound page with a block of these lines more.
+  // Returns the output of the check for a correct page with these lines added as a block.
   std::vector<std::string> mistakes(const std::string& block) {
     std::vector<std::string> lines = lines_for(std::string(kSound) + block, 1);
     if (!lines.empty()) lines.pop_back();

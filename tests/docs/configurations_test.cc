@@ -22,7 +22,7 @@ ProgramResult check(const std::string& page) {
   // Files in the test's folder are links into the repository.
   const fs::path folder = fs::canonical("tests/docs/check_configurations.py").parent_path();
   const std::string how_do_i = (folder.parent_path().parent_path() / "docs/how_do_i.md").string();
-  // A start of a program for each configuration; 10 s on two idle cores.
+  // A program starts for each configuration, which takes 10 s on two idle cores.
   return run_program({"/usr/bin/python3", fs::absolute("tests/docs/check_configurations.py"),
                       page.empty() ? how_do_i : page, fs::absolute("tests/docs/job.textproto"),
                       millrace_path(), fs::absolute("examples/own_job/own_job")},
@@ -32,13 +32,14 @@ ProgramResult check(const std::string& page) {
 TEST(ConfigurationsTest, OfThePageAreValid) {
   const ProgramResult result = check("");
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
-  // The number of configurations for each program.
+  // Prints the number of configurations for each program.
   std::cout << result.out;
 }
 
 class PageTest : public ProgramTest {
  protected:
-  // Returns what the check prints for a page with `setting` in a section and one of own parts.
+  // Returns the output of the check for a page with `setting` in a section, and with a section of
+  // own parts.
   std::string output_for(const std::string& setting, int exit_code) {
     write("page.md",
           "# Page\n```\n" + setting +

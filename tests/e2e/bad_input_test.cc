@@ -1,4 +1,4 @@
-// What is wrong with input is said in one line that names it; nothing crashes, hangs or is left.
+// Tests reports of errors in input: a line names the error; no run crashes, hangs or leaves files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -59,8 +59,8 @@ class BadInputTest : public ProgramTest {
     ASSERT_OK(write_data_file(table, format, group_rows, path(name)));
   }
 
-  // Expects the command to fail: with this exit code; a last line that begins with the program
-  // and holds every one of `words`; the same in the summary; no output directory.
+  // Expects the command to fail: with this exit code; a last line that begins with the program and
+  // contains all of `words`; the same line in the summary; no output directory.
   void expect_refused(std::vector<std::string> command, int code,
                       const std::vector<std::string>& words) {
     SCOPED_TRACE(testing::PrintToString(command));
@@ -79,7 +79,7 @@ class BadInputTest : public ProgramTest {
     flags.insert(flags.begin(), {"train", "job.textproto"});
     expect_refused(std::move(flags), code, words);
   }
-  // Trains on data from this file.
+  // Expects that training on this file is refused.
   void data_refused(const std::string& data, int code, const std::vector<std::string>& words) {
     train_refused({"--train_data", data}, code, words);
   }
@@ -246,12 +246,12 @@ TEST_F(BadInputTest, AValueBeyondTheFirstStepsFailsTheRunThatBegan) {
   const Json summary = read_json("out/summary.json");
   EXPECT_EQ(summary, read_json("s.json"));
   EXPECT_EQ(summary["outcome"], "failed");
-  EXPECT_EQ(summary["steps"], 5);  // the last batch of the good file waits for the next one
+  EXPECT_EQ(summary["steps"], 5);  // the last batch of the good file waits for the next file
   EXPECT_EQ(summary["examples"], summary["steps"].get<int64_t>() * 50);
   EXPECT_EQ(summary["checkpoint"], "out/checkpoints/step-00000005");
 }
 
-// Where to cut a file of `size` bytes.
+// Returns places to cut a file of `size` bytes.
 std::vector<size_t> cuts(size_t size, int count) {
   std::vector<size_t> places;
   for (int i = 0; i < count; ++i) places.push_back(philox64(11, 0, i) % size);
@@ -272,7 +272,7 @@ TEST_F(BadInputTest, FilesCutAnywhere) {
   }
 }
 
-// The same at many places, without the program around it.
+// Cuts the files at many places, without starting the program.
 TEST_F(BadInputTest, DatasetsOfFilesCutAnywhere) {
   for (const DataConfig::Format format : {DataConfig::PARQUET, DataConfig::ORC}) {
     const std::string name = absl::StrCat("cut", extension_of(format));
@@ -290,7 +290,7 @@ TEST_F(BadInputTest, DatasetsOfFilesCutAnywhere) {
   }
 }
 
-// Bytes that changed within the data: an error that names the file, or numbers that differ.
+// A changed byte within the data gives an error that names the file, or other numbers.
 TEST_F(BadInputTest, DamageWithin) {
   for (const DataConfig::Format format : {DataConfig::PARQUET, DataConfig::ORC}) {
     const std::string name = absl::StrCat("damaged", extension_of(format));
@@ -313,7 +313,7 @@ TEST_F(BadInputTest, OutputThatCannotBeWritten) {
   train_refused({"--output_dir", "file"}, kCannotWrite, {"file", "--output_dir"});
   train_refused({"--output_dir", "file/deeper/still"}, kCannotWrite, {"file/deeper/still"});
   EXPECT_EQ(read("file"), "mine");
-  // A file in the place of each directory, and the reverse.
+  // A file replaces each directory, and a directory replaces each file.
   for (const std::string name : {"logs", "metrics", "checkpoints"}) {
     std::filesystem::create_directory(path("o"));
     write("o/" + name, "mine");
@@ -327,7 +327,7 @@ TEST_F(BadInputTest, OutputThatCannotBeWritten) {
     EXPECT_EQ(files_below("o").size(), 0u);
     std::filesystem::remove_all(path("o"));
   }
-  // The summary: known before training, not after it.
+  // An unwritable summary is reported before training.
   expect_clear(millrace({"train", "job.textproto", "--summary", "none/s.json"}), kCannotWrite,
                {"--summary", "none/s.json"});
   expect_clear(millrace({"train", "job.textproto", "--summary", "."}), kCannotWrite, {"--summary"});

@@ -1,5 +1,5 @@
-// `millrace bench embedding`, `distributed`, `idmap` and `dense` as programs: flags, lines and what
-// is refused.
+// Tests `millrace bench embedding`, `distributed`, `idmap` and `dense` as programs: flags, lines
+// and refusals.
 #include <filesystem>
 #include <map>
 
@@ -13,7 +13,7 @@ using testing::HasSubstr;
 
 class BenchTest : public ProgramTest {
  protected:
-  // Lines of a run, which must be those of its --output too.
+  // Returns the lines of a run, and expects equal lines in the file of --output.
   std::vector<nlohmann::json> measure(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "bench");
     arguments.insert(arguments.end(), {"--repeats", "2", "--output", "figures.jsonl"});

@@ -1,4 +1,4 @@
-// Evaluation sets with metrics and cadences of their own, and the best score, from outside.
+// Tests evaluation sets with separate metrics and cadences, and the best score, as programs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ constexpr char kBest[] =
     "best { term { monitor: 'eval/calibration' } term { monitor: 'late/mean' weight: 3 } "
     "higher_is_better: true } ";
 
-// A job of 40 steps. "eval" is evaluated every 5 steps, "late" every 10 with a metric of its own.
+// A job of 40 steps. "eval" is evaluated every 5 steps, "late" every 10 steps with another metric.
 class BestTest : public ProgramTest {
  protected:
   BestTest() {
@@ -48,7 +48,7 @@ class BestTest : public ProgramTest {
         best, "} checkpoint { keep_last: 1 when { every_steps: 7 } } ", run);
     write("job.textproto", small_job(job));
   }
-  // The best score that the lines of evaluations say, and its step.
+  // Returns the best score among the lines of evaluations, and its step.
   std::pair<double, int64_t> best_of(const std::string& output_dir) const {
     std::map<int64_t, double> calibration, mean;
     for (const Json& line : read_json_lines(output_dir + "/metrics/eval.jsonl")) {
@@ -112,7 +112,7 @@ TEST_F(BestTest, TheSummaryTheLogAndTheFolderKnowIt) {
                                                        " (mean of 1 eval/calibration + 3 "
                                                        "late/mean, higher is better")),
                                 HasSubstr("best score: ")));
-  // One that stays for keep_last, and the best.
+  // One checkpoint stays for keep_last, another as the best.
   size_t folders = 0;
   for (const auto& entry : std::filesystem::directory_iterator(path("out/checkpoints"))) {
     folders += entry.is_directory() ? 1 : 0;

@@ -1,4 +1,4 @@
-// `millrace checkpoint` as a person uses it.
+// Tests `millrace checkpoint` as a program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -196,7 +196,7 @@ TEST_F(CheckpointCommandTest, WhatIsWrongWithOne) {
   fs::rename(path("aside"), path(shard));
   EXPECT_EQ(checkpoint({"verify", kFirst}).exit_code, 0) << "as before";
 
-  // Its name says that it was one; a path that is not there says nothing.
+  // The name shows a lost checkpoint; a missing path shows nothing.
   const std::string manifest = absl::StrCat(kFirst, "/manifest.json");
   fs::rename(path(manifest), path("aside"));
   for (const char* command : {"verify", "show"}) {
@@ -216,7 +216,7 @@ TEST_F(CheckpointCommandTest, WhatIsWrongWithOne) {
   refused({"show", kFirst}, kBadData, "extra does not belong to the checkpoint");
 }
 
-// A manifest of a program that is newer than this one.
+// A manifest of a newer program.
 TEST_F(CheckpointCommandTest, ANewerFormat) {
   const std::string file = absl::StrCat(kFirst, "/manifest.json");
   std::string text = read(file);

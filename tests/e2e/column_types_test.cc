@@ -1,4 +1,4 @@
-// Data whose ids are text where training read integers, or the reverse.
+// Tests data whose ids are text where training read integers, or the reverse.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kRows = 120;
 
-// The digits of the digest in a manifest.
+// The place of the digest in a manifest.
 constexpr size_t kDigestBegin = 14, kDigestSize = 32;
 
 constexpr char kJob[] = R"(
@@ -51,7 +51,7 @@ class ColumnTypesTest : public ProgramTest {
     write("job.textproto", kJob);
   }
 
-  // "user" holds integers.
+  // Writes the data with integers in "user".
   void write_table(const std::string& name, DataConfig::Format format) const {
     TestColumn::Rows<int64_t> labels(kRows), users(kRows);
     for (int64_t row = 0; row < kRows; ++row) {
@@ -70,7 +70,7 @@ class ColumnTypesTest : public ProgramTest {
     EXPECT_THAT(result.last_error(), HasSubstr(what));
   }
 
-  // Makes of a checkpoint of one rank one of format version 2, which knows no types.
+  // Converts a checkpoint of one rank to format version 2, which has no types.
   void make_version_2(const std::string& checkpoint) const {
     const std::string state_name = checkpoint + "/state-00000-of-00001.pb";
     const std::string chunks_name = checkpoint + "/chunks-00000-of-00001.xxh";
@@ -99,7 +99,7 @@ class ColumnTypesTest : public ProgramTest {
           text.replace(kDigestBegin, kDigestSize, format_digest(xxh3_128(text))));
   }
 
-  // Trains on `trained` and uses the model on `other`, which has the values as another type.
+  // Trains on `trained`, and uses the model on `other`, whose values have another type.
   void expect_refused(const std::string& trained, const std::string& other,
                       const std::string& message) {
     millrace_ok({"train", "job.textproto", "--train_data", "train" + trained, "--eval_data",
@@ -182,7 +182,7 @@ TEST_F(ColumnTypesTest, IdsThatAreNotHashedMayBeOfEitherType) {
   run({"train", "job.textproto", "--train_data", "new.parquet"});
 }
 
-// The window that was read last before the checkpoint decides.
+// The types of the last window before the checkpoint count.
 TEST_F(ColumnTypesTest, StreamsKnowTheTypesOfTheirWindows) {
   std::filesystem::create_directory(path("windows"));
   write("windows/a.csv", read("train.csv"));

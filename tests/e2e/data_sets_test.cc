@@ -1,4 +1,4 @@
-// What the program says of the data it reads, and data that is other than it seems.
+// Tests the report of the program about the data, and data unlike the description.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ class DataSetsTest : public ProgramTest {
     write_rows("in/deep/er/c.csv", 20);
   }
 
-  // Days 0 to `rows` - 1.
+  // Writes days 0 to `rows` - 1.
   void write_rows(const std::string& name, int64_t rows) const {
     std::string text = "label,day,c1\n";
     for (int64_t row = 0; row < rows; ++row) {
@@ -87,7 +87,7 @@ TEST_F(DataSetsTest, FilesThatAreLeftOutAreNamed) {
   EXPECT_EQ(data["bad_files"], 2);
   EXPECT_THAT(data["bad_file_names"].get<std::vector<std::string>>(),
               ElementsAre("in/deep/b.csv", "in/gone.csv"));
-  // The run continues while the file is missing.
+  // The run continues without the file.
   EXPECT_EQ(
       train({"--train_data", "in/**/*.csv,in/gone.csv", "--set", "train.train_data.bad_data=SKIP",
              "--set", "train.train_data.max_bad_fraction=0.5", "--set", "train.max_epochs=2"})
@@ -162,7 +162,7 @@ TEST_F(DataSetsTest, ConfigurationsInOtherLanguages) {
   millrace_ok({"config", "check", "mark.textproto"});
 }
 
-// A job with a fixed set and one that comes in windows, after it.
+// A job with a fixed evaluation set, followed by a set in windows.
 class PairedSetsTest : public DataSetsTest {
  protected:
   PairedSetsTest() {

@@ -1,4 +1,4 @@
-// `millrace train` with the hook early_stopping, from outside.
+// Tests `millrace train` with the hook early_stopping.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

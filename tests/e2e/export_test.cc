@@ -1,4 +1,4 @@
-// `millrace export` from outside, and what a program that serves does with it.
+// Tests `millrace export`, and a serving program that uses the result.
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ class ExportTest : public ProgramTest {
     std::abort();
   }
 
-  // Of all examples: float32 [kRows, kFeatures].
+  // Returns the dense features of all examples: float32 [kRows, kFeatures].
   at::Tensor dense() const {
     at::Tensor dense = at::zeros({kRows, kFeatures});
     for (int f = 0; f < kFeatures; ++f) {
@@ -77,7 +77,7 @@ class ExportTest : public ProgramTest {
     return dense;
   }
 
-  // The rows of the tables, as the checkpoint holds them: float32 [kRows, kFeatures * kDim].
+  // Returns the rows of the tables in the checkpoint: float32 [kRows, kFeatures * kDim].
   at::Tensor embeddings() const {
     const auto content =
         CheckpointContent::open(FileSystem::local(), path("out/checkpoints/step-00000020"));
@@ -128,7 +128,7 @@ class ExportTest : public ProgramTest {
 };
 
 TEST_F(ExportTest, AScriptAndTheRowsOfACheckpointPredictWhatPredictDoes) {
-  std::filesystem::remove(path("data.parquet"));  // no data is read
+  std::filesystem::remove(path("data.parquet"));  // export reads no data
   write("model.pt", "another file, which is replaced only if asked for");
   std::vector<std::string> command = {"export",   "job.textproto", "--checkpoint", "out",
                                       "--output", "model.pt",      "--summary",    "s.json"};

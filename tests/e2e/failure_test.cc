@@ -1,4 +1,4 @@
-// Costs of failures, and the exit codes of the program for each (docs/exit_codes.md).
+// Tests the costs of failures, and the exit code of each (docs/exit_codes.md).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ class FailureTest : public ProgramTest {
     write("eval.csv", rows(0));
   }
 
-  // As CSV; the last row has label `last`.
+  // Returns CSV rows; the last row has label `last`.
   static std::string rows(int last) {
     std::string text = "label,x,id\n";
     for (int row = 0; row < kRows; ++row) {
@@ -54,7 +54,7 @@ class FailureTest : public ProgramTest {
     return millrace(std::move(flags));
   }
 
-  // One line that names `what`, and the same in the summary.
+  // Expects one line that names `what`, and the same line in the summary.
   void expect_failed(const ProgramResult& result, int code, const std::string& what) const {
     EXPECT_EQ(result.exit_code, code) << result.err;
     EXPECT_THAT(result.last_error(), StartsWith("millrace: "));
@@ -67,7 +67,7 @@ class FailureTest : public ProgramTest {
     EXPECT_EQ(absl::StrCat("millrace: ", summary["error"].get<std::string>()), result.last_error());
   }
 
-  // `millrace` of bash with a limit, such as "ulimit -v 1000000".
+  // Runs `millrace` in bash with a limit, such as "ulimit -v 1000000".
   ProgramResult train_with_limit(const std::string& limit, const std::string& flags) const {
     return run_program({"/bin/bash", "-c",
                         absl::StrCat(limit, "; exec ", millrace_path(),
@@ -85,7 +85,7 @@ class FailureTest : public ProgramTest {
   }
 };
 
-// Whenever the evaluation that fails came due: at the end, after the epoch, after the last step.
+// The failing evaluation runs at the end, after the epoch, or after the last step.
 TEST_F(FailureTest, AnEvaluationNeverCostsTheModel) {
   for (const std::string when : {"at_end: true", "every_epochs: 1", "every_steps: 4"}) {
     SCOPED_TRACE(when);
@@ -152,7 +152,7 @@ TEST_F(FailureTest, WithoutMemory) {
   EXPECT_FALSE(exists("out"));
 }
 
-// Their stacks do not fit into the address space.
+// The stacks of threads do not fit into the address space.
 TEST_F(FailureTest, WithoutThreads) {
   const ProgramResult failed =
       train_with_limit("ulimit -s 8192; ulimit -v 6000000", "--threads 1000");

@@ -1,4 +1,5 @@
-// A job whose model and hook fail on one rank, where and how its configuration says.
+// A job whose model and hook fail on a rank, at a place and in a way that its configuration
+// chooses.
 #include <ATen/ops/full_like.h>
 #include <ATen/record_function.h>
 #include <signal.h>
@@ -29,7 +30,7 @@
 namespace millrace {
 namespace {
 
-// The number that the launcher put there; 0 without a launcher.
+// Returns the number that the launcher set; 0 without a launcher.
 int number_in(const char* variable) {
   const char* number = std::getenv(variable);
   return number == nullptr ? 0 : std::atoi(number);
@@ -37,7 +38,7 @@ int number_in(const char* variable) {
 
 int own_rank() { return number_in("RANK"); }
 
-// What this rank has told the others that it does.
+// The published state of a rank.
 class Told {
  public:
   void operator()(RankPhase phase, int64_t step) {
@@ -46,9 +47,10 @@ class Told {
     phase_ = phase;
     step_ = step;
   }
-  // Waits until the others can know what this rank does now: it was told twice in a row, and so
-  // once at least as it is now. Of rank 0, whose store goes with it, they must also have read it,
-  // which they do several times between two of its words.
+  // Waits until the others can know the current state of this rank: until two consecutive
+  // publications, at least one of which has the current state. The store ends with rank 0, so the
+  // others must also have read rank 0's state, which they do several times between two
+  // publications.
   void await() {
     const int times = own_rank() == 0 ? 3 : 2;
     MutexLock lock(mutex_);
@@ -63,7 +65,7 @@ class Told {
   int times_ = 0;
 };
 
-// One for the process, as its rank is: parts made by name cannot be given one.
+// The process has one object, as it has one rank: parts created by name cannot get an object.
 Told& told() {
   static Told told;
   return told;
@@ -91,7 +93,7 @@ void announce(const FaultConfig& fault) {
             << std::endl;
 }
 
-// Does what `fault` says, or returns its error.
+// Performs `fault`, or returns its error.
 absl::Status fail(const FaultConfig& fault) {
   if (is_silent(fault)) told().await();
   announce(fault);
@@ -113,8 +115,8 @@ absl::Status fail(const FaultConfig& fault) {
   return absl::OkStatus();
 }
 
-// The fault of an optimizer's update, and the parameters that it is about to change. Callbacks of
-// operators are plain functions, so this is one for the process.
+// The fault of an optimizer's update, and the parameters that the update will change. Callbacks of
+// operators are plain functions, so the process has one object.
 struct UpdateFault {
   FaultConfig fault;
   std::vector<at::Tensor> parameters;
@@ -124,7 +126,8 @@ UpdateFault& update_fault() {
   return fault;
 }
 
-// Called before each operator. The first that changes a parameter in place is the update's.
+// Called before each operator. The first operator that changes a parameter in place belongs to the
+// update.
 std::unique_ptr<at::ObserverContext> before_operator(const at::RecordFunction& function) {
   if (!absl::EndsWith(function.name(), "_") || function.inputs().empty()) return nullptr;
   const c10::IValue& changed = function.inputs()[0];
@@ -136,7 +139,7 @@ std::unique_ptr<at::ObserverContext> before_operator(const at::RecordFunction& f
   return nullptr;
 }
 
-// Lets the update that follows fail: a signal hits it in the middle, or the optimizer refuses a
+// Makes the following update fail: a signal interrupts the update, or the optimizer refuses a
 // gradient of another shape.
 void spoil_update(const FaultConfig& fault, const Gradients& gradients) {
   if (!is_silent(fault)) {
@@ -190,7 +193,7 @@ class FaultyModel : public Model {
  private:
   FaultConfig fault_;
   int64_t step_ = 0;
-  bool failed_ = false;  // a refused step has the same number again
+  bool failed_ = false;  // the step after a refused step has the same number
   torch::nn::Linear layer_{nullptr};
 };
 MILLRACE_REGISTER_MODEL(faulty, &FaultyModel::create);

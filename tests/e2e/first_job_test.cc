@@ -1,4 +1,4 @@
-// `millrace data` and `millrace config init` from outside: from files to a trained model.
+// Tests `millrace data` and `millrace config init`: from files to a trained model.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ using Json = nlohmann::json;
 
 class FirstJobTest : public ProgramTest {
  protected:
-  // Writes a configuration and trains with it as it is. Returns: the summary.
+  // Writes a configuration and trains with the unchanged configuration. Returns the summary.
   Json init_and_train(std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(), {"config", "init"});
     arguments.insert(arguments.end(), {"--output", "job.textproto"});
@@ -33,7 +33,7 @@ class FirstJobTest : public ProgramTest {
     return read_json("out/job/summary.json");
   }
 
-  // Runs a command that must fail with one line.
+  // Runs a command that must fail with one line. Returns the line.
   std::string fail(std::vector<std::string> arguments, int exit_code) const {
     const ProgramResult result = millrace(std::move(arguments));
     EXPECT_EQ(result.exit_code, exit_code) << result.err;
@@ -73,7 +73,7 @@ TEST_F(FirstJobTest, DelimitedTextTrains) {
 }
 
 TEST_F(FirstJobTest, TextsForMissingValuesAndBooleansTrain) {
-  // A column without a name is the index that pandas writes.
+  // pandas writes its index as a column without a name.
   std::string text = ",click,user_id,score,is_new\n";
   for (int i = 0; i < 3000; ++i) {
     const int user = i * 7 % 100;
@@ -136,7 +136,7 @@ TEST_F(FirstJobTest, BadInputIsOneLine) {
               HasSubstr("x>=NUMBER"));
 }
 
-// The examples reach 0.7166 on Criteo and 0.7855 on MovieLens.
+// The example configurations reach 0.7166 on Criteo and 0.7855 on MovieLens.
 class RealFirstJobTest : public FirstJobTest {
  protected:
   void SetUp() override {

@@ -1,4 +1,4 @@
-// `millrace predict --keep` from outside.
+// Tests `millrace predict --keep`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,13 +40,13 @@ run { output_dir: "out" threads: 1 }
 
 bool has_key(int64_t row) { return row % 9 != 4; }
 
-// The cell that a row has in CSV.
+// Returns the CSV cell of a row.
 std::string key_cell(int64_t row) {
   if (!has_key(row)) return "";
   return row % 2 == 0 ? absl::StrCat("u", row) : absl::StrCat("\"u,", row, "\"");
 }
 
-// "key" is text that some rows lack, "code" an integer.
+// Returns a table with "key", a text that some rows lack, and "code", an integer.
 TestTable table_of_keys() {
   TestTable table = criteo_like_table(kRows, 2, 1);
   TestColumn::Rows<std::string> keys(kRows);
@@ -90,7 +90,7 @@ class KeptColumnsProgramTest : public ProgramTest {
     return absl::StrSplit(read(name), '\n', absl::SkipEmpty());
   }
 
-  // Expects lines "ROW,PREDICTION,LABEL,KEY,CODE", each with what its row has. Returns: the rows.
+  // Expects lines "ROW,PREDICTION,LABEL,KEY,CODE" with the values of their rows. Returns the rows.
   static std::vector<int64_t> expect_rows(const std::vector<std::string>& lines) {
     std::vector<int64_t> rows;
     for (size_t i = 1; i < lines.size(); ++i) {

@@ -1,4 +1,4 @@
-// `millrace launch` from outside, with commands that need no other rank.
+// Tests `millrace launch` with commands that need no other rank.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ using ::testing::StartsWith;
 
 class LaunchTest : public ProgramTest {
  protected:
-  // The last line on stderr of a launch that is refused.
+  // Returns the last line on stderr of a refused launch.
   std::string refused(std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(), "launch");
     const ProgramResult result = millrace(arguments);
@@ -96,7 +96,7 @@ TEST_F(LaunchTest, WrongUse) {
   }
 }
 
-// Sets variables of the environment, and removes them at the end.
+// Sets variables of the environment, and removes them on destruction.
 class Variables {
  public:
   explicit Variables(std::map<std::string, std::string> values) : values_(std::move(values)) {

@@ -1,4 +1,4 @@
-// `millrace train` on mixed and sampled data, interrupted and with other numbers of ranks.
+// Tests `millrace train` on mixed and sampled data, interrupted and with other numbers of ranks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,10 +21,10 @@ using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
 constexpr int64_t kRows = 600;         // of the large source
-constexpr int64_t kSmallRows = 30;     // of the small one
+constexpr int64_t kSmallRows = 30;     // of the small source
 constexpr int64_t kSmallFirst = 9000;  // its first example id
 
-// 40 steps of 20 examples on one rank, 15 of the large source and 5 of the small one.
+// 40 steps of 20 examples on one rank, 15 of the large source and 5 of the small source.
 constexpr char kJob[] = R"(
 train {
   train_data {
@@ -68,7 +68,7 @@ class MixTest : public ProgramTest {
     return millrace_ok(std::move(flags), std::chrono::seconds(50));
   }
 
-  // Of every step its example ids, over all ranks. Nothing may have been done twice.
+  // Returns the example ids of every step, over all ranks. Expects that no step was made twice.
   std::map<int64_t, std::vector<int64_t>> trained(const std::string& output_dir) const {
     std::map<int64_t, std::vector<int64_t>> steps;
     const std::string folder = output_dir + "/example_trace/";
@@ -82,7 +82,7 @@ class MixTest : public ProgramTest {
   }
 };
 
-// How often each example of all steps came.
+// Returns the number of occurrences of each example in all steps.
 std::map<int64_t, int64_t> times(const std::map<int64_t, std::vector<int64_t>>& steps) {
   std::map<int64_t, int64_t> times;
   for (const auto& [step, ids] : steps) {
@@ -149,7 +149,7 @@ TEST_F(MixTest, SampledNegativesAreWeighed) {
   EXPECT_NEAR(sampled / whole, 1, 0.15);
   all.back() = "train.eval_data[0].data.sample.correct_weights=false";
   millrace_ok(all);
-  // A quarter of all examples have label 1, but two fifths of those that are kept.
+  // A quarter of all examples have label 1, but two fifths of the kept examples.
   EXPECT_NEAR(calibration() / whole, 0.25 / 0.4, 0.15);
 }
 

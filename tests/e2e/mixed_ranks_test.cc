@@ -1,5 +1,5 @@
-// Processes that do not belong together: two of one rank, and two jobs on one port. Each ends by
-// itself, says what is wrong, and leaves nothing behind.
+// Tests processes in conflict: two processes of the same rank, and two jobs on the same port. Each
+// process ends, reports the error, and leaves nothing behind.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ constexpr char kHurry[] = "run.distributed.rendezvous_timeout_seconds=6";
 
 class MixedRanksTest : public RanksTest {
  protected:
-  // A rank that waits a few seconds for the others, with more of the configuration.
+  // Starts a rank that waits a few seconds for the others, with additional configuration.
   RunningProgram hurried(int rank, int world_size, std::vector<std::string> more = {}) {
     more.insert(more.end(), {"--set", kHurry});
     return this->rank(rank, world_size, port_.number, std::move(more));
@@ -35,8 +35,8 @@ TEST_F(MixedRanksTest, TwoProcessesOfOneRankAreNamed) {
   const std::string twice =
       "rank 1 was refused: it came twice: 2 processes have rank 1 of this job; each needs a RANK "
       "of its own";
-  // Which of them comes first is open. The one that is refused may be started again: the other one
-  // may be dying.
+  // Either process may come first. The exit code of the refused process allows another start,
+  // because the other process may be about to end.
   for (RunningProgram* of_rank_1 : {&second, &third}) {
     const ProgramResult result = of_rank_1->finish();
     EXPECT_EQ(result.exit_code, kPeer) << result.err;
@@ -88,14 +88,14 @@ TEST_F(MixedRanksTest, ARankOfAnotherJobIsRefused) {
   }
 }
 
-// Both with all their ranks: the one that has the port trains as if it were alone.
+// Both jobs have all ranks: the owner of the port trains as if alone.
 TEST_F(MixedRanksTest, AJobOnThePortOfAnotherLeavesThatAlone) {
   const std::vector<std::string> other = {"--set", "run.job_name='other'", "--output_dir", "other"};
   RunningProgram intruder = rank(1, 2, port_.number, other);
   RunningProgram first = rank(0, 2, port_.number, {});
   const ProgramResult refused = intruder.finish();
   EXPECT_EQ(refused.exit_code, kUsage) << refused.err;
-  // Rank 0 listens while it waits for its own rank 1.
+  // Rank 0 of the first job listens and waits for rank 1.
   const ProgramResult taken = hurried(0, 2, other).finish();
   EXPECT_EQ(taken.exit_code, kPeer) << taken.err;
   EXPECT_FALSE(exists("other"));

@@ -1,5 +1,5 @@
-// A real MLflow server shows what runs wrote. MILLRACE_MLFLOW names the program, which
-// `./bazelw test_setup` provides.
+// Tests that a real MLflow server shows the metrics of runs. MILLRACE_MLFLOW names the program,
+// which `./bazelw test_setup` provides.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -25,10 +25,10 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Json = nlohmann::json;
-// Step and value.
+// Steps and values.
 using Curve = std::vector<std::pair<int64_t, double>>;
 
-// Longer than an import of mlflow takes on a machine under load.
+// An import of mlflow takes less, even on a busy machine.
 constexpr std::chrono::seconds kTimeout{200};
 
 constexpr char kJob[] = R"(
@@ -77,7 +77,7 @@ class MlflowTest : public ProgramTest {
     return std::filesystem::path(std::getenv("MILLRACE_MLFLOW")).replace_filename("python3");
   }
 
-  // Starts the server, in a process group of its own since it has children.
+  // Starts the server, in a separate process group because it has children.
   void start_server() {
     const std::string start =
         "import os, sys; os.setpgid(0, 0); os.execv(sys.argv[1], sys.argv[1:])";
@@ -116,7 +116,7 @@ class MlflowTest : public ProgramTest {
     }
     return curve;
   }
-  // The same from a file of the run.
+  // Returns the same from a file of the run.
   Curve written(const std::string& file, const std::string& metric) const {
     Curve curve;
     for (const Json& line : read_json_lines(file)) {
@@ -168,7 +168,7 @@ TEST_F(MlflowTest, AKilledRunContinues) {
     arguments.insert(arguments.begin(), millrace_path());
     RunningProgram program(arguments, {.directory = path(""), .timeout = kTimeout});
     ASSERT_TRUE(program.wait_for("saved out/checkpoints/step-00000200"));
-    // Before the next checkpoint, so that the run after this one repeats steps.
+    // Kills the run before the next checkpoint, so that the next run repeats steps.
     ASSERT_TRUE(wait_until_reported(230));
     program.send(SIGKILL);
     program.finish();

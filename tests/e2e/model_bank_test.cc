@@ -1,4 +1,4 @@
-// `millrace train` that begins with something else than initial values, from outside.
+// Tests `millrace train` with initial values from other models.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -39,7 +39,7 @@ class ModelBankTest : public ProgramTest {
     EXPECT_OK(write_data_file(criteo_like_table(1000, 2, 2), DataConfig::PARQUET, 300,
                               path("data.parquet")));
   }
-  // A job whose checkpoints others begin with.
+  // Trains a job whose checkpoints are the sources of other jobs.
   void train_source(const std::string& steps = "10") const {
     millrace_ok({"train", "job.textproto", "--output_dir", "source", "--max_steps", steps});
   }
@@ -66,14 +66,14 @@ TEST_F(ModelBankTest, TheModelIsThatOfTheSource) {
   EXPECT_EQ(began[0]["step"], 0);
   EXPECT_EQ(began[0]["metrics"], ended.back()["metrics"]);
   EXPECT_NE(content_of("out"), content_of("source"));
-  // From then on the job's own checkpoints are what counts, wherever the source went.
+  // A resumed run uses only its own checkpoints, even if the source has changed.
   const ProgramResult again =
       millrace_ok(initialized_from("source/checkpoints", {"--max_steps", "12"}));
   EXPECT_THAT(again.err, AllOf(HasSubstr("resuming from out/checkpoints/step-00000010"),
                                Not(HasSubstr("model bank:"))));
 }
 
-// deepfm adds the first-order weight to the four columns of the table.
+// deepfm adds a first-order weight to the four columns of the table.
 TEST_F(ModelBankTest, VectorsOfTheConfiguredDimFitDeepFm) {
   for (const std::string rest : {"", " 9"}) {
     write("vectors.txt", absl::StrCat("1001 1 2 3 4", rest, "\n1002 5 6 7 8", rest, "\n"));
@@ -131,7 +131,7 @@ TEST_F(ModelBankTest, RowsFromAFileOfATableThatIsFrozen) {
   EXPECT_THAT(shown.out, HasSubstr("\"rows\": 5"));
 }
 
-// It only says what training begins with.
+// A source only gives initial values.
 TEST_F(ModelBankTest, ARunThatGoesOnNeedsNoSource) {
   train_source();
   millrace_ok(initialized_from("source/checkpoints", {"--max_steps", "6"}));
@@ -184,7 +184,7 @@ TEST_F(ModelBankTest, ADynamicSourceIsLoadedAgainWhenItHasChanged) {
   const ProgramResult stopped = program.finish();
   EXPECT_EQ(stopped.exit_code, kRunAgain) << stopped.err;
   EXPECT_THAT(stopped.err, HasSubstr("source/checkpoints/step-00000020"));
-  // Who goes on knows what was loaded.
+  // A resumed run knows the content that was loaded.
   const int64_t steps = read_json("out/summary.json")["steps"];
   const ProgramResult again = millrace_ok(
       with(bank, {"--max_steps", absl::StrCat(steps + 11), "--set", "train.max_epochs=0"}));

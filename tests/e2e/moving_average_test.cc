@@ -1,5 +1,5 @@
-// A job with train.moving_average from outside: which weights are evaluated, predicted with and
-// exported, and how the average comes and goes with checkpoints.
+// Tests a job with train.moving_average: the weights that are evaluated, predicted with and
+// exported, and the average in checkpoints.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/jit/serialization/import.h>
@@ -32,7 +32,8 @@ class MovingAverageProgramTest : public ProgramTest {
     write("job.textproto", job(kAverage));
     write("without.textproto", job(""));
   }
-  // Twelve steps, a checkpoint after every fourth, of which the older ones keep the model alone.
+  // Returns a job of twelve steps with a checkpoint after every fourth step. The older checkpoints
+  // keep only the model.
   static std::string job(const std::string& train) {
     SmallJob job;
     job.train_path = job.eval_path = "data.parquet";
@@ -40,7 +41,7 @@ class MovingAverageProgramTest : public ProgramTest {
     job.run = "checkpoint { when { every_steps: 4 } full_last: 1 }";
     return small_job(job);
   }
-  // The metrics of the set "eval" that a command's summary has.
+  // Returns the metrics of the set "eval" in a command's summary.
   nlohmann::json metrics(std::vector<std::string> command) const {
     command.insert(command.end(), {"--summary", "s.json", "--overwrite"});
     millrace_ok(command);
@@ -62,12 +63,12 @@ TEST_F(MovingAverageProgramTest, EvaluationsTakeItUnlessTold) {
   EXPECT_EQ(metrics(evaluate("out", "average")), average);
   EXPECT_NE(parameters["logloss"], average["logloss"]);
   EXPECT_THAT(millrace_ok(evaluate("out")).err, HasSubstr("their moving averages"));
-  // The job's choice is what the command takes.
+  // The command uses the choice of the job.
   write("other.textproto", job("moving_average { decay: 0.95 evaluate: false }"));
   EXPECT_EQ(metrics(evaluate("out", "", "other.textproto")), parameters);
   EXPECT_EQ(metrics(evaluate("out", "average", "other.textproto")), average);
   EXPECT_EQ(millrace(evaluate("out", "ema")).exit_code, kUsage);
-  // A model-only checkpoint has both.
+  // A model-only checkpoint has weights and averages.
   const std::string older = "out/checkpoints/step-00000008";
   EXPECT_THAT(millrace_ok({"checkpoint", "show", older}).out,
               AllOf(HasSubstr("optimizer/mlp.0.weight/average"), testing::Not(HasSubstr("exp_avg")),
@@ -133,7 +134,7 @@ TEST_F(MovingAverageProgramTest, ComesToAJobThatHadNoneByTheModelBank) {
       {"train", "job.textproto", "--max_steps", "14", "--output_dir", "more", "--set", bank});
   EXPECT_NE(metrics(evaluate("more", "trained"))["logloss"],
             metrics(evaluate("more", "average"))["logloss"]);
-  // And goes from one that had it when its source leaves it out.
+  // A job without an average loads a model with an average only if the source excludes it.
   const std::vector<std::string> back = {
       "train", "without.textproto", "--max_steps", "16", "--output_dir", "back", "--set"};
   const auto from = [](const std::string& exclude) {

@@ -1,4 +1,4 @@
-// Nothing of a user's is lost to what the program writes.
+// Tests that no output of the program destroys files of a user.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -37,14 +37,14 @@ class OutputsTest : public ProgramTest {
                               path("data.parquet")));
   }
 
-  // Name and content of every file.
+  // Returns name and content of every file.
   std::map<std::string, std::string> all_files() const {
     std::map<std::string, std::string> files;
     for (const std::string& name : files_below(".")) files[name] = read(name);
     return files;
   }
 
-  // Runs what must fail and change nothing.
+  // Runs a command that must fail and change nothing.
   void refused(const std::vector<std::string>& arguments, int exit_code,
                const std::vector<std::string>& words) const {
     SCOPED_TRACE(absl::StrJoin(arguments, " "));
@@ -153,13 +153,13 @@ TEST_F(OutputsTest, RunsGoOnInTheirDirectoryHoweverItCameThere) {
   };
   train("a", "1");
   train("a", "2");
-  // A lock that somebody removed, and one of a run that saves nothing.
+  // A user removed the lock of "a", and the first run of "b" saves nothing.
   std::filesystem::remove(path("a/lock"));
   train("a", "3");
   millrace_ok({"train", "job.textproto", "--output_dir", "b", "--max_steps", "1", "--set",
                "run.checkpoint.enabled=false"});
   train("b", "1");
-  // Of a run that failed before its first step.
+  // The directory of a run that failed before its first step.
   std::filesystem::create_directory(path("c"));
   EXPECT_EQ(millrace({"train", "job.textproto", "--output_dir", "c", "--train_data", "none.orc",
                       "--summary", "c/summary.json"})
@@ -185,7 +185,8 @@ train {
 run { threads: 1 }
 )";
 
-// The ranks write to pipes of the launcher, which has written to the file before they look.
+// The ranks write to pipes of the launcher, which has written to the file before the ranks check
+// the file.
 TEST_F(OutputsTest, TheLogOfALaunchMayLieInTheOutputDirectory) {
   write("dense.textproto", kDenseJob);
   const ProgramResult result = shell(
@@ -193,7 +194,7 @@ TEST_F(OutputsTest, TheLogOfALaunchMayLieInTheOutputDirectory) {
       "> o/log 2>&1");
   EXPECT_EQ(result.exit_code, 0) << read("o/log");
   EXPECT_THAT(read("o/log"), AllOf(HasSubstr("begin"), HasSubstr("[0] completed: ")));
-  // Written by somebody else.
+  // A user wrote the file p/log.
   const ProgramResult other = shell(
       "mkdir p; echo mine > p/log; millrace launch -n 2 -- train dense.textproto --output_dir p");
   EXPECT_EQ(other.exit_code, kCannotWrite);
@@ -248,7 +249,7 @@ TEST_F(OutputsTest, PathsThatAShellShouldHaveExpanded) {
           kUsage, {"run.window_io", advice});
 }
 
-// Before the next save.
+// The directory is removed before the next save.
 TEST_F(StreamingCase, AnOutputDirectoryThatIsRemovedIsMadeAgain) {
   produce(0);
   RunningProgram program = start();
@@ -266,14 +267,14 @@ TEST_F(StreamingCase, AnOutputDirectoryThatIsRemovedIsMadeAgain) {
   EXPECT_EQ(newest_step("out"), 12);
   EXPECT_TRUE(exists("out/config.textproto"));
   EXPECT_EQ(read_json("out/summary.json")["steps"], 12);
-  // Every file begins anew with the first checkpoint after that.
+  // Every file begins again with the first checkpoint after the removal.
   EXPECT_THAT(read("out/logs/rank-0.log"), HasSubstr("completed: 12 steps"));
   EXPECT_EQ(read_json_lines("out/events.jsonl").back()["kind"], "ended");
   EXPECT_EQ(read_json_lines("out/metrics/train.jsonl").back()["step"], 12);
   EXPECT_EQ(trained("out")[2], produced(3)[2]);
 }
 
-// Nor is it refused to the next run where no save follows that would mark it.
+// The next run accepts the directory even if no later save would mark it.
 TEST_F(StreamingCase, AnOutputDirectoryThatIsRemovedStaysARuns) {
   produce(0);
   const std::vector<std::string> flags = {
@@ -307,7 +308,7 @@ TEST_F(StreamingCase, AFileInPlaceOfTheOutputDirectoryIsNamed) {
   EXPECT_EQ(read("out"), "mine");
 }
 
-// Each rank has its log there.
+// Each rank has its log in the directory.
 TEST_F(StreamingCase, SoAreTheLogsOfAllRanks) {
   write_job("", /*with_table=*/false);
   produce(0);

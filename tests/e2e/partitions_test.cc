@@ -1,4 +1,4 @@
-// Jobs on files in directories NAME=VALUE, of which one stores ids as floating-point numbers.
+// Tests jobs on files in directories NAME=VALUE. One file stores ids as floating-point numbers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ using Json = nlohmann::json;
 
 struct Part {
   std::string day;
-  std::string country;  // as a directory has it
+  std::string country;  // as in the name of the directory
   bool has_doubles;     // c1
 };
 
@@ -35,7 +35,7 @@ const std::vector<Part> kParts = {{"2024-01-01", "fr", false},
 
 class PartitionsTest : public ProgramTest {
  protected:
-  // 200 rows, of which some miss c1.
+  // Returns 200 rows, some of which lack c1.
   static TestTable table(const Part& part) {
     TestColumn::Rows<int64_t> label, ids;
     TestColumn::Rows<double> numbers, doubles;
@@ -58,7 +58,7 @@ class PartitionsTest : public ProgramTest {
     return name;
   }
 
-  // Files "data/day=D/country=C/hour=H/part.parquet".
+  // Writes files "data/day=D/country=C/hour=H/part.parquet".
   void write_partitions() const {
     for (size_t i = 0; i < kParts.size(); ++i) {
       write_table(absl::StrCat("data/day=", kParts[i].day, "/country=", kParts[i].country,
@@ -66,7 +66,7 @@ class PartitionsTest : public ProgramTest {
                   table(kParts[i]));
     }
   }
-  // The same in files that have all columns themselves.
+  // Writes the same data as files that contain all columns.
   void write_plain() const {
     for (size_t i = 0; i < kParts.size(); ++i) {
       TestTable plain = table({.has_doubles = false});

@@ -1,4 +1,4 @@
-// `millrace config plot` from outside.
+// Tests `millrace config plot`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Plugins in the millrace program: the example job, its fingerprint, refusals, and `plugin
+// Tests plugins in the millrace program: the example job, its fingerprint, refusals, and `plugin
 // inspect`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ class PluginTest : public ProgramTest {
     write_job({});
   }
 
-  // Writes the job of the example with plugins of the folder, and some texts replaced.
+  // Writes the job of the example with plugins of the folder, and with some texts replaced.
   void write_job(std::initializer_list<std::pair<absl::string_view, absl::string_view>> changes) {
     const std::string example = absl::StrReplaceAll(
         read_runfile("examples/plugins/plugins.textproto"),
@@ -82,18 +82,18 @@ TEST_F(PluginTest, OptionsOfThePluginDecide) {
 
 TEST_F(PluginTest, AnotherFileIsAnotherJobAndAnotherPathIsNot) {
   millrace_ok({"train", "job.textproto", "--max_steps", "4"});
-  // The same bytes elsewhere, and the name that was the default.
+  // The same bytes at another path are the same plugin.
   folder_.copy("moved.so", std::string("examples/plugins/") + kGuard);
   write_job({{kGuard, "moved.so"}});
   millrace_ok({"train", "job.textproto", "--max_steps", "6"});
   EXPECT_EQ(read_json("out/plugins/summary.json")["steps"], 6);
-  // Other bytes at the old place.
+  // Other bytes at the old path are another plugin.
   folder_.write(kGuard, read_runfile(std::string("examples/plugins/") + kGuard) + "x");
   write_job({});
   const ProgramResult refused = millrace({"train", "job.textproto"});
   EXPECT_EQ(refused.exit_code, kUsage) << refused.err;
   EXPECT_THAT(refused.err, HasSubstr("hooks[guard].plugin.sha256"));
-  // What does not change the result is not part of the job.
+  // A plugin that does not change the result is not part of the job.
   folder_.copy(kGuard, std::string("examples/plugins/") + kGuard);
   folder_.write("ids_per_example.so", read_runfile("examples/plugins/ids_per_example.so") + "x");
   millrace_ok({"train", "job.textproto"});

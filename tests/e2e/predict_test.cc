@@ -1,4 +1,4 @@
-// `millrace predict` from outside.
+// Tests `millrace predict`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
 constexpr int64_t kRows = 3000;
-constexpr int64_t kFirstRow = 500;  // what the column "row" begins with
+constexpr int64_t kFirstRow = 500;  // the first value of the column "row"
 
 constexpr char kJob[] = R"(
 train {
@@ -43,7 +43,7 @@ train {
 run { output_dir: "out" threads: 1 }
 )";
 
-// A file of predictions.
+// The content of a file of predictions.
 struct Predictions {
   std::vector<std::string> columns;
   std::vector<int64_t> ids;
@@ -78,7 +78,7 @@ class PredictTest : public ProgramTest {
     write("job.textproto", kJob);
   }
 
-  // Writes the table as NAME with the format's extension. Returns: that file's name.
+  // Writes the table as NAME with the format's extension. Returns the name of the file.
   std::string write_table(const std::string& name, DataConfig::Format format) const {
     const std::string file = absl::StrCat(name, extension_of(format));
     EXPECT_OK(write_data_file(table_, format, /*group_rows=*/700, path(file)));
@@ -96,7 +96,7 @@ class PredictTest : public ProgramTest {
     return flags;
   }
 
-  // What `flags` predict into `output`.
+  // Returns the predictions of a run with `flags`, written to `output`.
   Predictions predict(const std::string& output, std::vector<std::string> flags) const {
     flags.insert(flags.end(), {"--output", output});
     const ProgramResult result = millrace_ok(command(std::move(flags)));
@@ -104,7 +104,7 @@ class PredictTest : public ProgramTest {
     return read_predictions(output);
   }
 
-  // Columns other than these are read by name alone.
+  // Columns other than these are read by name.
   Predictions read_predictions(const std::string& name) const {
     Predictions all;
     const auto reader = open_file(FileSystem::local(), path(name), DataConfig());
@@ -248,7 +248,7 @@ TEST_F(PredictTest, ConfigurationsThatLeavePathsToTheCommandLine) {
 TEST_F(PredictTest, TheCheckpointHasTheConfiguration) {
   const Predictions expected = predict("expected.parquet", {"--data", "data.parquet"});
   millrace_ok({"evaluate", "job.textproto", "--checkpoint", checkpoint_, "--summary", "e.json"});
-  // No data of training is left.
+  // Removes all data of training.
   std::filesystem::remove(path("job.textproto"));
   std::filesystem::remove(path("data.parquet"));
   const std::string data = write_table("new", DataConfig::PARQUET);

@@ -13,7 +13,7 @@ namespace millrace {
 namespace fs = std::filesystem;
 
 std::string millrace_path() {
-  return fs::absolute("tools/millrace").string();  // a test stands at the root of its runfiles
+  return fs::absolute("tools/millrace").string();  // tests start in their runfiles
 }
 
 ProgramTest::ProgramTest() : directory_(fresh_test_dir()) {}

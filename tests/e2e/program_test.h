@@ -1,4 +1,4 @@
-// What tests of the millrace program share.
+// Helpers for tests of the millrace program.
 #ifndef MILLRACE_TESTS_E2E_PROGRAM_TEST_H_
 #define MILLRACE_TESTS_E2E_PROGRAM_TEST_H_
 
@@ -25,33 +25,35 @@ inline constexpr int kEvaluation = 79;
 inline constexpr int kDiverged = 80;
 inline constexpr int kPart = 81;
 
-// The path of the program that is tested. REQUIRES: the test has //tools:millrace as data.
+// Returns the path of the tested program. REQUIRES: the test has //tools:millrace as data.
 std::string millrace_path();
 
-// A fixture with a folder of the test's own, where its programs stand.
+// A fixture with a folder per test, which is the working directory of its programs.
 class ProgramTest : public testing::Test {
  protected:
   ProgramTest();
 
-  // `millrace ARGUMENTS...`.
+  // Runs `millrace ARGUMENTS...`.
   ProgramResult millrace(std::vector<std::string> arguments,
                          std::chrono::seconds timeout = std::chrono::seconds(30)) const;
-  // The same, expecting exit code 0.
+  // Does the same and expects exit code 0.
   ProgramResult millrace_ok(std::vector<std::string> arguments,
                             std::chrono::seconds timeout = std::chrono::seconds(30)) const;
 
-  // All names are relative to the folder. A file that is missing or no JSON fails the test.
+  // All names are relative to the folder. A file that is missing or not JSON fails the test.
   std::string path(const std::string& name) const;
   bool exists(const std::string& name) const;
   void write(const std::string& name, const std::string& content) const;
   std::string read(const std::string& name) const;
   nlohmann::json read_json(const std::string& name) const;
   std::vector<nlohmann::json> read_json_lines(const std::string& name) const;
-  // The newest checkpoint of an output directory, relative to the folder; "" if it has none.
+  // Returns the newest checkpoint of an output directory, relative to the folder; "" if there is
+  // none.
   std::string newest_checkpoint(const std::string& output_dir) const;
-  // What it says its content is: equal texts are equal models, optimizer states and tables.
+  // Returns the content digests of the newest checkpoint: equal texts mean equal models, optimizer
+  // states and tables.
   std::string content_of(const std::string& output_dir) const;
-  // Every file below a folder, relative to it, sorted.
+  // Returns every file below a folder, relative to this folder, sorted.
   std::vector<std::string> files_below(const std::string& name) const;
 
  private:

@@ -1,5 +1,5 @@
-// Prometheus scrapes a job, and promtool checks its page and the alarms. MILLRACE_PROMETHEUS names
-// the program, which `./bazelw test_setup` provides.
+// Tests that Prometheus scrapes a job, and that promtool accepts its page and the alarms.
+// MILLRACE_PROMETHEUS names the program, which `./bazelw test_setup` provides.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

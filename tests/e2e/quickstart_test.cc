@@ -1,4 +1,4 @@
-// The quick start of the README, at its own size.
+// Tests the quick start of the README at full size.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

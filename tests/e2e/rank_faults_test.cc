@@ -1,5 +1,5 @@
-// A rank dies, freezes or fails in each phase of a run: the others leave in time and name it.
-// Time-outs are 2 s here.
+// Tests that the other ranks leave in time and name a rank that dies, freezes or fails in each
+// phase of a run. Time-outs are 2 s here.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -34,7 +34,7 @@ constexpr double kSlack = 30;  // for the end of a process on a busy machine
 
 struct Fault {
   std::string place;  // of FaultConfig
-  std::string phase;  // as the others name it
+  std::string phase;  // as the others name the phase
   int victim = 1;
   int ranks = 2;
 };
@@ -55,7 +55,8 @@ class RankFaults : public RanksTest {
                              {"collective_timeout_seconds: 5", "collective_timeout_seconds: 2"}}));
   }
 
-  // Some ranks, of which one fails. Measures from the fault until the others are gone.
+  // Runs several ranks, of which one fails. Measures the time from the fault until the others are
+  // gone.
   ProgramResult run(const std::string& place, const std::string& kind, int victim = 1,
                     int count = 2) {
     write("job.textproto",
@@ -87,7 +88,8 @@ class RankFaults : public RanksTest {
     return result;
   }
 
-  // Every rank but the victim says who failed, in what, and leaves with the code for that.
+  // Expects that every rank except the victim names the failed rank and its phase, and ends with
+  // the exit code of such a failure.
   static void expect_others_blame(const Fault& fault, const std::string& err) {
     for (int rank = 0; rank < fault.ranks; ++rank) {
       if (rank == fault.victim) continue;
@@ -121,7 +123,7 @@ TEST_P(RankFaultsTest, Frozen) {
   EXPECT_EQ(result.exit_code, kPeer) << result.err;
   expect_others_blame(fault, result.err);
   EXPECT_LT(elapsed_.count(), 2 * kTimeout + kSlack);
-  // Only the frozen one had to be told, and that in vain.
+  // The launcher had to end only the frozen rank. SIGTERM had no effect, so SIGKILL followed.
   EXPECT_THAT(result.err, HasSubstr(absl::StrCat("\nmillrace: rank ", fault.victim,
                                                  " did not leave: SIGTERM\n")));
   EXPECT_THAT(result.err, HasSubstr(absl::StrCat("\nmillrace: rank ", fault.victim,
@@ -149,7 +151,7 @@ TEST_F(RankFaults, ACrashIsFoundAsAKill) {
   EXPECT_LT(elapsed_.count(), kKilled);
 }
 
-// The rank lives, and reports so; the collective that it did not start shows it.
+// The rank lives and reports its state; the missing collective shows the fault.
 TEST_F(RankFaults, AHookThatLoopsForEverIsFoundByTheTimeOut) {
   const Fault fault{"BETWEEN_STEPS", "between steps"};
   const ProgramResult result = run(fault.place, "LOOP");
@@ -160,7 +162,8 @@ TEST_F(RankFaults, AHookThatLoopsForEverIsFoundByTheTimeOut) {
   EXPECT_THAT(result.err, HasSubstr("\nmillrace: rank 1 did not leave: SIGKILL\n"));
 }
 
-// An error or an exception inside a step, or between steps, of one rank: its message reaches all.
+// The message of an error or exception of a rank, within a step or between steps, reaches all
+// ranks.
 class RankErrorsTest : public RankFaults, public testing::WithParamInterface<const char*> {};
 
 TEST_P(RankErrorsTest, TheMessageReachesAll) {

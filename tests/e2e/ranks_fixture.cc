@@ -35,16 +35,16 @@ run {
 }
 )";
 
-// Such files say that they are empty.
+// Such files report a size of 0.
 std::string proc_file(pid_t process, const std::string& name) {
   std::ifstream stream(absl::StrCat("/proc/", process, "/", name));
-  // Not through the iterators of a buffer, which throw if the process ends in the midst of it.
+  // Does not use iterators of a buffer, which throw if the process ends during the read.
   std::stringstream text;
   text << stream.rdbuf();
   return text.str();
 }
 
-// The number behind the name, which may hold anything, and the state.
+// Reads the number behind the name, which may contain any characters, and the state.
 pid_t parent_of(pid_t process) {
   const std::string status = proc_file(process, "stat");
   const std::vector<std::string> fields =

@@ -1,4 +1,4 @@
-// `millrace train` as several ranks: what they write, how they stop, what they say when it fails.
+// Tests `millrace train` with several ranks: their files, stops and error messages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -55,7 +55,7 @@ TEST_F(RanksTest, EqualRunsAreEqual) {
   EXPECT_EQ(content_of("a"), content_of("b"));
 }
 
-// The command with the variables that Kubeflow Trainer sets in a pod.
+// Returns the command with the variables that Kubeflow Trainer sets in a pod.
 std::vector<std::string> in_pod(int nodes, int node, int ranks, int port,
                                 const std::vector<std::string>& command) {
   std::vector<std::string> arguments = {"/usr/bin/env",
@@ -235,7 +235,7 @@ class TableRanksTest : public RanksTest {
                                      "  model { name: 'deepfm' }"}}));
     EXPECT_NE(read("job.textproto"), job);
   }
-  // The tables of a checkpoint as `checkpoint show` tells of them, but for files.
+  // Returns the tables of a checkpoint as `checkpoint show` reports them, without their files.
   nlohmann::json tables_of(const std::string& checkpoint) const {
     const std::string shown = millrace_ok({"checkpoint", "show", checkpoint, "--json"}).out;
     return nlohmann::json::parse(shown)["tables"];
@@ -313,7 +313,7 @@ TEST_F(TableRanksTest, PredictsInAFileForEachRank) {
     EXPECT_NEAR(std::stod(other[1]), std::stod(cells[1]), 1e-6);
   }
   EXPECT_FALSE(exists("three.csv"));
-  // One rank cannot write: no file is renamed.
+  // One rank cannot write, so no file is renamed.
   std::filesystem::create_directory(path("four-00001-of-00002.csv"));
   const ProgramResult refused = millrace(command({"launch", "-n", "2", "--"}, "four.csv"));
   EXPECT_EQ(refused.exit_code, kCannotWrite) << refused.err;
@@ -340,7 +340,7 @@ TEST_F(TableRanksTest, AKilledRunGoesOnAsIfNothingHadBeen) {
   }
 }
 
-// Damage that one rank alone reads.
+// Only one rank reads the damage.
 TEST_F(TableRanksTest, ADamagedCheckpointIsPassedOverByAllRanks) {
   ASSERT_EQ(launch(2, {"--set", "run.checkpoint.when={every_steps: 10}"}).finish().exit_code, 0);
   const std::string newest = newest_checkpoint("out");

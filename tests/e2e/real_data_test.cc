@@ -1,4 +1,4 @@
-// The Criteo examples on the real data, where it is at hand.
+// Tests the Criteo examples on the real data, if the machine has the data.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -25,7 +25,7 @@ class RealDataTest : public ProgramTest {
     data_ = std::filesystem::absolute(data).string() + "/criteo_orc";
   }
 
-  // Trains examples/criteo/<name>.textproto on the first two files. Returns: the summary.
+  // Trains examples/criteo/<name>.textproto on the first two files. Returns the summary.
   Json train(const std::string& name, std::vector<std::string> flags) {
     const std::string config =
         std::filesystem::absolute("examples/criteo/" + name + ".textproto").string();

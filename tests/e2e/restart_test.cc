@@ -1,4 +1,4 @@
-// `millrace launch --max_restarts`: ranks are killed, and the job comes to the same end.
+// Tests `millrace launch --max_restarts`: ranks are killed, and the job reaches the same end.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -24,7 +24,8 @@ using ::testing::Not;
 
 constexpr char kAgain[] = "starting all ranks again";
 
-// A job of 20 steps whose ranks fail where a test says, with a checkpoint every third step.
+// A job of 20 steps whose ranks fail at places chosen by a test, with a checkpoint every third
+// step.
 class RestartTest : public RanksTest {
  protected:
   RestartTest() {
@@ -130,7 +131,7 @@ TEST_F(RestartTest, ASignalToTheLauncherWhileItRestartsEndsTheJob) {
   const ProgramResult result = program.finish();
   EXPECT_EQ(result.exit_code, kRunAgain) << result.err;
   EXPECT_THAT(result.err, Not(HasSubstr("restarts left: 3")));
-  // The fault comes back in the first start of another launch.
+  // The fault occurs again in the first start of another launch.
   const ProgramResult again = launch_job("out", {"--max_restarts", "1"}).finish();
   EXPECT_EQ(again.exit_code, 0) << again.err;
   EXPECT_EQ(content_of("out"), undisturbed_content());

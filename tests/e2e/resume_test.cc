@@ -1,4 +1,4 @@
-// `millrace train` that is interrupted and started again, from outside.
+// Tests `millrace train` that is interrupted and started again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using Json = nlohmann::json;
 
-// 40 steps of 50 examples, a report after every one.
+// 40 steps of 50 examples, a report after every step.
 constexpr char kJob[] = R"(
 train {
   train_data { path: "data.parquet" batch_size: 50 shuffle_rows: 300 }
@@ -62,12 +62,12 @@ class ResumeTest : public ProgramTest {
     arguments.insert(arguments.begin(), millrace_path());
     return RunningProgram(std::move(arguments), {.directory = path("")});
   }
-  // The content that an undisturbed run comes to.
+  // Returns the final content of an undisturbed run.
   std::string undisturbed() const {
     millrace_ok(command({"--output_dir", "undisturbed"}));
     return content_of("undisturbed");
   }
-  // All steps that the run reported, in the order of the file.
+  // Returns all steps that the run reported, in the order of the file.
   std::vector<int64_t> reported(const std::string& output_dir) const {
     std::vector<int64_t> steps;
     for (const Json& line : read_json_lines(output_dir + "/metrics/train.jsonl")) {
@@ -75,7 +75,7 @@ class ResumeTest : public ProgramTest {
     }
     return steps;
   }
-  // Changes one byte of the largest table file of the newest checkpoint. Returns: the file.
+  // Changes one byte of the largest table file of the newest checkpoint. Returns the file.
   std::string damage() const {
     const std::string checkpoint = newest_checkpoint("out");
     for (const std::string& file : files_below(checkpoint)) {
@@ -95,7 +95,7 @@ TEST_F(ResumeTest, KilledAgainAndAgain) {
   int kills = 0;
   for (const char* line : {"step 2 ", "step 5 ", "step 13 ", "step 16 ", "step 21 ", "step 39 "}) {
     RunningProgram program = start();
-    // One that is past this line by what it saved before is not killed here.
+    // A run that resumed past this line is not killed.
     if (!program.wait_for(line)) break;
     program.send(SIGKILL);
     EXPECT_EQ(program.finish().exit_code, -SIGKILL);
@@ -148,7 +148,7 @@ TEST_F(ResumeTest, AFinishedRunHasNothingToDo) {
   EXPECT_EQ(read("out/summary.json"), summary);
   EXPECT_EQ(read_json("s.json")["outcome"], "completed");
   EXPECT_EQ(read_json("s.json")["steps"], 40);
-  // With a higher limit there is.
+  // A higher limit leaves steps to make.
   millrace_ok(command({"--set", "train.max_epochs=3"}));
   EXPECT_EQ(read_json("out/summary.json")["steps"], 60);
 }
@@ -160,13 +160,13 @@ TEST_F(ResumeTest, AnotherJobIsRefusedWithWhatDiffers) {
   EXPECT_EQ(other.exit_code, kUsage);
   EXPECT_THAT(other.err, AllOf(HasSubstr("another job"), HasSubstr("seed: 1 → 7")));
   EXPECT_EQ(files_below("out"), files);
-  // What a job in progress may change is named with the flag that accepts it.
+  // The refusal of a change names the flag that accepts the change.
   const std::string rate = "train.optimizer.learning_rate=0.5";
   const ProgramResult slower = millrace(command({"--set", rate}));
   EXPECT_EQ(slower.exit_code, kUsage);
   EXPECT_THAT(slower.err, AllOf(HasSubstr("--accept_changes"), HasSubstr("→ 0.5")));
   EXPECT_EQ(files_below("out"), files);
-  // What does not decide the result, and limits, may change.
+  // Limits and settings that do not decide the result may change.
   millrace_ok(
       command({"--threads", "2", "--max_steps", "100", "--set", "run.report.when.every_steps=7"}));
 }
@@ -203,7 +203,7 @@ TEST_F(ResumeTest, NeverAndFromAPath) {
   EXPECT_THAT(never.err, AllOf(HasSubstr("out/checkpoints"), HasSubstr("another output_dir")));
   millrace_ok(command({"--resume", "never", "--output_dir", "fresh"}));
   EXPECT_EQ(content_of("fresh"), content_of("out"));
-  // Steps 32 and 36 and 40 are there.
+  // The checkpoints of steps 32, 36 and 40 exist.
   const std::string older = "out/checkpoints/step-00000032";
   const ProgramResult here = millrace(command({"--resume", older}));
   EXPECT_EQ(here.exit_code, kUsage);
@@ -241,7 +241,7 @@ TEST_F(ResumeTest, TwoAtOnce) {
   EXPECT_EQ(first.finish().exit_code, kRunAgain);
 }
 
-// The log file has what came before it was opened, and all that people are told elsewhere.
+// The log file contains the messages from before it was opened, and all messages of the console.
 TEST_F(ResumeTest, TheLogFileTellsTheRuns) {
   const auto in_order = [](const std::string& text, const std::vector<std::string>& parts) {
     size_t at = 0;
@@ -275,7 +275,7 @@ TEST_F(ResumeTest, TheLogFileTellsTheRuns) {
   const std::string third = read("out/logs/rank-0.log").substr(first.size() + second.size());
   EXPECT_EQ(in_order(third, {"train of Millrace", "finished before (completed) after 40 steps"}),
             "");
-  // A run that is refused has no part in it.
+  // A refused run does not appear in the log.
   EXPECT_EQ(millrace(command({"--seed", "7"})).exit_code, kUsage);
   EXPECT_EQ(read("out/logs/rank-0.log"), first + second + third);
 }
@@ -289,7 +289,7 @@ TEST_F(ResumeTest, ExplainTellsOfEverySave) {
                     testing::EndsWith("step 6        completed\n")));
 }
 
-// Whether the process has a handler for this signal.
+// Returns true if the process has a handler for this signal.
 bool catches(pid_t process, int signal) {
   std::ifstream status(absl::StrCat("/proc/", process, "/status"));
   for (std::string line; std::getline(status, line);) {
@@ -300,7 +300,7 @@ bool catches(pid_t process, int signal) {
 }
 
 TEST_F(ResumeTest, ASignalBeforeTrainingSaysSo) {
-  // Takes longer than the test may.
+  // Takes longer than the test's time-out.
   write("long.textproto", R"(
     train {
       generated_data { directory: "data" rows: 1000000000 }
@@ -351,7 +351,7 @@ TEST_F(ResumeTest, EvaluateAndPredictSayWhatTheyLoadAndPassOverDamage) {
     EXPECT_EQ(read_json("s.json")["checkpoint"], "out/checkpoints/step-00000004");
     EXPECT_EQ(read_json("s.json")["steps"], 4);
   }
-  // One that is named is meant.
+  // A checkpoint that is named is not replaced by another.
   const ProgramResult named =
       millrace({"evaluate", "job.textproto", "--checkpoint", "out/checkpoints/step-00000008"});
   EXPECT_EQ(named.exit_code, kBadData);
@@ -390,7 +390,8 @@ TEST_F(ResumeTest, OtherNamesAmongCheckpointsAreNotLookedAt) {
   EXPECT_EQ(content_of("out"), content);
   EXPECT_EQ(read("out/checkpoints/step-00000006.bak"), "mine");
   EXPECT_EQ(read("out/checkpoints/step-00000005.bak/x"), "mine");
-  // A directory named as a checkpoint is taken for a damaged one, and told of once.
+  // A directory with the name of a checkpoint counts as a damaged checkpoint, which is reported
+  // once.
   std::filesystem::create_directories(path("out/checkpoints/step-99999999"));
   const ProgramResult again = millrace_ok(command({"--set", "train.max_epochs=3"}));
   const size_t at = again.err.find("step-99999999 is damaged: it has no manifest.json");
@@ -409,7 +410,8 @@ TEST_F(ResumeTest, AFileNamedAsACheckpointIsFoundBeforeTheFirstStep) {
   EXPECT_THAT(result.err, Not(HasSubstr("step 1 ")));
 }
 
-// A limit below where the run stands, and figures of an evaluation that is older than the model.
+// Reports a limit below the current step, and figures of an evaluation that is older than the
+// model.
 TEST_F(ResumeTest, WhereARunStandsIsSaid) {
   const std::vector<std::string> twelve = {"--max_steps", "12", "--set",
                                            "run.evaluation.when={every_steps: 8}"};
@@ -428,7 +430,7 @@ TEST_F(ResumeTest, SavingSwitchedOff) {
   EXPECT_THAT(result.out, Not(HasSubstr("checkpoint")));
   EXPECT_FALSE(exists("out/checkpoints"));
   EXPECT_EQ(read_json("out/summary.json")["checkpoint"], "");
-  // The checkpoint that it went on from is another run's.
+  // The checkpoint that the run resumed from belongs to another run.
   millrace_ok(command({"--output_dir", "saved", "--max_steps", "4"}));
   const ProgramResult on = millrace_ok(command(
       {"--set", "run.checkpoint.enabled=false", "--resume", "saved", "--output_dir", "on"}));

@@ -19,7 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// In the child, between fork and exec: system calls only.
+// Runs in the child, between fork and exec, so it makes only system calls.
 [[noreturn]] void become(char** arguments, const ProgramOptions& options, int out, int err) {
   ::dup2(out, STDOUT_FILENO);
   ::dup2(err, STDERR_FILENO);
@@ -82,7 +82,7 @@ RunningProgram::~RunningProgram() {
 
 bool RunningProgram::read_some() {
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now());
-  pollfd fds[2] = {{out_.fd, POLLIN, 0}, {err_.fd, POLLIN, 0}};  // negative ones are left out
+  pollfd fds[2] = {{out_.fd, POLLIN, 0}, {err_.fd, POLLIN, 0}};  // negative numbers are ignored
   if (out_.fd < 0 && err_.fd < 0) return false;
   const int ready = ::poll(fds, 2, static_cast<int>(std::max<int64_t>(0, left.count())));
   if (ready < 0 && errno == EINTR) return true;

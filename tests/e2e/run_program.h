@@ -1,4 +1,4 @@
-// Runs programs as a person would: with arguments, output, an exit code and signals.
+// Runs programs as a user would: with arguments, output, an exit code and signals.
 #ifndef MILLRACE_TESTS_E2E_RUN_PROGRAM_H_
 #define MILLRACE_TESTS_E2E_RUN_PROGRAM_H_
 
@@ -11,25 +11,25 @@
 namespace millrace {
 
 struct ProgramResult {
-  int exit_code = -1;  // minus the signal where one ended it
+  int exit_code = -1;  // minus the signal that ended the program, if any
   std::string out;
   std::string err;
 
-  // The last line of `err` that is not indented, and the indented ones behind it, without the last
-  // newline.
+  // Returns the last line of `err` that is not indented, and the indented lines behind it, without
+  // the last newline.
   std::string last_error() const;
 };
 
 struct ProgramOptions {
-  std::string directory;  // where it stands; "": where the test does
-  // Killed after that, and the test fails.
+  std::string directory;  // the working directory; "": the directory of the test
+  // After this time the program is killed and the test fails.
   std::chrono::seconds timeout{30};
-  // If true, permissions of files hold for it also where the user is root.
+  // If true, permissions of files hold for the program even if the user is root.
   bool obeys_permissions = false;
 };
 
-// A program that runs beside the test. Both of its outputs are read all the time that the test
-// waits for it, so neither fills up. Used by one thread.
+// A program that runs at the same time as the test. Reads both outputs whenever the test waits for
+// the program, so that neither pipe is full. Used by one thread.
 //
 //   RunningProgram program({"/bin/sh", "-c", "echo ready >&2; sleep 60"});
 //   ASSERT_TRUE(program.wait_for("ready"));
@@ -37,18 +37,19 @@ struct ProgramOptions {
 //   EXPECT_EQ(program.finish().exit_code, -SIGTERM);
 class RunningProgram {
  public:
-  // `arguments` begins with the path of the program. It gets the test's environment, but one
-  // OpenMP thread and no directory of Bazel's. A program that cannot be started exits with 127.
+  // `arguments` begins with the path of the program, which gets the test's environment with one
+  // OpenMP thread and without directories of Bazel. A program that cannot be started exits with
+  // 127.
   explicit RunningProgram(std::vector<std::string> arguments, ProgramOptions options = {});
-  ~RunningProgram();  // kills what still runs
+  ~RunningProgram();  // kills the program if it still runs
   RunningProgram(const RunningProgram&) = delete;
   RunningProgram& operator=(const RunningProgram&) = delete;
 
-  // Waits until stderr holds `text`, this many times. Returns: whether it does; not if the program
+  // Waits until stderr has contained `text` this number of times. Returns false if the program
   // ended before.
   bool wait_for(const std::string& text, int times = 1);
   void send(int signal);
-  // Until finish() returned.
+  // Valid until finish() returns.
   pid_t process() const { return process_; }
   // Waits for the end.
   ProgramResult finish();
@@ -60,7 +61,7 @@ class RunningProgram {
   };
 
   void start(std::vector<std::string>& arguments);
-  // Waits for output and reads it. Returns: false if there is no more, or the time is over.
+  // Waits for output and reads it. Returns false if there is no more, or the time is over.
   bool read_some();
   void kill_and_fail();
 

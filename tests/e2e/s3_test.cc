@@ -1,5 +1,5 @@
-// `millrace train` on a bucket. MILLRACE_S3_SERVER names a server program that takes `-p PORT` and
-// says "Running on", such as the moto_server that `./bazelw test_setup` installs.
+// Tests `millrace train` on a bucket. MILLRACE_S3_SERVER names a server program that takes `-p
+// PORT` and prints "Running on", such as the moto_server that `./bazelw test_setup` installs.
 #include <arrow/filesystem/filesystem.h>
 #include <arrow/filesystem/s3fs.h>
 #include <arrow/io/interfaces.h>
@@ -70,7 +70,7 @@ class S3Test : public StreamingCase {
     ASSERT_TRUE((*stream)->Write(content).ok());
     ASSERT_TRUE((*stream)->Close().ok());
   }
-  // The file of that number, which stands in incoming/, as an object.
+  // Writes the file of this number in incoming/ as an object.
   void put_produced(int64_t number) {
     produce(number);
     const std::string name = absl::StrFormat("incoming/part-%04d.csv", number);

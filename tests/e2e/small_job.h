@@ -1,4 +1,4 @@
-// The configuration of a job that trains in a moment.
+// The configuration of a job that trains within a second.
 #ifndef MILLRACE_TESTS_E2E_SMALL_JOB_H_
 #define MILLRACE_TESTS_E2E_SMALL_JOB_H_
 

@@ -1,4 +1,4 @@
-// A source of data that hangs ends every command that reads, with the file that it waits for.
+// Tests that a hanging data source ends every command, with the name of the file.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -49,7 +49,7 @@ class StalledDataTest : public ProgramTest {
     millrace_ok({"train", "job.textproto"});
   }
 
-  // The data as rank `rank` cannot read it.
+  // Returns the path of the data, which rank `rank` cannot read.
   std::string stalled(int rank) const {
     return absl::StrCat("stalled://rank", rank, path("data.csv"));
   }
@@ -59,7 +59,7 @@ class StalledDataTest : public ProgramTest {
         "hangs or is slower than that; it waits for ",
         stalled(rank));
   }
-  // Of the program to which these files are known.
+  // Runs the program with access to stalled files.
   ProgramResult run(std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(),
                      std::filesystem::absolute("tests/e2e/stalled_job").string());
@@ -78,7 +78,7 @@ TEST_F(StalledDataTest, EndsTraining) {
                     "--summary", "s.json"}));
 }
 
-// Read before the first step.
+// The file is read before the first step.
 TEST_F(StalledDataTest, EndsTheSearchForEmptySets) {
   expect_ended(
       run({"train", "short.textproto", "--output_dir", "b", "--eval_data", stalled(0), "--set",
@@ -101,7 +101,7 @@ TEST_F(StalledDataTest, EndsAPredictionWithoutAFile) {
   EXPECT_EQ(read("p.csv"), "");
 }
 
-// The rank that cannot read says so itself, and the other one says it of that rank.
+// The rank with the unreadable file reports the failure, and the other rank names the failed rank.
 TEST_F(StalledDataTest, EndsAllRanks) {
   const std::vector<std::vector<std::string>> commands = {
       {"train", "short.textproto", "--output_dir", "b", "--train_data"},
@@ -124,7 +124,7 @@ TEST_F(StalledDataTest, EndsAllRanks) {
   }
 }
 
-// The rank that cannot read notices that the time is up, and the other ends with it.
+// The rank with the unreadable file notices the end of the time, and the other rank ends, too.
 TEST_F(StalledDataTest, MaxSecondsEndsTheWaitOfAnyRank) {
   for (const char* name : {"c.csv", "d.csv"}) write(name, read("data.csv"));
   for (const int rank : {0, 1}) {
@@ -138,7 +138,7 @@ TEST_F(StalledDataTest, MaxSecondsEndsTheWaitOfAnyRank) {
     EXPECT_EQ(result.exit_code, 0) << result.err;
     const nlohmann::json summary = read_json("b/summary.json");
     EXPECT_EQ(summary["outcome"], "completed");
-    // A slow machine may make no step in the time.
+    // A slow machine may make no step in this time.
     if (summary["steps"] > 0) {
       EXPECT_NE(newest_checkpoint("b"), "");
     }
@@ -146,7 +146,7 @@ TEST_F(StalledDataTest, MaxSecondsEndsTheWaitOfAnyRank) {
   }
 }
 
-// No exchange tells the rank that waits for its data. It learns of the signal from its supervisor.
+// No exchange reaches a rank waiting for data. The rank learns of the signal from the supervisor.
 TEST_F(StalledDataTest, ASignalToAnyRankStopsAll) {
   for (const char* name : {"c.csv", "d.csv"}) write(name, read("data.csv"));
   // Rank 0 reads the first file, in ten steps, and then waits for the second.

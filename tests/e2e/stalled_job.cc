@@ -1,5 +1,5 @@
-// The millrace program with files that never come: behind stalled://rankN/PATH is the local file
-// PATH, which rank N can look at but not read.
+// The millrace program with files that never arrive: stalled://rankN/PATH is the local file PATH,
+// which rank N can list but not read.
 #include <arrow/filesystem/filesystem.h>
 #include <arrow/filesystem/localfs.h>
 #include <arrow/io/interfaces.h>
@@ -25,7 +25,7 @@ std::string own_rank() {
   return rank == nullptr ? "0" : rank;
 }
 
-// The main thread looks at files before training; data is read on others.
+// The main thread inspects files before training; other threads read data.
 class StalledFiles : public fs::LocalFileSystem {
  public:
   explicit StalledFiles(bool stalls) : stalls_(stalls) {}

@@ -167,15 +167,15 @@ void StreamingCase::survive(int kills, int64_t files, uint64_t seed) const {
   int killed = 0;
   while (killed < kills) {
     RunningProgram program = start();
-    // Files come before, while it starts and while it trains; the last one is kept back, so that
-    // there is something to kill.
+    // Files arrive before the start, during the start and during training. The last file is held
+    // back, so that each kill meets a running job.
     const int64_t some = std::min(files - 1 - there, chance(2 * files / kills + 1));
     for (int64_t i = 0; i < some; ++i) {
       if (i == some / 2) program.wait_for("hooks: ");
       produce(there++);
     }
     if (there == 0) produce(there++);
-    // One that is past this line by what it saved before is killed while it waits.
+    // A run that resumes past this line is killed while it waits.
     const int64_t step = std::max<int64_t>(1, there * kSteps - chance(2 * kSteps));
     const int64_t saved = newest_step("out");
     program.wait_for(step <= saved ? "waiting since" : absl::StrCat("step ", step, " "));
@@ -196,7 +196,7 @@ void StreamingCase::survive_over_ranks(int ranks, int kills, int64_t files, uint
   std::vector<std::string> command = launch_command(ranks);
   command.insert(command.begin() + 1, {"--max_restarts", absl::StrCat(kills)});
   command.insert(command.begin(), millrace_path());
-  // A start of all ranks takes seconds where other programs run too.
+  // A start of all ranks takes seconds on a busy machine.
   RunningProgram program(command,
                          {.directory = path(""), .timeout = std::chrono::seconds(30 + 20 * kills)});
   int64_t there = 0;

@@ -1,4 +1,4 @@
-// `millrace train` on data that keeps coming.
+// Tests `millrace train` on data that keeps arriving.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -62,7 +62,7 @@ TEST_F(StreamingTest, ASignalEndsTheWaitAndTheNextRunGoesOn) {
   EXPECT_EQ(trained("out"), produced(2));
 }
 
-// From a stop after each step comes what an undisturbed run comes to.
+// A run that stops after each step gets the result of an undisturbed run.
 TEST_F(StreamingTest, GoesOnFromEveryStep) {
   write_job("rows: 130 repeat: 2");
   for (int64_t file = 0; file < 2; ++file) produce(file);
@@ -103,7 +103,7 @@ TEST_F(StreamingRanksTest, AnotherNumberOfRanksGoesOn) {
   EXPECT_EQ(acknowledged("out"), (std::vector<int64_t>{0, 1, 2, 3}));
 }
 
-// Also where a rank has no example of a window.
+// Also holds if a rank has no example of a window.
 TEST_F(StreamingRanksTest, GoesOnFromEveryStep) {
   produce(0);
   write("incoming/part-0000z.csv", "label,i1,c1,id\n1,2,3,900\n0,1,5,901\n");
@@ -152,7 +152,7 @@ TEST_F(StreamingTest, EachWindowIsEvaluatedBeforeItIsTrained) {
     EXPECT_EQ(line["evaluated_examples"], kRows);
   }
   EXPECT_EQ(content_of("out"), content_of("without"));
-  // A window that is gone on with is not new any more.
+  // A window that a run continues is not new.
   ASSERT_EQ(
       run({"--set", "run.evaluation.progressive=true", "--max_steps", "6", "--output_dir", "parts"})
           .exit_code,
@@ -174,7 +174,7 @@ TEST_F(StreamingTest, PairedWindowsAreEvaluatedOneForEachOfTraining) {
   for (int64_t file = 0; file < 5; ++file) produce(file);
   for (int64_t file = 10; file < 13; ++file) produce(file, "later");
   produce_end();
-  // Training waits for the windows of the set; a stop ends that too.
+  // Training waits for the windows of the set; a stop ends this wait, too.
   RunningProgram program = start();
   ASSERT_TRUE(program.wait_for("waiting since"));
   program.send(SIGTERM);

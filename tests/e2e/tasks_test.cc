@@ -1,5 +1,5 @@
-// Several labels of which examples lack some, from outside: training, resumes, ranks, evaluation,
-// predictions, mistakes.
+// Tests several labels, some of which are missing in some examples: training, resumes, ranks,
+// evaluation, predictions, errors.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -67,7 +67,7 @@ class TasksTest : public ProgramTest {
     return read_json("evaluated.json")["eval"];
   }
 
-  // Expects a refusal of the job with these overrides, by `config check` and by `train`.
+  // Expects that `config check` and `train` refuse the job with these overrides.
   void expect_refused(const std::vector<std::string>& overrides, const std::string& what) const {
     for (std::vector<std::string> command :
          {std::vector<std::string>{"config", "check"}, {"train"}}) {
@@ -167,7 +167,7 @@ TEST_F(TasksTest, LabelsAreCheckedByTheLossOfTheirTask) {
   const ProgramResult result = millrace({"train", "job.textproto"});
   EXPECT_EQ(result.exit_code, kBadData);
   EXPECT_THAT(result.last_error(), AllOf(HasSubstr("column click"), HasSubstr("label 3")));
-  // As grades they are fine.
+  // Such labels are valid as grades.
   millrace_ok({"train", "job.textproto", "--set",
                absl::StrCat("train.task=[{label: 'click' softmax {}}, ", kRatingTask, "]")});
 }

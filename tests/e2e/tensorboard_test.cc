@@ -1,5 +1,5 @@
-// TensorBoard's own reader shows what a run wrote. MILLRACE_TENSORBOARD names the program, which
-// `./bazelw test_setup` provides.
+// Tests that TensorBoard's reader shows the values of a run. MILLRACE_TENSORBOARD names the
+// program, which `./bazelw test_setup` provides.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,7 +41,7 @@ class TensorBoardTest : public ProgramTest {
     write("job.textproto", kJob);
   }
 
-  // What TensorBoard shows of a directory.
+  // Returns the values that TensorBoard shows of a directory.
   Json shown(const std::string& directory) {
     const std::string python =
         std::filesystem::path(std::getenv("MILLRACE_TENSORBOARD")).replace_filename("python3");

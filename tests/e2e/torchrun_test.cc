@@ -1,6 +1,5 @@
-// `torchrun --no-python` of LibTorch's version starts ranks. MILLRACE_TORCHRUN names the program,
-// which
-// `./bazelw test_setup` provides.
+// Tests ranks that `torchrun --no-python` of LibTorch's version starts. MILLRACE_TORCHRUN names the
+// program, which `./bazelw test_setup` provides.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -34,7 +33,7 @@ class TorchrunTest : public RanksTest {
     ASSERT_OK_AND_ASSIGN(port_, reserve_port());
   }
 
-  // `torchrun --no-python ... PROGRAM train job.textproto FLAGS`, on this machine.
+  // Starts `torchrun --no-python ... PROGRAM train job.textproto FLAGS` on this machine.
   RunningProgram torchrun(const std::string& program, const std::vector<std::string>& flags,
                           int max_restarts = 0) const {
     std::vector<std::string> arguments = {std::getenv("MILLRACE_TORCHRUN"),
@@ -55,13 +54,13 @@ class TorchrunTest : public RanksTest {
 };
 
 TEST_F(TorchrunTest, SigtermStopsAllRanksWithACheckpoint) {
-  // Bounded, since ranks of torchrun outlive it if a test is cut off.
+  // The job has a limit, because ranks outlive torchrun if a test is interrupted.
   RunningProgram program = torchrun(millrace_path(), {"--set", "train.max_epochs=5000", "--set",
                                                       "run.report.when={every_steps: 200}"});
   ASSERT_TRUE(program.wait_for("step 200 "));
   program.send(SIGTERM);
   const ProgramResult stopped = program.finish();
-  EXPECT_EQ(stopped.exit_code, 1) << stopped.err;  // torchrun's own
+  EXPECT_EQ(stopped.exit_code, 1) << stopped.err;  // the exit code of torchrun
   EXPECT_EQ(read_json("out/summary.json")["outcome"], "stopped");
   EXPECT_EQ(read_json("out/summary.json")["world_size"], 2);
   EXPECT_NE(newest_checkpoint("out"), "");

@@ -1,4 +1,4 @@
-// `millrace train`, `evaluate` and `config` from outside: files, output, exit codes, signals.
+// Tests `millrace train`, `evaluate` and `config`: files, output, exit codes, signals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -29,7 +29,7 @@ using Json = nlohmann::json;
 
 constexpr int kRows = 2000;
 constexpr int kEvalRows = 500;
-constexpr int kSteps = 32;  // of 64 examples, the last of 16
+constexpr int kSteps = 32;  // of 64 examples, the last step of 16
 
 constexpr char kJob[] = R"(
 train {
@@ -61,7 +61,7 @@ class TrainTest : public ProgramTest {
     write("job.textproto", job);
   }
 
-  // Trains into `output_dir`. Returns: what its last checkpoint holds.
+  // Trains into `output_dir`. Returns the content of the last checkpoint.
   std::string train(const std::string& output_dir, std::vector<std::string> flags = {}) const {
     flags.insert(flags.begin(), {"train", "job.textproto", "--output_dir", output_dir});
     millrace_ok(std::move(flags));
@@ -103,7 +103,7 @@ TEST_F(TrainTest, TablesAdmitEvictAndKeepToTheirLimits) {
   EXPECT_GT(tables["c4"]["unadmitted"], 500);  // ten steps of 64 examples, some without an id
   EXPECT_LE(tables["c4"]["unadmitted"], 640);
   EXPECT_EQ(tables["c5"]["evicted"], Json::object());
-  // The same run again is the same to the last bit, and a table that is too small is an error.
+  // A second run is equal to the last bit, and a table that is too small is an error.
   millrace_ok({"train", "policies.textproto", "--output_dir", "again"});
   EXPECT_EQ(content_of("again"), content_of("with"));
   const ProgramResult full = millrace({"train", "policies.textproto", "--output_dir", "full",
@@ -194,7 +194,7 @@ TEST_F(TrainTest, EvaluateFindsTheSameMetricsAndChangesNothing) {
   EXPECT_EQ(files_below("out"), files);
   EXPECT_EQ(content_of("out"), content);
   EXPECT_EQ(read_json("out/summary.json"), trained);
-  // Other data: other numbers.
+  // Other data gives other numbers.
   millrace_ok({"evaluate", "job.textproto", "--checkpoint", "out", "--eval_data",
                data_ + "/part-0.parquet", "--summary", "e.json"});
   EXPECT_NE(read_json("e.json")["eval"], trained["eval"]);
@@ -252,7 +252,7 @@ TEST_F(TrainTest, OneSeedGivesOneResultWhateverTheReaders) {
                         "run.evaluation.when.every_steps=7"}),
             content);
   EXPECT_NE(train("f", {"--seed", "2"}), content);
-  // The configuration that a run leaves is that of the run.
+  // The configuration file of a run is its complete configuration.
   millrace_ok({"train", "f/config.textproto", "--output_dir", "g"});
   EXPECT_EQ(content_of("g"), content_of("f"));
 }
@@ -270,7 +270,7 @@ TEST_F(TrainTest, ConfigCheckAndDefaultsPrintWhatCanBeReadBack) {
   ASSERT_OK(parse_text(defaults.out, "defaults", &with_defaults));
   EXPECT_TRUE(with_defaults.train().has_max_epochs());
   EXPECT_GT(defaults.out.size(), check.out.size());
-  // Written out, they mean the same and are all there is.
+  // Written out, the defaults mean the same, and no other field exists.
   write("defaults.textproto", defaults.out);
   EXPECT_EQ(millrace_ok({"config", "defaults", "defaults.textproto"}).out, defaults.out);
   millrace_ok({"train", "defaults.textproto", "--output_dir", "a"});
@@ -346,7 +346,7 @@ class OutputTest : public TrainTest {
 };
 
 TEST_F(OutputTest, ReadersThatLeaveDoNotEndTraining) {
-  // `true` has left long before the first line is written.
+  // `true` ends long before the first line is written.
   const ProgramResult both = bash("$TRAIN 2>&1 | true; exit ${PIPESTATUS[0]}");
   EXPECT_EQ(both.exit_code, 0) << both.err;
   expect_whole("out");
@@ -366,14 +366,14 @@ TEST_F(OutputTest, NohupOutlivesTheTerminal) {
                          {.directory = path("")});
   ASSERT_TRUE(program.wait_for("step 10 "));
   program.send(SIGHUP);
-  // It goes on for more steps than it can have made by then.
+  // The run continues: it cannot have made 1000 steps before the signal.
   ASSERT_TRUE(program.wait_for("step 1000 "));
   program.send(SIGTERM);
   EXPECT_EQ(program.finish().exit_code, kRunAgain);
   EXPECT_EQ(read_json("out/summary.json")["stop_reason"], "signal SIGTERM");
 }
 
-// The limit of file sizes sends SIGXFSZ, which would end the process without a word.
+// A limit of file sizes sends SIGXFSZ, which would end the process without a message.
 TEST_F(OutputTest, AFileBeyondTheLimitIsAFullDisk) {
   const ProgramResult result = bash(
       "ulimit -f 64; exec $TRAIN --summary s.json --set "

@@ -12,7 +12,7 @@ namespace {
 constexpr unsigned bit(int capability) { return 1u << capability; }
 constexpr unsigned kRights = bit(CAP_DAC_OVERRIDE) | bit(CAP_DAC_READ_SEARCH);
 
-// Both halves of the 64 capabilities; the rights above are in the first.
+// Both halves of the 64 capabilities; these rights are in the first half.
 struct Capabilities {
   __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct data[2] = {};
@@ -39,7 +39,7 @@ ObeyPermissions::~ObeyPermissions() {
 }
 
 bool obey_permissions_for_good() {
-  // An executed program gets what is in the bounding set, if root executes it.
+  // A program that root executes gets the capabilities of the bounding set.
   for (const int capability : {CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH}) {
     if (::prctl(PR_CAPBSET_READ, capability) == 1 && ::prctl(PR_CAPBSET_DROP, capability) != 0 &&
         ::geteuid() == 0) {

@@ -1,13 +1,13 @@
-// Tests of files that may not be read or written, for any user.
+// Helpers for tests of files that may not be read or written, for any user.
 #ifndef MILLRACE_TESTS_ENVIRONMENT_OBEY_PERMISSIONS_H_
 #define MILLRACE_TESTS_ENVIRONMENT_OBEY_PERMISSIONS_H_
 
 namespace millrace {
 
-// Makes the calling thread obey the permissions of files as long as the object exists, also where
-// the user is root. Other threads keep their rights. Files keep their owner, so that mode 0555
-// keeps the thread from writing. `access()` asks for the rights of the process and not for these;
-// `faccessat(AT_EACCESS)` does. A failure to give the rights up fails the test.
+// Makes the calling thread obey the permissions of files while the object exists, even if the user
+// is root. Other threads keep their rights. Files keep their owner, so that mode 0555 prevents the
+// thread from writing. `access()` checks the rights of the process instead; `faccessat(AT_EACCESS)`
+// checks these rights. Fails the test if the rights cannot be dropped.
 //
 //   ASSERT_EQ(::chmod(folder, 0555), 0);
 //   const ObeyPermissions obey;
@@ -23,9 +23,9 @@ class ObeyPermissions {
   unsigned before_ = 0;  // effective capabilities
 };
 
-// Takes the rights to pass over permissions from this process and whatever it executes, for good.
-// Calls nothing but the system, so that it may stand between fork and exec.
-// Returns: false if root keeps them.
+// Removes the rights to ignore permissions from the process and all programs that it executes,
+// permanently. Makes only system calls, so that it may be called between fork and exec. Returns
+// false if root keeps the rights.
 bool obey_permissions_for_good();
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// Reasons to skip a test case, in the one form that `.ci/run` counts and checks.
+// Reasons to skip a test case, in the form that `.ci/run` counts and checks.
 #ifndef MILLRACE_TESTS_ENVIRONMENT_SKIP_H_
 #define MILLRACE_TESTS_ENVIRONMENT_SKIP_H_
 
@@ -9,15 +9,15 @@
 
 namespace millrace {
 
-// All return the text for GTEST_SKIP():
+// All functions return the text for GTEST_SKIP():
 //
 //   if (CPU_COUNT(&cpus) < 2) GTEST_SKIP() << skip_hardware("two CPUs", "one CPU only");
 //
-// Under CI=true a skip without one of these forms fails the run, and so does one whose `feature`
+// Under CI=true, a skip without one of these forms fails the run, as does a skip whose `feature`
 // the machine has: `tests/ci/skipped_cases.py` has a probe for each feature. A missing package
-// fails the run, too: `./bazelw test_setup` installs what tests need.
+// fails the run, too: `./bazelw test_setup` installs the packages of the tests.
 
-// The kernel, or what the machine permits to its processes, lacks `feature`.
+// The kernel, or the permissions of processes on this machine, lack `feature`.
 inline std::string skip_kernel_feature(absl::string_view feature, absl::string_view why) {
   return absl::StrCat("kernel: ", feature, ": ", why);
 }
@@ -33,8 +33,8 @@ inline std::string skip_not_provided(absl::string_view variable, absl::string_vi
   return absl::StrCat("not provided: ", variable, ": ", why);
 }
 
-// This configuration of the build, such as a sanitizer, cannot run the case. No such case is
-// skipped by the default configuration.
+// This configuration of the build, such as a sanitizer, cannot run the case. The default
+// configuration skips no such case.
 inline std::string skip_build(absl::string_view why) { return absl::StrCat("build: ", why); }
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// What a recording hook records, as tests expect it.
+// Lists of events that a recording hook records.
 #ifndef MILLRACE_TESTS_FAKES_EVENT_LISTS_H_
 #define MILLRACE_TESTS_FAKES_EVENT_LISTS_H_
 
@@ -10,7 +10,7 @@ namespace millrace {
 
 using Events = std::vector<std::string>;
 
-// Of a step of one micro-batch, in training and in evaluation.
+// The events of a step of one micro-batch, in training and in evaluation.
 inline const Events kStep = {"before_step", "after_data(0)", "after_backward", "after_step"};
 inline const Events kEvalStep = {"eval:before_step", "eval:after_data(0)", "eval:after_step"};
 

@@ -10,7 +10,8 @@
 namespace millrace {
 namespace {
 
-// The labels of examples [first, first + size): float32 [size, 2]. `labels`: float32 [size, 1].
+// Returns float32 [size, 2], the labels of examples [first, first + size). `labels`: their first
+// labels, float32 [size, 1].
 at::Tensor two_labels(const at::Tensor& labels, int64_t first) {
   at::Tensor both = at::full({labels.size(0), 2}, std::numeric_limits<float>::quiet_NaN());
   float* const label = both.mutable_data_ptr<float>();
@@ -31,8 +32,8 @@ absl::Status FakeDataset::start_epoch(int64_t epoch) {
 }
 
 absl::Status FakeDataset::seek(absl::Span<const Cursor> cursors) {
-  // Ranks read their parts of the same batch, so that another number of ranks goes on where the
-  // first of them was.
+  // Ranks read their parts of the same batch, so another number of ranks continues at the position
+  // of the first rank.
   const bool same_world = static_cast<int64_t>(cursors.size()) == options_.world_size;
   const Cursor& own = cursors[same_world ? static_cast<size_t>(options_.rank) : 0];
   epoch_ = own.epoch;

@@ -1,4 +1,4 @@
-// Data for tests of the loop: batches made from nothing, with positions and faults.
+// Data for tests of the loop: generated batches, with positions and faults.
 #ifndef MILLRACE_TESTS_FAKES_FAKE_DATASET_H_
 #define MILLRACE_TESTS_FAKES_FAKE_DATASET_H_
 
@@ -24,12 +24,12 @@ struct FakeDatasetOptions {
   int64_t ids = 50;
   int64_t fail_at = -1;  // the batch of an epoch whose next() fails
   int64_t nan_at = -1;   // the batch of an epoch whose dense values are not-a-number
-  // Whether there is a second label, the opposite of the first, and examples lack some: of every
-  // 16, 4 the first and 13 the second.
+  // If true, there is a second label, the opposite of the first, and some examples lack labels: of
+  // every 16 examples, 4 lack the first and 13 the second.
   bool two_labels = false;
 };
 
-// Values follow from (epoch, batch, row); the label is 1 where the first dense value is positive.
+// Values depend on (epoch, batch, row); the label is 1 if the first dense value is positive.
 class FakeDataset : public Dataset {
  public:
   explicit FakeDataset(FakeDatasetOptions options) : options_(options) {}

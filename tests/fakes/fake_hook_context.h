@@ -1,4 +1,4 @@
-// A HookContext that a test sets by hand, to call hooks without a trainer.
+// A HookContext whose values a test sets, to call hooks without a trainer.
 #ifndef MILLRACE_TESTS_FAKES_FAKE_HOOK_CONTEXT_H_
 #define MILLRACE_TESTS_FAKES_FAKE_HOOK_CONTEXT_H_
 
@@ -12,7 +12,7 @@
 
 namespace millrace {
 
-// Says what its members say.
+// Returns the values of its members.
 //
 //   FakeHookContext context;
 //   context.at.step = 100;
@@ -39,7 +39,7 @@ class FakeHookContext : public HookContext {
 
   Phase phase_is = Phase::kTrain;
   Progress at;
-  Progress served;  // where requests were last served
+  Progress served;  // the last point at which requests were served
   bool starting = false;
   bool ending = false;
   bool windowed_is = false;

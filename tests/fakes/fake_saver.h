@@ -1,4 +1,4 @@
-// A saver that hands states to a function.
+// A saver that passes states to a function.
 #ifndef MILLRACE_TESTS_FAKES_FAKE_SAVER_H_
 #define MILLRACE_TESTS_FAKES_FAKE_SAVER_H_
 
@@ -16,7 +16,7 @@ namespace millrace {
 
 class FakeSaver : public StateSaver {
  public:
-  // What save does with a state and its metrics. Its result names the checkpoint.
+  // Saves a state and its metrics. The result names the checkpoint.
   using Save = std::function<absl::StatusOr<CheckpointInfo>(
       const TrainState& state, const std::map<std::string, double>& metrics)>;
 
@@ -36,7 +36,7 @@ class FakeSaver : public StateSaver {
     return durable;
   }
   bool asynchronous() const override { return is_asynchronous; }
-  // Finds nothing.
+  // Finds no checkpoint.
   absl::StatusOr<std::optional<FoundCheckpoint>> restore(const TrainState&, Collectives&) override {
     return std::optional<FoundCheckpoint>();
   }

@@ -1,4 +1,4 @@
-// A stream for tests of the loop: windows of fake batches that take a while to come.
+// A stream for tests of the loop: windows of fake batches that arrive after a while.
 #ifndef MILLRACE_TESTS_FAKES_FAKE_WINDOWED_DATASET_H_
 #define MILLRACE_TESTS_FAKES_FAKE_WINDOWED_DATASET_H_
 
@@ -14,11 +14,11 @@ namespace millrace {
 
 struct FakeWindow {
   int64_t batches = 2;
-  int64_t not_yet = 0;  // so many calls of next_window come too early; -1: it never comes
+  int64_t not_yet = 0;  // calls of next_window() before the window arrives; -1: it never arrives
 };
 
-// Ends after its windows. The data of window i is that of epoch i of a FakeDataset. next_window
-// counts its calls, which all ranks make alike.
+// Ends after its windows. The data of window i is the data of epoch i of a FakeDataset. Counts the
+// calls of next_window(), which are the same on all ranks.
 class FakeWindowedDataset : public WindowedDataset {
  public:
   FakeWindowedDataset(FakeDatasetOptions options, std::vector<FakeWindow> windows)
@@ -31,18 +31,18 @@ class FakeWindowedDataset : public WindowedDataset {
   absl::StatusOr<WindowState> next_window() override;
   absl::StatusOr<std::unique_ptr<Dataset>> open_window_again() override;
 
-  // The windows as they are now, for another dataset: those that came are there at once, and for
-  // the next one so many calls fewer are too early.
+  // Returns the windows in their current state, for another dataset: windows that have arrived are
+  // ready at once, and the next window needs as many calls fewer.
   std::vector<FakeWindow> windows_now() const;
 
  private:
   const FakeDatasetOptions options_;
   const std::vector<FakeWindow> windows_;
   std::optional<FakeDataset> open_;
-  std::vector<Cursor> seek_cursors_;  // where the next window continues; empty: at its start
-  size_t next_ = 0;                   // window
-  int64_t early_ = 0;                 // calls before it
-  bool is_new_ = false;               // the open window
+  std::vector<Cursor> seek_cursors_;  // where the next window continues; empty: its start
+  size_t next_ = 0;                   // the next window
+  int64_t early_ = 0;                 // number of calls before it arrived
+  bool is_new_ = false;               // the open window is new
 };
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// A file system that waits or fails where a test wants it to.
+// A file system that waits or fails at places chosen by a test.
 #ifndef MILLRACE_TESTS_FAKES_GATED_FILE_SYSTEM_H_
 #define MILLRACE_TESTS_FAKES_GATED_FILE_SYSTEM_H_
 
@@ -13,12 +13,12 @@
 
 namespace millrace {
 
-// Whoever makes a new file whose path contains the text given to hold() waits until release(). With
-// the text given to fail(), it is Unavailable; so is, with that given to fail_directories(),
-// whoever makes such a directory. Thread-safe.
+// Blocks the creation of a file whose path contains the text of hold() until release(). Returns
+// Unavailable for a file whose path contains the text of fail(), and for a directory whose path
+// contains the text of fail_directories(). Thread-safe.
 class GatedFileSystem : public MemoryFileSystem {
  public:
-  // Empty: nobody waits.
+  // An empty text blocks nothing.
   void hold(const std::string& text) {
     MutexLock lock(mutex_);
     held_ = text;

@@ -1,4 +1,4 @@
-// Data that stops coming, for tests of whoever waits for it.
+// Data that stops arriving, for tests of code waiting for data.
 #ifndef MILLRACE_TESTS_FAKES_HANGING_DATASET_H_
 #define MILLRACE_TESTS_FAKES_HANGING_DATASET_H_
 
@@ -15,11 +15,10 @@
 
 namespace millrace {
 
-// Gives some batches of an epoch that has more; then next() blocks until cancel(), and returns
-// Cancelled.
+// Returns some batches of a longer epoch. Then next() blocks until cancel(), and returns Cancelled.
 class HangingDataset : public FakeDataset, public NamesFiles {
  public:
-  // `on_wait`, if given, is called before next() blocks.
+  // `on_wait`, if not null, is called before next() blocks.
   explicit HangingDataset(int64_t batches, std::function<void()> on_wait = nullptr)
       : FakeDataset({.batches = batches + 1}), left_(batches), on_wait_(std::move(on_wait)) {}
 
@@ -37,7 +36,7 @@ class HangingDataset : public FakeDataset, public NamesFiles {
   }
   std::string files_being_read() const override { return "data/part-3.orc"; }
 
-  // Returns true once next() blocks. From any thread.
+  // Returns true once next() blocks. Any thread may call it.
   bool hangs() const {
     MutexLock lock(mutex_);
     return hangs_;

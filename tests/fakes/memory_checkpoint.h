@@ -1,4 +1,4 @@
-// A checkpoint without files: copies of everything that a state holds.
+// A checkpoint without files: copies of the whole content of a state.
 #ifndef MILLRACE_TESTS_FAKES_MEMORY_CHECKPOINT_H_
 #define MILLRACE_TESTS_FAKES_MEMORY_CHECKPOINT_H_
 
@@ -9,17 +9,17 @@
 
 namespace millrace {
 
-// Of one rank. Messages are kept as bytes, as files would hold them.
+// The state of one rank. Messages are kept as bytes, as in files.
 class MemoryCheckpoint {
  public:
   explicit MemoryCheckpoint(const TrainState& state);
 
-  // For a trainer of the same model: as read from the files of these ranks.
+  // Returns the state for a trainer of the same model, as if read from the files of these ranks.
   static LoadedState load(const TrainState& target,
                           const std::vector<const MemoryCheckpoint*>& ranks);
   LoadedState load(const TrainState& target) const { return load(target, {this}); }
 
-  // Everything, part by part, to the last bit: equal texts are equal states.
+  // Returns the whole state, part by part, to the last bit: equal texts mean equal states.
   std::string to_string() const;
 
  private:

@@ -1,4 +1,4 @@
-// A hook that writes down what happens to it and does what a test tells it to.
+// A hook that records its events and calls a function of a test.
 #ifndef MILLRACE_TESTS_FAKES_RECORDING_HOOK_H_
 #define MILLRACE_TESTS_FAKES_RECORDING_HOOK_H_
 
@@ -10,12 +10,13 @@
 
 namespace millrace {
 
-// Every event as one word, with the name of the hook before it if several share a log:
-// "start", "after_data(0)", "after_step", "out_of_data(epoch)", … and "eval:" before events with
-// phase() == kEvaluate.
+// Records each event as one word, with the name of the hook before the word if several hooks share
+// a log: "start", "after_data(0)", "after_step", "out_of_data(epoch)", …, and with "eval:" before
+// events with phase() == kEvaluate.
 class RecordingHook : public Hook {
  public:
-  // `events` is borrowed. `on_event`, if given, is called with the word and its status returned.
+  // `events` is borrowed. `on_event`, if not null, is called with the word, and its status is
+  // returned.
   using OnEvent = std::function<absl::Status(HookContext&, absl::string_view event)>;
   explicit RecordingHook(std::vector<std::string>* events, OnEvent on_event = nullptr,
                          std::string name = "recording", bool prefixed = false)

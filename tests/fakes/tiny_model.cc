@@ -19,7 +19,7 @@ TinyModel::TinyModel(int64_t dense, std::shared_ptr<EmbeddingCollection> collect
 
 absl::StatusOr<ModelOutput> TinyModel::forward(const Batch& batch) {
   if (on_forward) RETURN_IF_ERROR(on_forward(batch));
-  // Under autocast the product has a reduced precision.
+  // The product has a reduced precision under autocast.
   at::Tensor logits = torch::addmm(bias_, batch.dense, weight_).to(torch::kFloat);
   if (collection_ != nullptr) {
     ASSIGN_OR_RETURN(const EmbeddingOutput output, collection_->forward(batch.sparse));

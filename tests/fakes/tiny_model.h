@@ -11,7 +11,7 @@
 
 namespace millrace {
 
-// Logistic regression on dense features, plus, where `collection` is given, the sum over its pooled
+// Logistic regression on dense features, plus, if `collection` is not null, the sum over its pooled
 // output. `on_forward`, if set, is called first in each forward pass: its error is returned, and it
 // may throw.
 class TinyModel : public Model {
@@ -22,16 +22,16 @@ class TinyModel : public Model {
   absl::StatusOr<std::vector<TableLookup>> lookups(const Batch& batch) override;
 
   std::function<absl::Status(const Batch&)> on_forward;
-  // If set, may spoil what a forward pass returns.
+  // If set, may change the result of a forward pass.
   std::function<void(ModelOutput&)> on_output;
-  // If set, called with the lookups of each batch, which it may change: its error is returned.
+  // If set, called with the lookups of each batch, and may change them. Errors are returned.
   std::function<absl::Status(std::vector<TableLookup>&)> on_lookups;
   // If set, changes the gradient of the pooled output.
   std::function<at::Tensor(at::Tensor)> on_pooled_gradient;
-  // Whether to give targets (half the examples) instead of leaving them undefined.
+  // If true, returns targets (half the examples) instead of undefined targets.
   bool gives_targets = false;
-  // Whether it has a task for each label, with the logit times 1, 2, ..., and counts the labels
-  // that are numbers as targets.
+  // If true, has a task for each label, with the logit times 1, 2, ..., and counts the labels that
+  // are numbers as targets.
   bool counts_targets = false;
 
  private:
@@ -42,7 +42,7 @@ class TinyModel : public Model {
   std::shared_ptr<EmbeddingCollection> collection_;  // shared with the module tree
 };
 
-// Every parameter and buffer of a module as bytes, and the content digests of its tables.
+// Returns every parameter and buffer of a module as bytes, and the content digests of its tables.
 std::string fingerprint(torch::nn::Module& module);
 
 }  // namespace millrace

@@ -6,7 +6,7 @@
 namespace millrace {
 namespace {
 
-// Name, what it shows, what a user has, command, exit code, last line, and what the run may make.
+// Name, promise, files of a user, command, exit code, last line, and permitted changes.
 const HostileCase kCases[] = {
     {"EvaluateNothing", "a checkpoint that is missing", "",
      "millrace evaluate job.textproto --checkpoint none", 66, "millrace: *--checkpoint*none*"},

@@ -1,4 +1,4 @@
-// Command lines with mistakes in them.
+// Command lines with errors.
 #include <gtest/gtest.h>
 
 #include "tests/hostile/hostile_test.h"
@@ -6,7 +6,7 @@
 namespace millrace {
 namespace {
 
-// Name, what it shows, what a user has, command, exit code, last line, and what the run may make.
+// Name, promise, files of a user, command, exit code, last line, and permitted changes.
 const HostileCase kCases[] = {
     {"NoCommand", "the program alone says how to get help", "", "millrace", 64,
      "millrace: *--help*"},

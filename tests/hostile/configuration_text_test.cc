@@ -1,4 +1,4 @@
-// Configurations that are no text, or not the text of a job.
+// Configurations that are not text, or not the text of a job.
 #include <gtest/gtest.h>
 
 #include "tests/hostile/hostile_test.h"
@@ -6,7 +6,7 @@
 namespace millrace {
 namespace {
 
-// Name, what it shows, what a user has, command, exit code, last line, and what the run may make.
+// Name, promise, files of a user, command, exit code, last line, and permitted changes.
 const HostileCase kCases[] = {
     {"NoSuchFile", "a configuration that is missing", "", "millrace train none.textproto", 66,
      "millrace: *none.textproto*"},

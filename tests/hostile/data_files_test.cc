@@ -1,4 +1,4 @@
-// Data that is missing, damaged, of another format, or holds what it should not.
+// Data that is missing, damaged, of another format, or has invalid values.
 #include <gtest/gtest.h>
 
 #include "tests/hostile/hostile_test.h"
@@ -6,7 +6,7 @@
 namespace millrace {
 namespace {
 
-// Name, what it shows, what a user has, command, exit code, last line, and what the run may make.
+// Name, promise, files of a user, command, exit code, last line, and permitted changes.
 const HostileCase kCases[] = {
     {"MissingFile", "a file that is missing", "",
      "millrace train job.textproto --train_data none.csv", 66,

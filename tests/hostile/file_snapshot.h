@@ -1,4 +1,4 @@
-// What lies below a directory, to be compared with what lies there later.
+// A snapshot of the files below a directory, for comparison with a later snapshot.
 #ifndef MILLRACE_TESTS_HOSTILE_FILE_SNAPSHOT_H_
 #define MILLRACE_TESTS_HOSTILE_FILE_SNAPSHOT_H_
 
@@ -8,8 +8,8 @@
 
 namespace millrace {
 
-// Path relative to the directory -> kind, mode and content of the file. A file that was replaced by
-// one of the same bytes differs, too. Links are not followed.
+// Maps the path relative to the directory to kind, mode and content of the file. A file that was
+// replaced by equal bytes differs, too. Links are not followed.
 using FileSnapshot = std::map<std::string, std::string>;
 
 FileSnapshot take_snapshot(const std::string& directory);
@@ -19,7 +19,7 @@ struct FileChange {
   std::string what;  // "appeared", "changed" or "is gone"
 };
 
-// Sorted by path.
+// Returns the changes, sorted by path.
 std::vector<FileChange> changes_between(const FileSnapshot& before, const FileSnapshot& after);
 
 }  // namespace millrace

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a program prints that falls instead of failing.
+// Output of a program that crashes instead of failing.
 constexpr const char* kTraces[] = {"what():",     "terminate called", "Exception raised from",
                                    "stack trace", "    @ ",           "frame #",
                                    "*** SIG",     "Segmentation",     "core dumped"};
@@ -42,7 +42,7 @@ void copy_template(const HostileSetting& setting) {
   }
 }
 
-// Directories that may not be listed could not be removed either.
+// Makes directories listable, because otherwise they could not be removed.
 void open_directories(const std::string& folder) {
   std::error_code ignored;
   const auto options = fs::directory_options::skip_permission_denied;
@@ -58,7 +58,7 @@ class Complaints {
   explicit Complaints(const HostileCase& hostile) : hostile_(hostile) {}
 
   void check_end(const ProgramResult& result) {
-    // The shell may have become the program that a signal ended.
+    // The shell may have become the program, which a signal ended.
     const int code = result.exit_code < 0 ? 128 - result.exit_code : result.exit_code;
     if (code != hostile_.exit_code) {
       add("the exit code is ", code, " and not ", hostile_.exit_code);

@@ -1,4 +1,4 @@
-// One hostile run of the program: what a user has, what is called, and what must come of it.
+// One hostile run of the program: the files of a user, the command, and the expected outcome.
 #ifndef MILLRACE_TESTS_HOSTILE_HOSTILE_CASE_H_
 #define MILLRACE_TESTS_HOSTILE_HOSTILE_CASE_H_
 
@@ -12,38 +12,38 @@ namespace millrace {
 
 struct HostileCase {
   const char* name;   // in CamelCase
-  const char* shows;  // the promise that the run is about
-  // Shell script that adds to the folder what a user has there. All files of the folder are a
-  // user's once it has run.
+  const char* shows;  // the promise that the run tests
+  // Shell script that adds the files of a user to the folder. After the script, all files of the
+  // folder belong to the user.
   const char* before;
-  // Shell command in which `millrace` is the program.
+  // Shell command; `millrace` is the program.
   const char* command;
-  int exit_code;  // 128 and the number of a signal that ended the command
-  // The last line of stderr with the indented ones behind it; `*` stands for any text.
+  int exit_code;  // 128 plus the number of a signal that ended the command
+  // The last line of stderr and the indented lines behind it; `*` matches any text.
   const char* last_line;
-  // Patterns, such as "out/*", of paths that the run makes or changes. Each must match a change,
-  // and every change must match one.
+  // Patterns, such as "out/*", of paths that the run creates or changes. Each pattern must match a
+  // change, and each change must match a pattern.
   std::vector<const char*> after = {};
 };
 
 // For messages of tests.
 inline void PrintTo(const HostileCase& hostile, std::ostream* out) { *out << hostile.command; }
 
-// Where cases run.
+// The folders in which cases run.
 struct HostileSetting {
-  std::string program_folder;  // has `millrace`
-  // What lies in the folder of each case before its script runs, and, in `run`, an output directory
-  // that `trained NAME` copies into the case's folder.
+  std::string program_folder;  // contains `millrace`
+  // The initial files of each case's folder, and, in `run`, an output directory that `trained NAME`
+  // copies into the case's folder.
   std::string template_folder;
   std::string folder;  // of this case; does not exist
 };
 
-// Runs a case. The program may not pass over permissions of files, even if the user is root.
-// Returns: what does not hold, in sentences; nothing if all holds.
+// Runs a case. The program cannot ignore permissions of files, even if the user is root. Returns
+// the violations, in sentences; empty if all holds.
 std::vector<std::string> run_hostile_case(const HostileCase& hostile,
                                           const HostileSetting& setting);
 
-// True if `text` is `pattern` with some text in the place of each `*`.
+// Returns true if `text` is `pattern` with any text in place of each `*`.
 bool matches_pattern(absl::string_view text, absl::string_view pattern);
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// Cases of which something does not hold are found, with a program that misbehaves at will.
+// Tests that violations of a case are found, with a program that misbehaves as a test chooses.
 #include "tests/hostile/hostile_case.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ class HostileCaseTest : public testing::Test {
   HostileCaseTest() : folder_(testing::TempDir() + "/hostile") {
     fs::remove_all(folder_);
     for (const char* name : {"/bin", "/template/run"}) fs::create_directories(folder_ + name);
-    // `millrace SCRIPT` does what the script says.
+    // `millrace SCRIPT` runs the script.
     std::ofstream(folder_ + "/bin/millrace") << "#!/bin/bash\neval \"$1\"\n";
     fs::permissions(folder_ + "/bin/millrace", fs::perms::owner_all);
     std::ofstream(folder_ + "/template/job.textproto") << "a job";

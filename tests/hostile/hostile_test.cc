@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What both jobs have in common.
+// The common part of both jobs.
 constexpr char kFeaturesAndModel[] = R"(  feature { name: "label" kind: LABEL }
   feature { name: "i1" kind: DENSE default_value: 0 }
   feature { name: "i2" kind: DENSE default_value: 0 }
@@ -58,7 +58,7 @@ run {
 )");
 }
 
-// Of this process: shards of a test may run at the same time.
+// Returns a folder of this process: shards of a test may run at the same time.
 std::string work_folder() { return absl::StrCat(testing::TempDir(), "/hostile-", ::getpid()); }
 std::string template_folder() { return work_folder() + "/template"; }
 

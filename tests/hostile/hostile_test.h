@@ -15,18 +15,18 @@
 
 namespace millrace {
 
-// The folder of a case begins with these files:
+// The initial files of a case's folder:
 //
 //   job.textproto  a job that trains 4 steps on train.csv and evaluates on eval.csv
 //   train.csv, train.orc, train.parquet   200 examples, the same in each
 //   eval.csv       100 examples
 //   stream.textproto   a job that trains on windows of the directory `incoming`
 //
-// `trained NAME` in the script of a case copies an output directory of the job, whose checkpoints
-// are of the steps 2 and 4, to NAME.
+// `trained NAME` in the script of a case copies an output directory of the job, with checkpoints of
+// steps 2 and 4, to NAME.
 class HostileTest : public testing::TestWithParam<HostileCase> {
  protected:
-  // Makes the files and trains once for all cases of a process.
+  // Creates the files and trains once for all cases of a process.
   static void SetUpTestSuite();
 
   static HostileSetting setting_of(const std::string& name);

@@ -1,4 +1,4 @@
-// What predict, export, checkpoint export and generate write, where something is in the way.
+// Outputs of predict, export, checkpoint export and generate at places that are taken.
 #include <gtest/gtest.h>
 
 #include "tests/hostile/hostile_test.h"
@@ -6,7 +6,7 @@
 namespace millrace {
 namespace {
 
-// Name, what it shows, what a user has, command, exit code, last line, and what the run may make.
+// Name, promise, files of a user, command, exit code, last line, and permitted changes.
 const HostileCase kCases[] = {
     {"PredictionsOverTheData", "predictions replace no file that the run reads", "trained out",
      "millrace predict job.textproto --checkpoint out --output eval.csv", 64,

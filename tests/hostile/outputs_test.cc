@@ -6,7 +6,7 @@
 namespace millrace {
 namespace {
 
-// Name, what it shows, what a user has, command, exit code, last line, and what the run may make.
+// Name, promise, files of a user, command, exit code, last line, and permitted changes.
 const HostileCase kCases[] = {
     {"OutputIsAFile", "a file is not replaced by a directory", "echo mine > out",
      "millrace train job.textproto", 73, "millrace: *out*--output_dir*"},

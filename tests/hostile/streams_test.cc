@@ -1,4 +1,4 @@
-// Directories of windows with something wrong in them.
+// Directories of windows with errors.
 #include <gtest/gtest.h>
 
 #include "tests/hostile/hostile_test.h"
@@ -6,7 +6,7 @@
 namespace millrace {
 namespace {
 
-// Name, what it shows, what a user has, command, exit code, last line, and what the run may make.
+// Name, promise, files of a user, command, exit code, last line, and permitted changes.
 const HostileCase kCases[] = {
     {"NoDirectory", "a directory that is missing", "", "millrace train stream.textproto", 66,
      "millrace: *incoming*"},

@@ -1,4 +1,4 @@
-// Values of the configuration that no job can have.
+// Values of the configuration that are invalid for every job.
 #include <gtest/gtest.h>
 
 #include "tests/hostile/hostile_test.h"
@@ -6,7 +6,7 @@
 namespace millrace {
 namespace {
 
-// Name, what it shows, what a user has, command, exit code, last line, and what the run may make.
+// Name, promise, files of a user, command, exit code, last line, and permitted changes.
 const HostileCase kCases[] = {
     {"BatchSizeZero", "a batch has examples", "",
      "millrace train job.textproto --set 'train.train_data.batch_size=0'", 64,

@@ -1,4 +1,4 @@
-// What tests of datasets ask of batches.
+// Helpers for tests of datasets.
 #ifndef MILLRACE_TESTS_IO_TESTING_BATCHES_H_
 #define MILLRACE_TESTS_IO_TESTING_BATCHES_H_
 
@@ -13,15 +13,15 @@
 
 namespace millrace {
 
-// The bytes of everything a batch holds but its cursor.
+// Returns the bytes of the whole batch except its cursor.
 std::string bytes_of(const Batch& batch);
 
 std::vector<int64_t> ids_of(const Batch& batch);  // of its examples
 
-// What is left of the epoch that is open.
+// Returns the remaining batches of the open epoch.
 absl::StatusOr<std::vector<Batch>> read_rest(Dataset& data);
 
-// That `data`, going on at `from`, gives these batches, byte for byte and with their cursors.
+// Expects `data`, continued at `from`, to return `batches`, byte for byte and with their cursors.
 void expect_rest(Dataset& data, const Cursor& from, absl::Span<const Batch> batches);
 
 }  // namespace millrace

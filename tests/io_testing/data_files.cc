@@ -100,7 +100,7 @@ arrow::Status write_arrow(const TestTable& table, DataConfig::Format format, int
   return file->Close();
 }
 
-// Numbers in the shortest form that reads back as the same.
+// Returns numbers in the shortest form that reads back as the same number.
 std::string csv_value(double value) {
   char buffer[32];
   return std::string(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);

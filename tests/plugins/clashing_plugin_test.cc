@@ -1,4 +1,4 @@
-// Messages of a plugin that the program has under another path.
+// Tests a plugin whose messages exist in the program under another path.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,8 +15,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Loading the plugin would end the process: protobuf adds its messages before anything else of it
-// runs.
+// Loading the plugin would end the process: protobuf registers its messages before any other code
+// of the plugin runs.
 TEST(ClashingPluginTest, AMessageOfTheProgramUnderAnotherPathIsRefused) {
   const PluginFolder folder;
   const std::string path = folder.copy("clashing.so", "tests/plugins/clashing_plugin.so");

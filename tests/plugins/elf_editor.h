@@ -1,4 +1,4 @@
-// Changes to the bytes of a plugin.
+// Changes the bytes of a plugin.
 #ifndef MILLRACE_TESTS_PLUGINS_ELF_EDITOR_H_
 #define MILLRACE_TESTS_PLUGINS_ELF_EDITOR_H_
 
@@ -20,33 +20,33 @@ inline constexpr uint64_t kIndirectRelocation = R_X86_64_IRELATIVE;
 inline constexpr uint64_t kCopyRelocation = R_X86_64_COPY;
 #endif
 
-// Finds parts of a right plugin, so that a test can make them wrong. Each function fails the test
-// if the part is not there. Pointers are into `bytes`, which the caller owns and does not resize.
+// Finds parts of a correct plugin, so that a test can change them. Each function fails the test if
+// the part does not exist. Pointers refer to `bytes`, which the caller owns and does not resize.
 class ElfEditor {
  public:
   explicit ElfEditor(std::string& bytes) : bytes_(bytes) {}
 
   Elf64_Ehdr& header() { return *at<Elf64_Ehdr>(0); }
-  // The n-th segment of a type.
+  // Returns the n-th segment of a type.
   Elf64_Phdr& segment(uint32_t type, int n = 0);
-  // The first entry of the dynamic section with this tag.
+  // Returns the first entry of the dynamic section with this tag.
   Elf64_Dyn& dynamic(int64_t tag);
-  // The symbol of this name.
+  // Returns the symbol of this name.
   Elf64_Sym& symbol(absl::string_view name);
-  // The first relocation of the table that the entry `tag` of the dynamic section names.
+  // Returns the first relocation of the table that the entry `tag` of the dynamic section names.
   Elf64_Rela& relocation(int64_t tag);
-  // A list of versions: the first entry of DT_VERDEF or DT_VERNEED.
+  // Returns the first entry of a list of versions, DT_VERDEF or DT_VERNEED.
   template <typename Entry>
   Entry& version(int64_t tag) {
     return *at<Entry>(offset_of(dynamic(tag).d_un.d_val));
   }
-  // The version of a symbol, by its index.
+  // Returns the version of a symbol, by its index.
   Elf64_Versym& version_of_symbol(int index) {
     return at<Elf64_Versym>(offset_of(dynamic(DT_VERSYM).d_un.d_val))[index];
   }
-  // A name in the table of names, which may be overwritten up to its size.
+  // Returns a name in the table of names, which may be overwritten up to its size.
   char* name(absl::string_view name);
-  // A note of Millrace, its header first.
+  // Returns a note of Millrace, including the header.
   PluginNote<PluginBuild>& build_note();
   PluginNote<PluginHookText>& hook_note();
 
@@ -55,7 +55,7 @@ class ElfEditor {
   T* at(uint64_t offset) {
     return reinterpret_cast<T*>(bytes_.data() + offset);
   }
-  // The bytes that are mapped at an address.
+  // Returns the offset of the bytes that are mapped at an address.
   uint64_t offset_of(uint64_t address);
 
   std::string& bytes_;

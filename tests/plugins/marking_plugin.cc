@@ -1,5 +1,5 @@
-// A plugin that leaves a mark as soon as anything of it runs: it writes the file that
-// MILLRACE_PLUGIN_MARK names. Every wrong plugin of the tests is made of it.
+// A plugin that leaves a mark as soon as any of its code runs: it writes the file that
+// MILLRACE_PLUGIN_MARK names. The tests make every wrong plugin from this plugin.
 #include <fcntl.h>
 #include <google/protobuf/empty.pb.h>
 #include <unistd.h>

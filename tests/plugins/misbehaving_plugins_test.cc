@@ -1,4 +1,5 @@
-// Plugins that pass every check and then misbehave: an error, never an exception that gets through.
+// Tests plugins that pass every check and then misbehave: an error results, and no exception
+// escapes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +36,7 @@ absl::StatusOr<std::unique_ptr<Hook>> create(const std::string& path, const std:
                                  {FileSystem::local(), Clock::real(), "", {}});
 }
 
-struct Raw {  // what the plugin does, and part of the error
+struct Raw {  // an action of the plugin, and part of the error
 
   std::string told;
   std::string error;
@@ -49,13 +50,13 @@ class RawPluginTest : public testing::TestWithParam<Raw> {
 
 TEST_P(RawPluginTest, GivesAnError) {
   ::setenv("MILLRACE_RAW_PLUGIN", GetParam().told.c_str(), /*overwrite=*/1);
-  // A plugin is loaded once: each case has other bytes.
+  // A plugin is loaded once, so each case has other bytes.
   const std::string path = folder_.write(
       "raw.so", absl::StrCat(read_runfile("tests/plugins/raw_plugin.so"), GetParam().told));
   const absl::Status status = create(path, "raw", "").status();
   EXPECT_FALSE(status.ok());
   EXPECT_THAT(std::string(status.message()), HasSubstr(GetParam().error));
-  EXPECT_EQ(create(path, "raw", "").status(), status);  // and again
+  EXPECT_EQ(create(path, "raw", "").status(), status);  // a second time
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -108,7 +109,7 @@ TEST_F(ThrowingPluginTest, InTheFactory) {
               HasSubstr("its factory: from the factory"));
   EXPECT_THAT(throwing("value: 'number'").status().ToString(), HasSubstr("no std::exception"));
   EXPECT_THAT(throwing("value: 'null'").status().ToString(), HasSubstr("returned none"));
-  // A status keeps its code, by which the program ends.
+  // A status keeps its code, which determines the exit code of the program.
   EXPECT_THAT(throwing("value: 'status'").status(),
               StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("from the factory")));
 }

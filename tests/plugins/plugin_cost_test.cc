@@ -23,7 +23,7 @@ namespace {
 constexpr int kEvents = 20000;
 constexpr int kRepeats = 25;
 
-// Equals the hook of tests/plugins/quiet_plugin.cc.
+// A hook equal to the hook of tests/plugins/quiet_plugin.cc.
 class QuietHook : public Hook {
  public:
   absl::string_view name() const override { return "quiet"; }
@@ -48,7 +48,7 @@ double event_nanoseconds(std::unique_ptr<Hook> hook) {
   return least;
 }
 
-// The least of many repeats: other work of the machine only adds to it.
+// Takes the minimum of many repeats, because other work of the machine only adds time.
 TEST(PluginCostTest, AnEventCostsLessThanAMicrosecond) {
   const PluginFolder folder;
   ASSERT_OK_AND_ASSIGN(PluginFile file,

@@ -1,4 +1,4 @@
-// A folder in which plugins may lie.
+// A folder that plugins may be loaded from.
 #ifndef MILLRACE_TESTS_PLUGINS_PLUGIN_FOLDER_H_
 #define MILLRACE_TESTS_PLUGINS_PLUGIN_FOLDER_H_
 
@@ -8,8 +8,8 @@
 
 namespace millrace {
 
-// A new folder for plugins. All directories above it have the right owners and permissions, also
-// where the test folder has not. Removed with the object.
+// A new folder for plugins. All directories above the folder have the required owners and
+// permissions, even if the test folder has not. Removed on destruction.
 class PluginFolder {
  public:
   PluginFolder();
@@ -18,19 +18,18 @@ class PluginFolder {
   PluginFolder& operator=(const PluginFolder&) = delete;
 
   const std::string& path() const { return path_; }
-  // Returns the path of a file there.
+  // Returns the path of a file in the folder.
   std::string file(absl::string_view name) const;
-  // Writes a file there, of mode 0644. Returns: its path.
+  // Writes a file of mode 0644 to the folder. Returns its path.
   std::string write(absl::string_view name, absl::string_view bytes) const;
-  // Writes a copy of a file that the test has as data, such as "examples/plugins/x.so". Returns:
-  // its path.
+  // Writes a copy of a data file of the test, such as "examples/plugins/x.so". Returns its path.
   std::string copy(absl::string_view name, const std::string& runfile) const;
 
  private:
   std::string path_;
 };
 
-// Returns the bytes of such a file.
+// Returns the bytes of a data file.
 std::string read_runfile(const std::string& runfile);
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// Places and permissions of plugins. Nothing of a file in a wrong place runs.
+// Tests places and permissions of plugins. No code of a file at a wrong place runs.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ TEST_F(PluginPlacesTest, TheRightPlaceIsAccepted) {
   EXPECT_OK(resolve_plugins(config_));
   EXPECT_EQ(hook_->name(), "marking");
   EXPECT_EQ(hook_->plugin().sha256().size(), 64);
-  EXPECT_NE(::access(mark_.c_str(), F_OK), 0);  // looking at it runs nothing
+  EXPECT_NE(::access(mark_.c_str(), F_OK), 0);  // the check runs no code
   EXPECT_OK(create_configured_plugin_hook(*hook_, config_.run().plugins(),
                                           {FileSystem::local(), Clock::real(), "", {}}));
   EXPECT_EQ(::access(mark_.c_str(), F_OK), 0);
@@ -93,7 +93,8 @@ TEST_F(PluginPlacesTest, MissingFiles) {
   expect_refused("missing.so", absl::StatusCode::kNotFound);
 }
 
-// The first look leaves what check_plugin_hook() reports; open() refuses it all the same.
+// The first check leaves such paths to check_plugin_hook(), which reports an error; open() refuses
+// all.
 TEST_F(PluginPlacesTest, PathsThatAreNotPlain) {
   for (const std::string& path :
        {std::string("marking.so"), std::string("./marking.so"), std::string(""), std::string("/"),
@@ -129,7 +130,7 @@ TEST_F(PluginPlacesTest, WhatIsNoFile) {
   const std::string pipe = folder_.file("pipe.so");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0644), 0);
   name(pipe);
-  expect_refused("no regular file");  // and does not wait for a writer
+  expect_refused("no regular file");  // refused without waiting for a writer
   const std::string directory = folder_.file("directory.so");
   ASSERT_EQ(::mkdir(directory.c_str(), 0755), 0);
   name(directory);
@@ -167,7 +168,7 @@ TEST_F(PluginPlacesTest, OfAnotherUser) {
   ASSERT_EQ(::chown(path_.c_str(), 0, 0), 0);
   ASSERT_EQ(::chown(folder_.path().c_str(), 4242, 4242), 0);
   expect_refused("the directory belongs to user 4242");
-  // Sticky, but not of root.
+  // Sticky, but not owned by root.
   ASSERT_EQ(::chmod(folder_.path().c_str(), 01777), 0);
   expect_refused("the directory belongs to user 4242");
 }

@@ -1,4 +1,4 @@
-// Files that change while they are loaded: what was checked is what runs.
+// Tests changes of a file during its load: only checked bytes run.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ class PluginRaceTest : public testing::Test {
   }
   ~PluginRaceTest() override { ::unsetenv("MILLRACE_PLUGIN_MARK"); }
 
-  // Writes into the file that is there, byte by byte the same place on disk.
+  // Overwrites the existing file in place, at the same place on disk.
   void overwrite(const std::string& bytes) const {
     const int file = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
     EXPECT_EQ(::pwrite(file, bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
@@ -46,7 +46,7 @@ class PluginRaceTest : public testing::Test {
     ::close(file);
   }
 
-  // Right plugins of different bytes, so that each is loaded.
+  // Returns correct plugins of different bytes, so that each is loaded.
   std::string good(int n) const { return absl::StrCat(good_, "variant ", n); }
 
   bool marked() const { return ::access(mark_.c_str(), F_OK) == 0; }
@@ -85,16 +85,16 @@ TEST_F(PluginRaceTest, TheCopyCannotBeChanged) {
   EXPECT_LT(::ftruncate(file.descriptor(), 10), 0);
   EXPECT_EQ(::fcntl(file.descriptor(), F_GET_SEALS) & (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK),
             F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK);
-  // Nor can another process get at it by name later.
+  // Executed programs do not inherit the descriptor.
   EXPECT_NE(::fcntl(file.descriptor(), F_GETFD) & FD_CLOEXEC, 0);
 }
 
-// How another process changes the file.
+// The way in which another process changes the file.
 enum class Change { kRename, kRenameAndOverwrite };
 
 class SwappedPluginTest : public PluginRaceTest, public testing::WithParamInterface<Change> {
  protected:
-  // Swaps the file for the wrong one and for a right one.
+  // Replaces the file by the wrong plugin and then by a correct one.
   void swap(int i) const {
     if (GetParam() == Change::kRenameAndOverwrite) {
       overwrite(marking_);
@@ -107,10 +107,9 @@ class SwappedPluginTest : public PluginRaceTest, public testing::WithParamInterf
   }
 };
 
-// Swaps the file all the time while it is loaded again and again. Each load gives a right plugin or
-// an error. No list of digests is needed while others rename files: each file that is opened is a
-// whole one. One that is overwritten in place may give a mixture of two files, which has neither's
-// digest.
+// Replaces the file continuously while it is loaded repeatedly. Each load returns a correct plugin
+// or an error. Renames need no list of digests, because each opened file is whole. A file that is
+// overwritten in place may be a mixture of two files, which has the digest of neither.
 TEST_P(SwappedPluginTest, NothingWrongRunsWhileTheFileIsSwapped) {
   std::set<std::string> right = {sha256(good_)};
   JobConfig config;
@@ -127,7 +126,7 @@ TEST_P(SwappedPluginTest, NothingWrongRunsWhileTheFileIsSwapped) {
   });
   std::set<std::string> loaded;
   int errors = 0;
-  // Until both outcomes were seen, at least so often.
+  // Continues until both outcomes occurred, and at least this number of times.
   for (int i = 0; i < 5 * kLoads || ((loaded.empty() || errors == 0) && i < 200000); ++i) {
     HookConfig& hook = *config.mutable_train()->add_hooks();
     hook.mutable_plugin()->set_path(path_);

@@ -1,4 +1,4 @@
-// A right plugin that does nothing.
+// A correct plugin that does nothing.
 #include <google/protobuf/empty.pb.h>
 
 #include <memory>

@@ -1,4 +1,4 @@
-// A plugin with a right note, whose entry does what MILLRACE_RAW_PLUGIN says.
+// A plugin with a correct note, whose entry performs the action that MILLRACE_RAW_PLUGIN names.
 #include <cstdlib>
 #include <stdexcept>
 #include <string_view>

@@ -1,4 +1,4 @@
-// A plugin whose hook throws exceptions where its configuration says.
+// A plugin whose hook throws exceptions at the events that its configuration names.
 #include <google/protobuf/wrappers.pb.h>
 
 #include <memory>

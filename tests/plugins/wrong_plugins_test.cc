@@ -1,5 +1,5 @@
-// Files that are no right plugins: each is refused with a sentence that says why, and nothing in it
-// runs. All are made of a plugin that leaves a mark when anything of it runs.
+// Tests incorrect plugins: each is refused with a sentence about the reason, and none of the code
+// runs. All are made from a plugin that leaves a mark when any code runs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -24,7 +24,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A change that makes the plugin wrong, and part of the error that it leads to.
+// A change that makes the plugin wrong, and part of the resulting error.
 struct Wrong {
   std::string name;
   std::function<void(std::string& bytes, ElfEditor elf)> change;
@@ -43,8 +43,8 @@ class WrongPluginsTest : public testing::TestWithParam<Wrong> {
   }
   ~WrongPluginsTest() override { ::unsetenv("MILLRACE_PLUGIN_MARK"); }
 
-  // Takes the plugin from the configuration to a hook; skips the first look if not `resolve`, as if
-  // the file had changed since.
+  // Loads the plugin from its configuration to a hook; skips the first check if not `resolve`, as
+  // if the file had changed since.
   absl::Status load(const std::string& path, bool resolve) {
     JobConfig config;
     config.mutable_run()->mutable_plugins()->add_directory(folder_.path());
@@ -67,7 +67,7 @@ class WrongPluginsTest : public testing::TestWithParam<Wrong> {
   const std::string mark_;
 };
 
-// Gives the plugin a table of packed relocations, in place of three entries that it can do without.
+// Gives the plugin a table of packed relocations, in place of three dispensable entries.
 void pack(ElfEditor& elf, uint64_t address, uint64_t bytes) {
   constexpr int64_t kRelrSize = 35, kRelr = 36, kRelrEntry = 37;
   elf.dynamic(DT_RELACOUNT) = {kRelr, {address}};
@@ -141,7 +141,7 @@ const std::vector<Wrong>& wrong_plugins() {
        "no note of a Millrace plugin"},
       {"TwoNotes",
        [](auto&, auto elf) {
-         // The same bytes as a second segment of notes.
+         // The second segment of notes has the same bytes.
          Elf64_Phdr& second = elf.segment(PT_GNU_EH_FRAME);
          second = elf.segment(PT_NOTE);
        },
@@ -157,7 +157,7 @@ const std::vector<Wrong>& wrong_plugins() {
        [](auto& bytes, auto elf) {
          auto& note = elf.build_note();
          note.content_bytes = 8;
-         // The last of the segment.
+         // The note is the last of the segment.
          elf.segment(PT_NOTE).p_filesz = reinterpret_cast<char*>(&note.content) + 8 - bytes.data() -
                                          elf.segment(PT_NOTE).p_offset;
        },
@@ -265,7 +265,8 @@ const std::vector<Wrong>& wrong_plugins() {
              ELF64_R_INFO(ELF64_R_SYM(elf.relocation(DT_JMPREL).r_info), kCopyRelocation);
        },
        "a relocation copies data"},
-      // The first relocation of DT_RELA has a writable address; 8, its kind, is one in the header.
+      // The first relocation of DT_RELA has a writable address; 8, its kind, is an address in the
+      // header.
       {"PackedRelocationOfReadOnlyMemory",
        [](auto&, auto elf) { pack(elf, elf.dynamic(DT_RELA).d_un.d_val, 16); },
        "a relocation writes to address 0x8, which is in no writable segment"},
@@ -385,13 +386,13 @@ TEST_P(WrongPluginsTest, IsRefusedAndRunsNothing) {
 INSTANTIATE_TEST_SUITE_P(All, WrongPluginsTest, testing::ValuesIn(wrong_plugins()),
                          [](const auto& wrong) { return wrong.param.name; });
 
-// The unchanged plugin is right, and the mark appears: the tests above can fail.
+// The unchanged plugin is correct, and the mark appears: so the tests above can fail.
 TEST_F(WrongPluginsTest, TheUnchangedPluginLeavesItsMark) {
   EXPECT_OK(load(folder_.copy("right.so", "tests/plugins/marking_plugin.so"), /*resolve=*/true));
   EXPECT_TRUE(exists(mark_));
 }
 
-// Number of descriptors and of mappings of copies of plugins.
+// The numbers of descriptors and of mappings of copies of plugins.
 struct Held {
   int64_t descriptors = 0, mappings = 0;
   friend bool operator==(const Held&, const Held&) = default;
@@ -408,7 +409,7 @@ Held held() {
   return held;
 }
 
-// The dynamic loader alone finds that a library has no such version.
+// Only the dynamic loader finds that a library lacks this version.
 TEST_F(WrongPluginsTest, AFileThatTheLoaderRefusesLeavesNothingBehind) {
   std::string bytes = read_runfile("tests/plugins/marking_plugin.so");
   std::strcpy(ElfEditor(bytes).name("GLIBC_2.14"), "GLIBC_9.14");
@@ -424,8 +425,8 @@ TEST_F(WrongPluginsTest, AFileThatTheLoaderRefusesLeavesNothingBehind) {
   EXPECT_FALSE(exists(mark_));
 }
 
-// Any byte of the headers, notes and tables may be wrong: the plugin is refused or it is loaded,
-// but reading it stays within its bytes (--config=asan).
+// Any byte of the headers, notes and tables may be wrong: the plugin is refused or loaded, but
+// reads stay within its bytes (--config=asan).
 TEST_F(WrongPluginsTest, ReadsOfAnyHeaderStayWithinTheFile) {
   const std::string right = read_runfile("tests/plugins/marking_plugin.so");
   int refused = 0;

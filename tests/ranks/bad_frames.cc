@@ -60,7 +60,7 @@ TinyTrainerOptions options_of(int rank) {
   return options;
 }
 
-// Trains one rank; evaluates after step 2.
+// Trains a rank; evaluates after step 2.
 absl::Status train(const TinyTrainerOptions& options, std::unique_ptr<Collectives> collectives) {
   TrainerParts parts = tiny_parts(options);
   parts.collectives = std::move(collectives);

@@ -1,4 +1,4 @@
-// A job of three ranks with a table, one of which sends a damaged message of tables.
+// A job of three ranks with a table, one of which sends a damaged table message.
 #ifndef MILLRACE_TESTS_RANKS_BAD_FRAMES_H_
 #define MILLRACE_TESTS_RANKS_BAD_FRAMES_H_
 
@@ -16,10 +16,10 @@
 namespace millrace::bad_frames {
 
 inline constexpr int kRanks = 3;
-inline constexpr int kSender = 1;  // of the damaged message
+inline constexpr int kSender = 1;  // sends the damaged message
 inline constexpr int kReceiver = 2;
 
-// An exchange of tables of the job: three of each step, then two of each batch of the evaluation
+// An exchange of tables of the job: three in each step, then two for each batch of the evaluation
 // after step 2.
 struct Exchange {
   const char* name;
@@ -30,20 +30,20 @@ const std::vector<Exchange>& exchanges();
 struct Damage {
   const char* name;
   std::function<void(ByteBuffer&)> make;  // changes a message
-  std::string said;                       // by the rank that receives it
+  std::string said;                       // part of the receiver's error
 };
-// Damages that are found in every exchange.
+// Returns damages that every exchange detects.
 const std::vector<Damage>& damages();
 
-// The options of one rank: 4 steps.
+// Returns the options of a rank: 4 steps.
 TinyTrainerOptions options_of(int rank);
-// Trains one rank. Errors: those of the training.
+// Trains a rank. Errors: any error of the training.
 absl::Status train(const TinyTrainerOptions& options, std::unique_ptr<Collectives> collectives);
-// Trains one rank; kSender damages what it sends to kReceiver in the exchange.
+// Trains a rank; kSender damages its message to kReceiver in the exchange.
 absl::Status train(std::unique_ptr<Collectives> collectives, int64_t exchange,
                    const std::function<void(ByteBuffer&)>& damage);
 
-// Expects that the receiver names the damage and the sender, and that the others report its error.
+// Expects the receiver to name the damage and the sender, and the others to report the same error.
 // `ends`: by rank.
 void expect_damage_is_named(const std::vector<absl::Status>& ends, const Damage& damage);
 

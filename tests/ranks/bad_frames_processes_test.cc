@@ -1,4 +1,4 @@
-// Damaged messages of tables between processes, over the real connections.
+// Tests damaged table messages between processes, over the real connections.
 #include <gtest/gtest.h>
 
 #include <memory>

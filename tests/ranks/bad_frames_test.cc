@@ -1,5 +1,5 @@
-// Messages of tables that are damaged, of another place in the job or of another set of tables: all
-// ranks end, and the error names the rank that sent the message.
+// Tests table messages that are damaged, of another place in the job or of another set of tables:
+// all ranks end, and the error names the rank that sent the message.
 #include "tests/ranks/bad_frames.h"
 
 #include <gmock/gmock.h>
@@ -35,8 +35,8 @@ TEST(BadFramesTest, EveryDamageOfEveryExchangeEndsAllRanks) {
   }
 }
 
-// What is damaged may be a number, which nothing finds. Whatever it is, all ranks come to an end,
-// and to the same one.
+// The damage may change a number, which no check detects. In any case all ranks end, with the same
+// outcome.
 TEST(BadFramesTest, AnyByteEndsOrChangesANumber) {
   std::mt19937_64 random(3);
   int64_t found = 0;
@@ -53,8 +53,8 @@ TEST(BadFramesTest, AnyByteEndsOrChangesANumber) {
   EXPECT_GT(found, 20);
 }
 
-// Ranks whose tables differ: in a job of the program their configurations do, and they are refused
-// before they connect.
+// The ranks have different tables. The program refuses such ranks before they connect, because
+// their configurations differ.
 TEST(BadFramesTest, OtherTablesOnOneRankAreNamed) {
   struct Difference {
     const char* name;

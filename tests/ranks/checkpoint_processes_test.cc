@@ -1,4 +1,4 @@
-// Checkpoints of two processes, over Gloo.
+// Tests checkpoints of two processes, over Gloo.
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -11,7 +11,7 @@
 namespace millrace {
 namespace {
 
-// Trains a rank, and writes what it came to beside the folder of checkpoints.
+// Trains a rank, and writes its outcome next to the folder of checkpoints.
 absl::Status run_rank(const CheckpointRun& run, const RankEnvironment& environment) {
   C10dOptions options;
   options.environment = environment;

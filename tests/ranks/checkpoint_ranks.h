@@ -1,4 +1,4 @@
-// A job over many ranks that saves and resumes, for ranks as threads and as processes.
+// A job over several ranks that saves and resumes, for ranks as threads and as processes.
 #ifndef MILLRACE_TESTS_RANKS_CHECKPOINT_RANKS_H_
 #define MILLRACE_TESTS_RANKS_CHECKPOINT_RANKS_H_
 
@@ -19,14 +19,14 @@ struct CheckpointRun {
   int64_t max_steps = 0;   // 0: two epochs
   int64_t steps = 6;       // of an epoch, with 12 examples of all ranks each
   bool resume = false;
-  bool save_again = false;  // saves once more at the end, also where nothing was trained
+  bool save_again = false;  // saves once more at the end, even if nothing was trained
   int max_deltas = 0;
   bool asynchronous = false;
   int64_t file_bytes = int64_t{2} << 30;
-  // A table with fields of TableConfig, as text, and its optimizer; none: dense features alone.
+  // A table with fields of TableConfig, as text, and its optimizer; none: only dense features.
   std::optional<std::string> table;
   std::string sparse_optimizer = "sgd {} learning_rate: 0.1";
-  // Fields of ModelBankConfig, as text, from which the run begins; "": no bank.
+  // Fields of ModelBankConfig, as text, for the initial values; "": no bank.
   std::string bank = "";
   // Fields of TinyTrainerOptions::dense_optimizer, clipping and precision, as text; "": the
   // default.
@@ -35,8 +35,8 @@ struct CheckpointRun {
   std::string precision = "";
 };
 
-// Trains one rank. `files` are those of this rank, of a disk that all share. Returns: what it came
-// to, to the last bit: parameters, optimizer state, progress, the last report.
+// Trains a rank. `files`: the rank's view of a shared disk. Returns the outcome to the last bit:
+// parameters, optimizer state, progress, the last report.
 absl::StatusOr<std::string> run_with_checkpoints(const CheckpointRun& run, FileSystem& files,
                                                  std::unique_ptr<Collectives> collectives);
 

@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// What each rank came to; `files`: one for all ranks, or one for each.
+// Returns the outcome of each rank; `files`: one for all ranks, or one for each.
 std::vector<absl::StatusOr<std::string>> run_threads(const CheckpointRun& run,
                                                      std::vector<FileSystem*> files,
                                                      int world_size) {
@@ -56,7 +56,7 @@ TEST_P(ThreadCheckpointTest, ResumesExactlyFromEveryStep) {
   expect_exact_from_every_step({.folder = "c"}, GetParam());
 }
 
-// Everything whose state decides the next step.
+// Uses all features whose state decides the next step.
 TEST_P(ThreadCheckpointTest, ResumesExactlyInReducedPrecision) {
   for (const char* precision :
        {"compute: BFLOAT16",
@@ -74,8 +74,8 @@ TEST_P(ThreadCheckpointTest, ResumesExactlyInReducedPrecision) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, ThreadCheckpointTest, testing::Values(1, 2, 3));
 
-// Whatever a rank's disk refuses, all ranks end with its message, and the older checkpoint is
-// there.
+// All ranks end with the message of the disk that refused a write, and the older checkpoint
+// remains.
 TEST(ThreadCheckpointFaultTest, WhatOneRankCannotWriteFailsOnAll) {
   for (const int guilty : {0, 1}) {
     int64_t failures = 0;
@@ -98,7 +98,7 @@ TEST(ThreadCheckpointFaultTest, WhatOneRankCannotWriteFailsOnAll) {
       EXPECT_OK(listed[0].status) << "of step 4";
       if (done) break;
       EXPECT_EQ(results[0].ok(), results[1].ok());
-      if (results[0].ok()) continue;  // what did not matter, such as clean-up
+      if (results[0].ok()) continue;  // the failure had no effect, for example in clean-up
       ++failures;
       for (const auto& result : results) {
         EXPECT_THAT(result.status().message(), HasSubstr("injected"));

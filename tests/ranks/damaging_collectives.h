@@ -14,14 +14,14 @@
 
 namespace millrace {
 
-// Passes everything on, but changes the messages of one exchange of the table channel.
+// Forwards every call, but changes the messages of one exchange of the table channel.
 class DamagingCollectives : public ForwardedCollectives {
  public:
-  // Changes messages, which are given by rank. Null: changes none.
+  // Changes messages, ordered by rank. Null: changes none.
   using Damage = std::function<void(absl::Span<ByteBuffer> messages)>;
 
-  // `exchange`: its number, from 0. `sent` changes copies of what this rank sends, `received` what
-  // it has received.
+  // `exchange`: the number, from 0. `sent` changes copies of sent messages, `received` changes
+  // received messages.
   DamagingCollectives(std::shared_ptr<Collectives> others, int64_t exchange, Damage sent,
                       Damage received)
       : ForwardedCollectives(std::move(others)),

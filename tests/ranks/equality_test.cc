@@ -1,4 +1,4 @@
-// A dense model trained on the same global batches by 1, 2 and 3 ranks.
+// Tests a dense model trained on the same global batches by 1, 2 and 3 ranks.
 #include <gtest/gtest.h>
 #include <torch/nn/functional/loss.h>
 #include <torch/nn/modules/linear.h>
@@ -28,11 +28,11 @@ constexpr int64_t kSteps = 100;
 constexpr int64_t kBatch = 48;
 constexpr int64_t kDense = 16;
 
-// What the loss of a batch is divided by.
+// The divisor of the loss of a batch.
 enum class Targets { kExamples, kGiven, kCounted };
 
-// Two hidden layers, values that follow from nothing random, and unequal targets in each batch.
-// With counted targets there is an output for each of two labels, of which examples lack some.
+// Two hidden layers, values without randomness, and unequal targets in each batch. With counted
+// targets there is an output for each of two labels, some of which are missing.
 class Mlp : public Model {
  public:
   explicit Mlp(Targets targets) : targets_(targets) {
@@ -57,7 +57,7 @@ class Mlp : public Model {
     at::Tensor losses = torch::binary_cross_entropy_with_logits(x, batch.labels.nan_to_num(), {},
                                                                 {}, at::Reduction::None);
     if (targets_ == Targets::kGiven) {
-      // Only examples whose second value is positive count.
+      // Only examples whose second value is positive are targets.
       const at::Tensor mask = (batch.dense.select(1, 1) > 0).to(at::kFloat).unsqueeze(1);
       losses = losses * mask;
       output.targets = mask.sum();
@@ -79,7 +79,7 @@ class Mlp : public Model {
   std::vector<torch::nn::Linear> layers_;
 };
 
-// Skipped one bad example before each batch of a rank.
+// Skips one bad example before each batch of a rank.
 class SkippingDataset : public FakeDataset {
  public:
   using FakeDataset::FakeDataset;
@@ -97,7 +97,7 @@ struct Setup {
   bool average = false;
 };
 
-// All parameters, and their moving averages if there are some, one after the other.
+// Returns all parameters, and their moving averages if any, concatenated.
 absl::StatusOr<at::Tensor> train(const Setup& setup, std::unique_ptr<Collectives> collectives) {
   TrainerParts parts;
   parts.model = std::make_shared<Mlp>(setup.targets);
@@ -142,7 +142,7 @@ absl::StatusOr<at::Tensor> train(const Setup& setup, std::unique_ptr<Collectives
   return at::cat(flat).to(at::kDouble);
 }
 
-// By rank.
+// Returns the results by rank.
 std::vector<at::Tensor> train_ranks(const Setup& setup, int world_size) {
   std::vector<at::Tensor> parameters(world_size);
   ThreadRanksOptions options;

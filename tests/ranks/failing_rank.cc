@@ -44,10 +44,10 @@ class InjectingDataset : public FakeWindowedDataset {
   FailureInjector& injector_;
 };
 
-// A local disk that once does nothing for a while.
+// A local disk that stalls once.
 class StallingFileSystem : public ForwardingFileSystem {
  public:
-  // 0: it never does. Borrows the record.
+  // `stall`: 0 if it never stalls. Borrows the record.
   StallingFileSystem(absl::Duration stall, FailureRecord::Rank& record)
       : ForwardingFileSystem(FileSystem::local()), stall_(stall), record_(record) {}
 

@@ -15,12 +15,12 @@ namespace millrace {
 struct FailingRankOptions {
   RankEnvironment environment;
   std::vector<InjectedFailure> failures;  // at most one for each rank
-  // Of checkpoints, and how they are written (SaverOptions).
+  // The folder of checkpoints, and their options (SaverOptions).
   std::string folder;
   bool asynchronous = false;
   int max_deltas = 0;
-  // How long the disk of rank `stalled_rank` takes to make its second file; sets failed_at in the
-  // record. Default: no time.
+  // The time that the disk of rank `stalled_rank` takes to create its second file; sets failed_at
+  // in the record. Default: no time.
   absl::Duration stall = absl::ZeroDuration();
   int stalled_rank = 0;
   // If true, the job resumes from the newest checkpoint. Errors: NotFound if there is none.
@@ -28,14 +28,13 @@ struct FailingRankOptions {
   absl::Duration collective_timeout = absl::Seconds(20);
 };
 
-// Connects this rank to the others and trains: 12 steps in 3 windows, the last two of which are
-// waited for; an evaluation after steps 3, 6 and 9; checkpoints after steps 4 and 8 and at the end.
-// Rows of the table are evicted: those that were not seen for some steps by `evict_rows`, and the
-// least recent ones by a limit.
-// Sets when this rank ended in the record, once it has left the job. Returns: what the training
-// came to: "completed at step 12", "to run again: stopped (signal) at step 7". The program ends
-// with the exit code 75 where this says "to run again" (Summary::stopped_by_rank). Errors: those of
-// the training.
+// Connects this rank to the others and trains: 12 steps in 3 windows, the last two of which arrive
+// late; an evaluation after steps 3, 6 and 9; checkpoints after steps 4 and 8 and at the end. Rows
+// of the table are evicted: rows that did not occur for some steps by `evict_rows`, and the least
+// recent rows by a limit. Sets the end of this rank in the record, once the rank has left the job.
+// Returns the outcome of the training: "completed at step 12", "to run again: stopped (signal) at
+// step 7". The program ends with the exit code 75 for "to run again" (Summary::stopped_by_rank).
+// Errors: any error of the training.
 absl::StatusOr<std::string> run_failing_rank(const FailingRankOptions& options,
                                              FailureRecord& record);
 

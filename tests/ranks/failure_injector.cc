@@ -17,11 +17,11 @@
 namespace millrace {
 namespace {
 
-// A selection of rows to evict sums this many integers (RowSelection::Counts); a step exchange sums
-// fewer.
+// The selection of rows to evict sums this number of integers (RowSelection::Counts); a step
+// exchange sums fewer.
 constexpr size_t kEvictionCounts = 256;
 
-// How long a rank may take to publish what it does.
+// The longest time until a rank publishes its state.
 constexpr absl::Duration kPublishes = absl::Seconds(10);
 
 class InjectingCollectives : public ForwardedCollectives {
@@ -77,7 +77,7 @@ class InjectingCollectives : public ForwardedCollectives {
   }
 
  private:
-  // Reports what comes before and after an exchange of a save.
+  // Reports the begin and the end of an exchange of a save.
   template <typename Exchange>
   std::invoke_result_t<Exchange> inside_save(Exchange exchange) {
     const bool saves = injector_.phase() == RankPhase::kCheckpoint;
@@ -87,7 +87,7 @@ class InjectingCollectives : public ForwardedCollectives {
     return result;
   }
 
-  // Of what a frame of TableExchange begins with.
+  // Returns the phase from the begin of a frame of TableExchange.
   static FailurePhase phase_of(const ByteBuffer& frame) {
     constexpr size_t kKind = 4, kEvaluates = 5;
     MILLRACE_CHECK(frame.size() >= 8) << "no frame of tables";
@@ -178,8 +178,9 @@ void FailureInjector::published(RankPhase phase, int64_t step) {
 
 void FailureInjector::fail() {
   if (failure_->kind != InjectedKind::kTerminate) {
-    // The store goes with rank 0: the others must also have read what it did, which they do several
-    // times between two of its words. Nothing is published any more if rank 0 has failed before.
+    // The store ends with rank 0. The others must also have read rank 0's state, which they do
+    // several times between two publications. Nothing is published any more if rank 0 has failed
+    // before.
     const int times = rank_ == 0 ? 3 : 1;
     MutexLock lock(mutex_);
     mutex_.await_for(kPublishes, [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {

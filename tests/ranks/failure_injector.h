@@ -16,7 +16,7 @@
 
 namespace millrace {
 
-// Parts of a step, and what happens between steps, in the order of a step.
+// Parts of a step, and events between steps, in the order of a step.
 enum class FailurePhase {
   kFetch,       // reading a batch
   kIds,         // the exchange of ids
@@ -27,7 +27,7 @@ enum class FailurePhase {
   kVector,      // the sums of dense gradients and of the commit vector
   kUpdate,      // updating dense parameters and tables
   kEviction,    // the sums that choose rows to evict
-  kSave,        // writing a checkpoint: its begin, and before and after each exchange of it
+  kSave,        // writing a checkpoint: its begin, and before and after each of its exchanges
   kEvaluation,  // a forward pass or an exchange of tables of an evaluation
   kWindowWait,  // looking for a window
 };
@@ -36,19 +36,19 @@ inline constexpr int kFailurePhases = 12;
 struct FailurePhaseEntry {
   FailurePhase phase;
   const char* name;
-  RankPhase reported;  // as the other ranks name the phase
-  int hits;            // of the training of run_failing_rank(), at least, on each rank
+  RankPhase reported;  // the phase as the other ranks name it
+  int hits;            // minimum number of hits in run_failing_rank(), on each rank
 };
-// All of them, by number.
+// Returns all phases, by number.
 const std::array<FailurePhaseEntry, kFailurePhases>& failure_phases();
 
 enum class InjectedKind {
   kKill,       // SIGKILL
   kFreeze,     // SIGSTOP
   kExit,       // exit(1), as a library might call it: other threads run until the end
-  kTerminate,  // SIGTERM: the rank continues, and asks all ranks to stop
+  kTerminate,  // SIGTERM: the rank continues, and requests a stop of all ranks
   kCrash,      // SIGSEGV
-  kLoop,       // an endless loop: the rank lives and does not take part
+  kLoop,       // an endless loop: the rank lives but takes no part
 };
 const char* failure_kind_name(InjectedKind kind);
 
@@ -56,20 +56,19 @@ struct InjectedFailure {
   FailurePhase phase = FailurePhase::kFetch;
   InjectedKind kind = InjectedKind::kKill;
   int rank = 0;
-  // The number of the hit of this phase on this rank, from 1. An exchange or a sum is two hits:
-  // before this rank sends anything, and after it sent its message, before it waits for those of
-  // the others.
+  // The number of the hit of the phase on the rank, from 1. An exchange or a sum has two hits:
+  // before the rank sends anything, and after its message, before the wait for the other ranks.
   int64_t ordinal = 1;
 };
 
-// Memory that the processes of a job share with their parent, which makes it before it forks.
-// Times are those of the system's monotonic clock, in nanoseconds.
+// Memory shared by the processes of a job and their parent, which creates the memory before any
+// fork. Times are of the system's monotonic clock, in nanoseconds.
 class FailureRecord {
  public:
   static constexpr int kMaxRanks = 8;
   struct Rank {
     std::atomic<int64_t> failed_at{0};  // 0: the rank did not fail
-    std::atomic<int> phase{-1};         // RankPhase at the failure, as the rank had reported it
+    std::atomic<int> phase{-1};         // RankPhase at the failure, as reported by the rank
     std::atomic<int64_t> step{-1};      // reported with the phase
     std::atomic<int64_t> ended_at{0};   // when the rank left the job; 0: it did not
   };
@@ -87,22 +86,22 @@ class FailureRecord {
   Rank* const ranks_;
 };
 
-// Counts how often its rank comes to the phase of its failure, and fails there. Before a failure
-// other than kTerminate, waits until the other ranks can know what this rank is doing, so that they
-// can name its phase and step.
+// Counts how often its rank reaches the phase of its failure, and fails the rank there. Before a
+// failure other than kTerminate, waits until the other ranks can know the state of this rank, so
+// that they can name its phase and step.
 //
-// Called by the thread that trains, apart from published().
+// Called by the thread that trains, except published().
 class FailureInjector {
  public:
-  // `failures`: at most one for each rank; this rank may have none. Borrows the record.
+  // `failures`: at most one for each rank, none for some. Borrows the record.
   FailureInjector(int rank, const std::vector<InjectedFailure>& failures, FailureRecord& record);
 
-  // This rank comes to `phase`. Returns only if it does not end there.
+  // Records a hit of `phase`. Returns only if the rank does not end there.
   void hit(FailurePhase phase);
-  // Notes what this rank reports to the others.
+  // Records the reported state of the rank.
   void set_phase(RankPhase phase, int64_t step);
   RankPhase phase() const { return phase_; }
-  // See C10dOptions. Any thread.
+  // See C10dOptions. Any thread may call it.
   void published(RankPhase phase, int64_t step);
 
  private:
@@ -118,11 +117,11 @@ class FailureInjector {
   Mutex mutex_;
   RankPhase published_phase_ ABSL_GUARDED_BY(mutex_) = RankPhase::kEnd;
   int64_t published_step_ ABSL_GUARDED_BY(mutex_) = -1;
-  int published_times_ ABSL_GUARDED_BY(mutex_) = 0;  // in a row
+  int published_times_ ABSL_GUARDED_BY(mutex_) = 0;  // in succession
 };
 
-// Collectives that pass everything on and report to an injector where the training is: the hits of
-// exchanges, sums, updates and saves. Borrows the injector.
+// Returns collectives that forward every call and report the progress of training to an injector:
+// the hits of exchanges, sums, updates and saves. Borrows the injector.
 std::unique_ptr<Collectives> inject_failures(std::unique_ptr<Collectives> under,
                                              FailureInjector& injector);
 

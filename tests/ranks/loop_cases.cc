@@ -105,7 +105,7 @@ class LoopCases {
             even("stopped (planted)", 4, ", evaluated at step 3"));
   }
 
-  // A common request that only one rank makes.
+  // Adds a case with a common request of a single rank.
   void diverge(absl::string_view name, absl::string_view served, absl::string_view doing,
                absl::string_view place, const std::function<void(Requests&)>& request) {
     const auto message = [=, served = std::string(served), place = std::string(place)](
@@ -189,7 +189,7 @@ class LoopCases {
         told(absl::StrCat("", no_data), 3, "evaluating \"eval\": "));
   }
 
-  // A hook of one rank fails at an event; all ranks evaluate after step 3.
+  // Adds a case in which a hook of a rank fails at an event; all ranks evaluate after step 3.
   void fail(absl::string_view word, int64_t at, int64_t ends_at, absl::string_view doing,
             absl::string_view others_doing, absl::string_view more = "",
             absl::string_view others_more = "same") {
@@ -250,7 +250,7 @@ class LoopCases {
         even(absl::StrCat(code, ": step 3: ", message), 2), told(message, 2, "step 3: "));
   }
 
-  // On the guilty rank alone, a loss that is not a number in the third forward pass.
+  // Makes the loss of the third forward pass not a number, only on the guilty rank.
   static void spoil_loss(RankSetup& setup, bool guilty) {
     if (!guilty) return;
     setup.on_output = [calls = 0](ModelOutput& output) mutable {
@@ -360,8 +360,8 @@ class LoopCases {
     }
   }
 
-  // One rank fails between an exchange in which others asked for something and the place where that
-  // is served.
+  // Adds a case in which a rank fails between an exchange with requests of other ranks and the
+  // place where these requests are served.
   void cross(absl::string_view name, const std::function<void(RankSetup&)>& prepare,
              absl::string_view asks_at, int64_t asked, absl::string_view fails_at, int64_t failed,
              const std::function<void(Requests&)>& request, const ExpectedOutcome& guilty,

@@ -1,4 +1,4 @@
-// What happens in the loop over many ranks: requests, data, hooks, models and windows.
+// Cases in the loop over several ranks: requests, data, hooks, models and windows.
 #ifndef MILLRACE_TESTS_RANKS_LOOP_CASES_H_
 #define MILLRACE_TESTS_RANKS_LOOP_CASES_H_
 

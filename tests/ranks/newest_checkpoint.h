@@ -1,4 +1,4 @@
-// What the newest checkpoint of a job over ranks holds.
+// The content of the newest checkpoint of a job over ranks.
 #ifndef MILLRACE_TESTS_RANKS_NEWEST_CHECKPOINT_H_
 #define MILLRACE_TESTS_RANKS_NEWEST_CHECKPOINT_H_
 
@@ -9,9 +9,9 @@
 
 namespace millrace {
 
-// Reads the newest checkpoint of a folder. Returns: its step and the digests of all its content,
-// the same whatever number of ranks wrote it: "step 12, ...". Errors: those of reading it; NotFound
-// if there is none.
+// Reads the newest checkpoint of a folder. Returns its step and the digests of its whole content,
+// which do not depend on the number of ranks: "step 12, ...". Errors: any error of the read;
+// NotFound if there is none.
 absl::StatusOr<std::string> content_of_newest(FileSystem& files, const std::string& folder);
 
 }  // namespace millrace

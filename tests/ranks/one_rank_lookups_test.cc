@@ -1,4 +1,4 @@
-// A model with one rank that does not announce what it looks up is found in its first step.
+// Tests that a model with unannounced lookups is found in the first step on a single rank.
 #include <memory>
 #include <string>
 #include <vector>
@@ -51,7 +51,7 @@ TEST(OneRankLookupsTest, AnErrorOfTheLookupsFailsTheFirstStep) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("step 1: planted")));
 }
 
-// Later steps and evaluations cost nothing more.
+// Later steps and evaluations have no further cost.
 TEST(OneRankLookupsTest, OnlyTheFirstStepIsChecked) {
   TinyTrainerOptions options;
   options.train.batches = 6;
@@ -66,7 +66,7 @@ TEST(OneRankLookupsTest, OnlyTheFirstStepIsChecked) {
   EXPECT_EQ(calls, 2) << "one for each micro-batch of the first step";
 }
 
-// What is announced and not looked up leaves no row.
+// Ids announced but not looked up leave no row.
 TEST(OneRankLookupsTest, MoreMayBeAnnounced) {
   const std::unique_ptr<Trainer> plain = trainer_with({}, nullptr);
   const std::unique_ptr<Trainer> more = trainer_with({}, [](std::vector<TableLookup>& lookups) {

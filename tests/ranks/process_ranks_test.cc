@@ -1,5 +1,5 @@
-// Cases of rank_cases.h with ranks as processes, over Gloo: each with two ranks, the first of each
-// group with three. thread_ranks_test has each with three, too.
+// Tests cases of rank_cases.h with ranks as processes, over Gloo: each with two ranks, the first of
+// each group with three. thread_ranks_test runs each with three, too.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@
 namespace millrace {
 namespace {
 
-// The outcome of a rank comes back as the message of an OutOfRange error.
+// Returns the outcome of a rank as the message of an OutOfRange error.
 absl::Status run_rank(const RankCase& rank_case, int guilty, const RankEnvironment& environment) {
   C10dOptions options;
   options.environment = environment;

@@ -16,7 +16,7 @@
 namespace millrace {
 namespace {
 
-// Writes down where evaluations happened.
+// Records the steps of evaluations.
 std::function<absl::Status(HookContext&, absl::string_view)> watch(
     const RankSetup& setup, std::vector<int64_t>* evaluated) {
   return [on_event = setup.on_event, evaluated](HookContext& context,
@@ -26,10 +26,9 @@ std::function<absl::Status(HookContext&, absl::string_view)> watch(
   };
 }
 
-// Damages what comes from other ranks behind the header of TableExchange, so that this rank fails
-// while it reads.
+// Damages messages of other ranks behind the header of TableExchange, so that their reader fails.
 void make_unreadable(absl::Span<ByteBuffer> received) {
-  constexpr size_t kPart = 8;  // where the part of the first collection begins
+  constexpr size_t kPart = 8;  // begin of the part of the first collection
   for (ByteBuffer& frame : received) {
     if (frame.size() > kPart) frame.data()[kPart] = 0x55;
   }

@@ -1,4 +1,4 @@
-// One thing that happens on one rank of a job, and what all ranks come to.
+// An event on a rank of a job, and the outcome of all ranks.
 #ifndef MILLRACE_TESTS_RANKS_RANK_CASE_H_
 #define MILLRACE_TESTS_RANKS_RANK_CASE_H_
 
@@ -23,7 +23,7 @@ using OnEvent = std::function<absl::Status(HookContext&, absl::string_view event
 
 inline constexpr int64_t kRankBatch = 10;  // examples in a batch of one rank
 
-// What one rank of a case is made of: 8 batches of kRankBatch examples on each rank, one epoch, a
+// The options of a rank of a case: 8 batches of kRankBatch examples on each rank, one epoch, a
 // report every 2 steps.
 struct RankSetup {
   TinyTrainerOptions options;
@@ -34,46 +34,47 @@ struct RankSetup {
   std::function<at::Tensor(at::Tensor)> on_pooled_gradient;
   bool skip_non_finite = false;
   int64_t max_windows = 0;
-  // The exchange of tables, from 0, of which this rank cannot read the messages; -1: none.
+  // The exchange of tables, from 0, whose messages this rank cannot read; -1: none.
   int64_t unreadable_exchange = -1;
-  // If set, there is a saver, which calls this for each checkpoint.
+  // If set, there is a saver, which calls this function for each checkpoint.
   std::function<absl::Status()> on_save;
 };
 
-// What ranks come to, as run_rank_case says it, where it happens on rank `guilty`.
+// Returns the outcome of the ranks, in the form of run_rank_case(), if the event is on rank
+// `guilty`.
 using ExpectedOutcome = std::function<std::string(int world_size, int guilty)>;
 
-// One thing that happens, on one rank.
+// An event on a rank.
 struct RankCase {
   std::string group;  // "requests", "data", …
-  std::string name;   // what happens
-  // Makes it happen. `guilty`: whether this is the rank that it happens on.
+  std::string name;   // the event
+  // Causes the event. `guilty`: true on the rank of the event.
   std::function<void(RankSetup& setup, bool guilty)> prepare;
   ExpectedOutcome guilty;
   ExpectedOutcome others;
 };
 
-// Trains one rank of a case that happens on rank `guilty`. Returns: what it came to, in one line:
+// Trains a rank of a case whose event is on rank `guilty`. Returns the outcome in one line:
 // "completed at step 8, 160 examples".
 std::string run_rank_case(const RankCase& rank_case, int guilty,
                           std::unique_ptr<Collectives> collectives);
 
 // ---- For lists of cases ----
 
-// Returns "completed at step 8, 160 examples" where every rank had a full batch in each step.
+// Returns "completed at step 8, 160 examples" for ranks that had a full batch in each step.
 ExpectedOutcome even(absl::string_view outcome, int64_t step, absl::string_view more = "");
-// Returns the same where the guilty rank had `guilty` examples and each of the others `others`.
+// Returns the same if the guilty rank had `guilty` examples and each of the others `others`.
 ExpectedOutcome uneven(int64_t step, int64_t guilty, int64_t others, int64_t dropped = 0);
-// Returns what the others say of the guilty rank's `error`.
+// Returns the report of the other ranks about the guilty rank's `error`.
 ExpectedOutcome told(absl::string_view error, int64_t step, absl::string_view doing = "",
                      absl::string_view more = "");
 
-// Returns what acts once, at the event `word` when `step` steps are applied.
+// Returns a function that acts once, at the event `word` after `step` applied steps.
 OnEvent once(absl::string_view word, int64_t step,
              std::function<absl::Status(HookContext&)> action);
-// Asks for an evaluation.
+// Requests an evaluation.
 absl::Status evaluate(HookContext& context);
-// Asks this rank to stop, as a signal does, before its twentieth exchange.
+// Requests a stop of this rank, as a signal does, before its twentieth exchange.
 absl::Status stop_later(HookContext& context);
 
 }  // namespace millrace

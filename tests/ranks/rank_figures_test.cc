@@ -1,4 +1,4 @@
-// The bytes of each exchange of tables that reports give, against the messages themselves.
+// Compares the bytes of each exchange of tables in reports with the messages.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 enum Exchange { kIds, kRows, kSums, kExchanges };
 
-// Adds up the messages to other ranks. Exchanges of a training step come in the order of Exchange.
+// Sums the messages to other ranks. Exchanges of a training step are in the order of Exchange.
 class CountingCollectives : public ForwardedCollectives {
  public:
   using Bytes = std::array<int64_t, kExchanges>;

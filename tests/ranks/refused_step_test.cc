@@ -1,5 +1,5 @@
-// A first step with new ids that is refused on all ranks, and what follows at once: nothing of the
-// step may show, and training continues as on one rank.
+// Tests a first step with new ids that all ranks refuse, and the next operation: the step must
+// leave no trace, and training continues as on one rank.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,10 +30,10 @@ constexpr char kFolder[] = "c";
 
 int64_t rows_of(const Trainer& trainer) { return trainer.collections()[0]->tables()[0]->rows(); }
 
-// The parameter: how often an id must be seen to be admitted.
+// The parameter is the number of occurrences after which an id is admitted.
 class RefusedStepTest : public testing::TestWithParam<int> {
  protected:
-  // A job that calls `after` when its first step was refused.
+  // Returns a job that calls `after` when its first step was refused.
   static TableRun refused_run(std::function<void(HookContext&)> after = [](HookContext&) {}) {
     TableRun run;
     run.options.trainer.save_at_end = false;
@@ -44,7 +44,7 @@ class RefusedStepTest : public testing::TestWithParam<int> {
     return run;
   }
 
-  // Expects the same of 1, 2 and 3 ranks, and of a job in which nothing follows the step.
+  // Expects the same outcome for 1, 2 and 3 ranks, and for a job in which nothing follows the step.
   static void expect_no_trace(const TableRun& run) {
     const TablesOutcome one = expect_same_over_ranks(run, 1e-5, {2, 3});
     EXPECT_EQ(one.tables.at("items").counters.applied_steps, kTableSteps - 1);
@@ -96,7 +96,7 @@ TEST_P(RefusedStepTest, Checkpoint) {
   ASSERT_EQ(manifest.tables_size(), 1);
   EXPECT_EQ(manifest.tables(0).rows(), 0);
 
-  // Whoever continues from it comes to the same, with any number of ranks.
+  // A run resumed from the checkpoint has the same outcome, with any number of ranks.
   run.prepare = [](Trainer& trainer, int) {
     std::vector<std::string> notes;
     return trainer.resume(&notes).status();
@@ -116,7 +116,7 @@ TEST_P(RefusedStepTest, Limit) {
   }
 }
 
-// Rows that are loaded meet none of the step.
+// The loaded rows find no rows of the step.
 TEST_P(RefusedStepTest, Reload) {
   MemoryFileSystem files;
   std::string rows;
@@ -171,7 +171,7 @@ TEST_P(RefusedStepTest, Stop) {
   expect_no_trace(run);
 }
 
-// The window of the step ends with it, and rows are evicted there.
+// The step is the last of a window, at whose end rows are evicted.
 TEST_P(RefusedStepTest, EndOfAWindow) {
   TableRun run = refused_run();
   run.options.table.mutable_eviction()->set_idle_steps(2);

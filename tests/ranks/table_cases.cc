@@ -19,15 +19,15 @@ namespace {
 
 constexpr char kEvaluating[] = "evaluating \"eval\": ";
 
-// Where in training a rank fails.
+// The moment of a rank's failure in training.
 struct Moment {
   int64_t micro_batches;
-  int64_t step;  // the one that fails
-  int64_t call;  // number of the batch that fails, from 1
+  int64_t step;  // the failing step
+  int64_t call;  // number of the failing batch, from 1
   const char* in_batch;
   const char* in_step;
 };
-// A step of one micro-batch, and one of five micro-batches of two examples.
+// A step of one micro-batch, and a step of five micro-batches of two examples.
 constexpr Moment kMoments[] = {
     {1, 3, 3, "at step 3", "at step 3"},
     {5, 2, 8, "in the third of five micro-batches of step 2", "at step 2, of five micro-batches"}};
@@ -36,7 +36,7 @@ constexpr Moment kMoments[] = {
 constexpr int64_t kExchanges = 3;
 enum Exchange : int64_t { kIds, kRows, kSums };
 
-// Puts the rank whose message the guilty one cannot read in place of "$SENDER".
+// Replaces "$SENDER" by the rank whose message the guilty rank cannot read.
 ExpectedOutcome with_sender(const ExpectedOutcome& outcome) {
   return [=](int world_size, int guilty) {
     return absl::StrReplaceAll(outcome(world_size, guilty), {{"$SENDER", guilty == 0 ? "1" : "0"}});
@@ -67,7 +67,7 @@ class TableCases {
   }
 
  private:
-  // With a table over ranks.
+  // Adds a case with a table over ranks.
   void table(absl::string_view name, const std::function<void(RankSetup&, bool)>& prepare,
              const ExpectedOutcome& guilty, const ExpectedOutcome& others) {
     const auto with_table = [=](RankSetup& setup, bool is_guilty) {
@@ -82,7 +82,7 @@ class TableCases {
     table(name, prepare, outcome, outcome);
   }
 
-  // One rank's failure inside a step.
+  // Adds a case with a failure of a rank within a step.
   void step_failure(absl::string_view name, absl::string_view code, absl::string_view message,
                     const Moment& moment, const std::function<void(RankSetup&)>& break_it) {
     const std::string doing = absl::StrCat("step ", moment.step, ": ");
@@ -97,8 +97,8 @@ class TableCases {
         told(message, moment.step - 1, doing));
   }
 
-  // One rank's failure in the evaluation that all make after step 3.
-  // `reported`: what that rank's message begins with when it reaches the others.
+  // Adds a case with a failure of a rank in the evaluation that all ranks make after step 3.
+  // `reported`: the begin of this rank's message on the other ranks.
   void evaluation_failure(absl::string_view name, absl::string_view code, absl::string_view message,
                           absl::string_view reported,
                           const std::function<void(RankSetup&)>& break_it) {
@@ -112,8 +112,8 @@ class TableCases {
         told(absl::StrCat(reported, message), 3, kEvaluating));
   }
 
-  // An error of a hook where an exchange of tables may be under way on other ranks. All evaluate
-  // after step 3.
+  // Adds a case with an error of a hook while other ranks may be in an exchange of tables. All
+  // ranks evaluate after step 3.
   void hook_failure(absl::string_view word, int64_t step, int64_t ends_at, absl::string_view doing,
                     absl::string_view others_doing, absl::string_view reported = "") {
     const std::string event(word.substr(0, word.find('(')));
@@ -137,7 +137,7 @@ class TableCases {
   static absl::Status fail(HookContext&) { return absl::DataLossError("planted"); }
 
   using SpoilLookups = std::function<absl::Status(std::vector<TableLookup>&)>;
-  // Spoils the lookups of the batch of this number, from 1.
+  // Changes the lookups of the batch of this number, from 1.
   static std::function<void(RankSetup&)> spoil_lookups(int64_t call, const SpoilLookups& spoil) {
     return [=](RankSetup& setup) {
       setup.on_lookups = [=, calls = int64_t{0}](std::vector<TableLookup>& lookups) mutable {
@@ -165,7 +165,7 @@ class TableCases {
         uneven(100, 7, 1000));
   }
 
-  // Building requests: heard in the exchange of ids.
+  // Failures in building requests. The exchange of ids reports them.
   void lookups(const Moment& moment) {
     const auto add = [&](absl::string_view what, absl::string_view code, absl::string_view message,
                          const SpoilLookups& spoil) {
@@ -190,7 +190,7 @@ class TableCases {
         });
   }
 
-  // Forward and backward passes: heard in the exchange of sums.
+  // Failures in forward and backward passes. The exchange of sums reports them.
   void passes(const Moment& moment) {
     const int64_t call = moment.call;
     step_failure(absl::StrCat("the forward pass fails ", moment.in_batch), "DATA_LOSS", "planted",
@@ -209,8 +209,8 @@ class TableCases {
                  });
   }
 
-  // A failure while messages are read: heard in the exchange of rows, in that of sums, and in the
-  // decision.
+  // Failures in reading messages. The exchange of rows, the exchange of sums and the decision
+  // report them.
   void owners(const Moment& moment) {
     const auto add = [&](absl::string_view name, absl::string_view what, Exchange exchange) {
       step_failure(absl::StrCat(name, " ", moment.in_step), "DATA_LOSS", unreadable(what), moment,
@@ -231,8 +231,8 @@ class TableCases {
                  "INVALID_ARGUMENT", message, kMoments[0], spoil_lookups(3, announce_nothing));
   }
 
-  // The fourth call of a rank's Model::lookups is that of the first evaluated batch; nine exchanges
-  // come before.
+  // The fourth call of a rank's Model::lookups is for the first evaluated batch; nine exchanges
+  // precede it.
   void evaluations() {
     evaluation_failure("the lookups of the model fail in an evaluation after step 3", "DATA_LOSS",
                        "planted", "", spoil_lookups(4, fail_lookups));
@@ -255,8 +255,8 @@ class TableCases {
         [](RankSetup& setup) { setup.unreadable_exchange = 3 * kExchanges + kRows; });
   }
 
-  // Hooks, data and checkpoints: heard in the exchange before the next step, or in the exchange of
-  // ids.
+  // Failures of hooks, data and checkpoints. The exchange before the next step, or the exchange of
+  // ids, reports them.
   void between_steps() {
     hook_failure("before_step", 2, 2, "step 3: ", "step 3: ");
     hook_failure("after_data(0)", 2, 2, "step 3: ", "step 3: ");
@@ -292,7 +292,7 @@ class TableCases {
     const auto spoil_gradient = [](RankSetup& setup, bool guilty) {
       setup.skip_non_finite = true;
       if (!guilty) return;
-      // The graph has a copy of the function.
+      // The graph contains a copy of the function.
       auto calls = std::make_shared<int>(0);
       setup.on_pooled_gradient = [calls](at::Tensor gradient) {
         return ++*calls == 3 ? gradient * std::numeric_limits<double>::infinity() : gradient;
@@ -314,8 +314,8 @@ class TableCases {
     setup.options.table.mutable_limit()->set_on_full(on_full);
   }
 
-  // A failure between the decision about step 4, which is applied on all ranks, and the sums by
-  // which they choose rows to evict.
+  // Failures between the decision about step 4, which all ranks apply, and the sums that choose
+  // rows to evict.
   void evictions() {
     const std::string message = "hook planted in after_backward: planted";
     for (const Moment& moment : kMoments) {

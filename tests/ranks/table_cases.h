@@ -1,4 +1,4 @@
-// What happens over many ranks in jobs with a table.
+// Cases over several ranks in jobs with a table.
 #ifndef MILLRACE_TESTS_RANKS_TABLE_CASES_H_
 #define MILLRACE_TESTS_RANKS_TABLE_CASES_H_
 

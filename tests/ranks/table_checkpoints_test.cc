@@ -1,4 +1,4 @@
-// Checkpoints of a job with a table over many ranks.
+// Tests checkpoints of a job with a table over several ranks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ CheckpointRun a_run() {
   return run;
 }
 
-// How many files of the table the newest checkpoint has, and whether it is a delta.
+// The number of the table's files in the newest checkpoint, and if the checkpoint is a delta.
 struct Shape {
   int files = 0;
   bool is_delta = false;
@@ -99,7 +99,8 @@ TEST_P(TableCheckpointsTest, ResumesExactlyFromEveryStepOfForty) {
   }
 }
 
-// 4, 2, 3, 1 and 4 ranks, each of which reads what the one before wrote and trains on.
+// Runs 4, 2, 3, 1 and 4 ranks, each of which reads the checkpoint of the run before and continues
+// training.
 TEST_P(TableCheckpointsTest, AnotherNumberOfRanksHoldsTheSame) {
   MemoryFileSystem files;
   CheckpointRun run = whole();
@@ -130,7 +131,7 @@ INSTANTIATE_TEST_SUITE_P(Tables, TableCheckpointsTest,
                          testing::Values("", kAdmission, kSketch,
                                          "limit { max_rows: 30 on_full: EVICT_LRU }"));
 
-// What is counted does not depend on the number of ranks.
+// Counts do not depend on the number of ranks.
 TEST(TableCheckpointsOfRanksTest, CandidatesAndEvictedIdsAreThoseOfOneRank) {
   const auto state_digest = [](const std::string& table, int world_size) {
     MemoryFileSystem files;
@@ -159,7 +160,7 @@ TEST(TableCheckpointsOfRanksTest, DeltasNeedTheBaseOnAllRanks) {
   run.max_steps = 6;
   run_all(run, files, 3);
   EXPECT_TRUE(shape_of_newest(files).is_delta);
-  // One rank does not see the base: all save a whole checkpoint.
+  // One rank does not find the base, so all ranks save a whole checkpoint.
   run.resume = true;
   run.max_steps = 9;
   int64_t deltas = 0, wholes = 0, failures = 0;
@@ -188,8 +189,8 @@ TEST(TableCheckpointsOfRanksTest, DeltasNeedTheBaseOnAllRanks) {
   EXPECT_GT(failures, 5);
 }
 
-// Whatever the disk of a rank refuses, all ranks end with its message, and the older checkpoint is
-// there.
+// All ranks end with the message of the disk that refused a write, and the older checkpoint
+// remains.
 TEST(TableCheckpointsOfRanksTest, WhatOneRankCannotWriteFailsOnAll) {
   for (const bool asynchronous : {false, true}) {
     for (const int guilty : {0, 1}) {
@@ -214,7 +215,7 @@ TEST(TableCheckpointsOfRanksTest, WhatOneRankCannotWriteFailsOnAll) {
         EXPECT_OK(listed[0].status) << "of step 4";
         if (faulty.calls() <= n) break;
         EXPECT_EQ(results[0].ok(), results[1].ok());
-        if (results[0].ok()) continue;  // what did not matter, such as clean-up
+        if (results[0].ok()) continue;  // the failure had no effect, for example in clean-up
         ++failures;
         for (const auto& result : results) {
           EXPECT_THAT(result.status().message(), HasSubstr("injected"));
@@ -240,8 +241,8 @@ TEST(TableCheckpointsOfRanksTest, AMissingShardIsNamedByAllRanks) {
   }
 }
 
-// A file with rows, and then a checkpoint that any number of ranks wrote, as sources of a model
-// bank.
+// The sources of the model bank are a file with rows, and then a checkpoint that any number of
+// ranks wrote.
 TEST(TableCheckpointsOfRanksTest, AModelBankGivesEachRankItsRows) {
   MemoryFileSystem files;
   std::string text;
@@ -264,7 +265,7 @@ TEST(TableCheckpointsOfRanksTest, AModelBankGivesEachRankItsRows) {
   const std::string rows = "source { path: 'rows.txt' rows { table: 'items' } allow_missing: '*' }";
   EXPECT_THAT(digests(rows, 1), HasSubstr("100 rows"));
   EXPECT_THAT(digests(rows, 3), HasSubstr("100 rows"));
-  // Of the step before any training, by way of all ranks.
+  // A checkpoint of the step before any training, which all ranks wrote.
   run.folder = "source";
   run.bank = rows;
   run_all(run, files, 2);
@@ -294,7 +295,7 @@ TEST(TableCheckpointsOfRanksTest, AModelBankGivesEachRankItsRows) {
   }
 }
 
-// Of a folder that one rank does not see, nothing is half read or half written.
+// Nothing is read or written in part if one rank does not see the folder.
 TEST(TableCheckpointsOfRanksTest, AFolderOfItsOwnIsFoundOut) {
   MemoryFileSystem shared, own;
   CheckpointRun run = a_run();

@@ -1,5 +1,5 @@
-// Models and train steps of one's own over 1 to 4 ranks: several collections, any number of
-// lookups, every pooling, weights of ids; and what reports say.
+// Tests registered models and train steps over 1 to 4 ranks: several collections, any number of
+// lookups, every pooling, weights of ids; and the content of reports.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/types.h>
@@ -61,9 +61,9 @@ class ListsModel : public Model {
     return lookups;
   }
 
-  // How often collections are looked up for a batch. Default: once.
+  // Returns the number of lookups of the collections for a batch. Default: one.
   std::function<int64_t(const Batch&)> times;
-  // The features of a batch. Default: those that it has.
+  // Returns the features of a batch. Default: the features of the batch.
   std::function<KeyedJagged(const Batch&)> features;
 
  private:
@@ -71,7 +71,7 @@ class ListsModel : public Model {
     return features ? features(batch) : batch.sparse;
   }
 
-  // float32 [rows, 1]: the numbers of each row, with factors.
+  // Returns float32 [rows, 1]: the weighted sum of the numbers of each row.
   static at::Tensor weighted(const at::Tensor& rows) {
     return (rows * torch::linspace(0.5, 1.5, rows.size(1))).sum(1, /*keepdim=*/true);
   }
@@ -110,13 +110,13 @@ std::shared_ptr<EmbeddingCollection> collection_of(std::vector<TableConfig> tabl
   return *std::move(collection);
 }
 
-// One table, "items", for all features of the data.
+// Returns one table, "items", for all features of the data.
 Collections one_collection() {
   return {collection_of({table_config("items", 4)},
                         {{"s0", "items"}, {"s1", "items"}, {"s2", "items"}})};
 }
 
-// A job of such a model with row-wise Adagrad, where tables have no optimizer of their own.
+// Returns a job of such a model with row-wise Adagrad for tables without their own optimizer.
 TableRun run_of(std::function<Collections()> collections,
                 std::function<void(ListsModel&)> prepare = nullptr) {
   TableRun run;
@@ -144,7 +144,7 @@ TableRun run_of(std::function<Collections()> collections,
 
 // ---- Collections ----
 
-// The second one has tables of several kinds, and an optimizer of its own.
+// The second collection has tables of several kinds, and its own optimizer.
 Collections two_collections() {
   TableConfig users = table_config("users", 3), shops = table_config("shops", 5);
   TableConfig regions = table_config("regions", 2);
@@ -207,7 +207,7 @@ TEST(CollectionsTest, TheLimitOfTheSecondEndsAllRanks) {
 
 // ---- Lookups ----
 
-// Micro-batches of which forward looks up the ids never, once and twice.
+// The forward pass looks up the ids of a micro-batch never, once or twice.
 TEST(LookupsTest, AnyNumberEqualsOneRank) {
   const auto times = [](ListsModel& model) {
     model.times = [](const Batch& batch) {
@@ -225,7 +225,7 @@ TEST(LookupsTest, AnyNumberEqualsOneRank) {
 
 // ---- Poolings ----
 
-// Each group of four ids of an example becomes a list of at most four, some of them empty.
+// Makes each group of four ids of an example a list of at most four ids, some of them empty.
 KeyedJagged lists_of(const Batch& batch, bool weighted) {
   constexpr int64_t kLongest = 4;
   const int64_t lists = batch.sparse.values.numel() / kLongest, size = batch.size;
@@ -269,10 +269,10 @@ TEST(PoolingsTest, AllEqualOneRank) {
   }
 }
 
-// ---- A train step of one's own ----
+// ---- A separate train step ----
 
-// Does without timings, clipping and tasks. Computes each micro-batch three times, of which only
-// the last counts.
+// Omits timings, clipping and tasks. Computes each micro-batch three times; only the last
+// computation counts.
 class OwnStep : public TrainStep {
  public:
   absl::StatusOr<StepResult> run(const TrainStepParts& parts, const StepInput& input,

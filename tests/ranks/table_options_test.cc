@@ -1,4 +1,4 @@
-// Options of tables and of their optimizers, trained with by 1 to 4 ranks.
+// Tests options of tables and of their optimizers in training by 1 to 4 ranks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,8 +20,8 @@
 namespace millrace {
 namespace {
 
-// A job whose gradients do not cancel, at a rate that leaves the model far from saturation. Ranks
-// have unequal shares of a step.
+// Returns a job whose gradients do not cancel, at a rate that leaves the model far from saturation.
+// Ranks have unequal shares of a step.
 TableRun one_sided_run(const SparseOptimizerConfig& optimizer) {
   TableRun run;
   run.options.train.batches = 20;
@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(All, TableOptimizersTest,
                          testing::Range(0,
                                         static_cast<int>(ranks_testing::all_optimizers().size())));
 
-// Slots that count the updates of each row, and decay of weights.
+// The slots count the updates of each row, and weights decay.
 TEST(TableOptimizerOptionsTest, WeightsAndSlotsAreThoseOfOneRank) {
   SparseOptimizerConfig counted, decayed, ftrl;
   counted.mutable_adam()->set_step_count(SparseAdam::ROW);
@@ -80,7 +80,7 @@ TEST(TableOptimizerOptionsTest, WeightsAndSlotsAreThoseOfOneRank) {
 class RowTypesTest : public testing::TestWithParam<RowDtype> {};
 
 // The owner rounds the sum of all ranks. Sums that differ in their last bits can round to
-// neighbours.
+// neighbouring numbers.
 TEST_P(RowTypesTest, OneStepRoundsAsOneRankDoes) {
   TableRun run = one_sided_run(adam());
   run.options.train.batches = 1;
@@ -116,7 +116,7 @@ INSTANTIATE_TEST_SUITE_P(Types, RowTypesTest, testing::Values(FLOAT16, BFLOAT16)
 
 // ---- Delays ----
 
-// Makes ranks late, other ones in each run.
+// Delays ranks, other ranks in each run.
 std::function<absl::Status(const CollectiveCall&)> delays(uint64_t run) {
   return [run](const CollectiveCall& call) {
     std::mt19937_64 random((call.ordinal * 8 + call.rank) * 1000 + run);
@@ -156,14 +156,14 @@ int64_t evicted(const TablesOutcome& outcome, EvictionReason reason) {
 
 class LimitsTest : public testing::TestWithParam<LimitConfig::OnFull> {};
 
-// Ids that come back have new slots.
+// Ids that occur again have new slots.
 TEST_P(LimitsTest, EvictRowsWithSlotsAsOneRankDoes) {
   for (const bool in_bytes : {false, true}) {
     SCOPED_TRACE(in_bytes ? "max_bytes" : "max_rows");
     TableRun run = one_sided_run(adam());
     run.options.train.batches = kTableSteps;
     LimitConfig& limit = *run.options.table.mutable_limit();
-    // A row of four numbers with eight in slots costs 64 bytes, and 64 for its place.
+    // A row of four numbers with eight in slots costs 64 bytes, plus 64 for its place.
     in_bytes ? limit.set_max_bytes(70 * 128) : limit.set_max_rows(70);
     limit.set_on_full(GetParam());
     const TablesOutcome one = expect_same_over_ranks(run);

@@ -19,7 +19,7 @@
 namespace millrace {
 namespace {
 
-// What one rank has.
+// The content of a rank.
 struct RankOutcome {
   std::map<std::string, TableOutcome> tables;
   std::string dense;
@@ -27,7 +27,7 @@ struct RankOutcome {
   Summary summary;
 };
 
-// Row i of an array of rows.
+// Returns row i of an array of rows.
 std::vector<float> row_of(const std::vector<float>& values, int64_t size, size_t i) {
   const auto begin = values.begin() + static_cast<int64_t>(i) * size;
   return {begin, begin + size};
@@ -71,7 +71,7 @@ RankOutcome outcome_of(Trainer& trainer, const Summary& summary) {
   return outcome;
 }
 
-// Adds what rank placement.rank has of a table.
+// Adds the content of a table on rank placement.rank.
 void add(const TableOutcome& own, const Placement& placement, TableOutcome& all) {
   for (const auto& [id, row] : own.rows) {
     EXPECT_TRUE(placement.owns(id)) << id;
@@ -85,7 +85,7 @@ void add(const TableOutcome& own, const Placement& placement, TableOutcome& all)
   sums.unique_ids += counted.unique_ids;
   sums.unadmitted += counted.unadmitted;
   for (size_t i = 0; i < sums.evicted.size(); ++i) sums.evicted[i] += counted.evicted[i];
-  // Ranks hold ascending ranges of hashes, so counts of ids are in order.
+  // Ranks hold ascending ranges of hashes, so the counts of ids are in order.
   const AdmissionState& admission = own.admission;
   all.admission.ids.insert(all.admission.ids.end(), admission.ids.begin(), admission.ids.end());
   all.admission.counts.insert(all.admission.counts.end(), admission.counts.begin(),
@@ -264,7 +264,7 @@ TablesOutcome expect_same_over_ranks(const TableRun& run, double tolerance,
 absl::Status watch_events(
     Trainer& trainer, std::function<absl::Status(HookContext&, absl::string_view event)> on_event,
     const std::string& name) {
-  // The hook keeps its list.
+  // The hook retains its list.
   auto events = std::make_shared<std::vector<std::string>>();
   auto* const list = events.get();
   return trainer.add_hook(std::make_unique<RecordingHook>(
@@ -277,7 +277,7 @@ absl::Status watch_events(
 
 absl::Status refuse_first_step(Trainer& trainer, int rank,
                                std::function<void(HookContext&)> after) {
-  // The graph has a copy of the function.
+  // The graph contains a copy of the function.
   auto calls = std::make_shared<int>(0);
   auto& model = static_cast<TinyModel&>(trainer.model());
   model.on_pooled_gradient = [calls, rank](at::Tensor gradient) {

@@ -1,5 +1,5 @@
-// A job with embedding tables over ranks that are threads, and what it leaves, for tests that
-// compare numbers of ranks.
+// A job with embedding tables over ranks that are threads, and its outcome, for tests that compare
+// numbers of ranks.
 #ifndef MILLRACE_TESTS_RANKS_TABLE_RANKS_H_
 #define MILLRACE_TESTS_RANKS_TABLE_RANKS_H_
 
@@ -29,10 +29,10 @@ inline constexpr int64_t kTableSteps = 40;
 // Returns a job of kTableSteps steps of 24 examples with three ids each, below 200.
 TinyTrainerOptions tiny_table_options();
 
-// One job, whatever its number of ranks.
+// One job, for any number of ranks.
 struct TableRun {
   TinyTrainerOptions options = tiny_table_options();
-  // Changes what the trainer of a rank is made of. `own`: its options. Default: changes nothing.
+  // Changes the parts of a rank's trainer. `own`: its options. Default: changes nothing.
   std::function<void(const TinyTrainerOptions& own, TrainerParts& parts)> change_parts = nullptr;
   // Called with the trainer of each rank before it trains. Default: does nothing.
   std::function<absl::Status(Trainer& trainer, int rank)> prepare = nullptr;
@@ -42,11 +42,11 @@ struct TableRun {
   std::function<absl::Status(const CollectiveCall&)> inject = nullptr;
 };
 
-// Makes the trainer of the rank that `ranks` are of and calls `body` with it.
+// Creates the trainer of the rank of `ranks` and calls `body` with it.
 absl::Status run_table_rank(const TableRun& run, std::unique_ptr<Collectives> ranks,
                             const std::function<absl::Status(Trainer& trainer, int rank)>& body);
 
-// Does this on threads. Returns: the status of each rank.
+// Calls run_table_rank() on threads. Returns the status of each rank.
 std::vector<absl::Status> run_table_ranks(
     const TableRun& run, int world_size,
     const std::function<absl::Status(Trainer& trainer, int rank)>& body);
@@ -69,7 +69,7 @@ struct TableOutcome {
   std::vector<std::pair<int64_t, int64_t>> evicted;  // step and id, ascending
 };
 
-// What a job left.
+// The outcome of a job.
 struct TablesOutcome {
   std::map<std::string, TableOutcome> tables;
   std::vector<std::string> dense;             // bytes of the dense parameters, by rank
@@ -78,31 +78,31 @@ struct TablesOutcome {
   std::map<std::string, int64_t> table_rows;  // of the summary
 };
 
-// Returns what a rank counts by id, a line each, in ascending order: the ids, frequencies and last
-// steps of its rows, admission counts and evicted ids. The lines of all ranks together are those of
-// one rank.
+// Returns the counts of a rank by id, a line each, in ascending order: the ids, frequencies and
+// last steps of its rows, admission counts and evicted ids. The lines of all ranks together equal
+// the lines of one rank.
 std::vector<std::string> counts_of(const Trainer& trainer);
 
-// Trains on `world_size` ranks. Expects that all succeed, that each row is on the rank of its id
-// alone, and that all ranks have the same dense parameters. Returns: an empty outcome if not.
+// Trains on `world_size` ranks. Expects success of all, each row only on the rank of its id, and
+// the same dense parameters on all ranks. Returns an empty outcome otherwise.
 TablesOutcome train_tables(const TableRun& run, int world_size);
 
-// Expects that everything that is counted is equal, weights and slots within `tolerance` of the
-// norm of the row, and dense parameters and metrics in proportion.
+// Expects equal counts, weights and slots within `tolerance` of the norm of the row, and dense
+// parameters and metrics in proportion.
 void expect_same_outcome(const TablesOutcome& one, const TablesOutcome& many,
                          double tolerance = 1e-5);
-// Expects that everything is equal to the bit.
+// Expects outcomes that are equal to the bit.
 void expect_equal_outcome(const TablesOutcome& one, const TablesOutcome& other);
 
-// Expects the same outcome of 1 rank and of `world_sizes`. Returns: that of 1 rank.
+// Expects the same outcome for 1 rank and for `world_sizes`. Returns the outcome of 1 rank.
 TablesOutcome expect_same_over_ranks(const TableRun& run, double tolerance = 1e-5,
                                      const std::vector<int>& world_sizes = {2, 3, 4});
 
-// Makes rank 0 spoil the first gradient of its tables, so that all ranks refuse the first step and
-// skip it. Expects that no rank has a row then, and calls `after` with the context of the hook.
+// Makes rank 0 change the first gradient of the tables, so that all ranks refuse and skip the first
+// step. Expects no rows on any rank then, and calls `after` with the context of the hook.
 absl::Status refuse_first_step(Trainer& trainer, int rank, std::function<void(HookContext&)> after);
 
-// Adds a hook that calls `on_event` with each event of RecordingHook. `name`: that of the hook.
+// Adds a hook that calls `on_event` with each event of RecordingHook. `name`: the name of the hook.
 absl::Status watch_events(
     Trainer& trainer, std::function<absl::Status(HookContext&, absl::string_view event)> on_event,
     const std::string& name = "watching");

@@ -1,4 +1,4 @@
-// Ids and counts of tables over processes, against those of one process.
+// Compares ids and counts of tables over processes with one process.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -16,7 +16,7 @@
 namespace millrace {
 namespace {
 
-// Trains a rank and writes counts_of() it to FOLDER/RANK.
+// Trains a rank and writes its counts_of() to FOLDER/RANK.
 absl::Status train_rank(const TableRun& run, const RankEnvironment& environment,
                         const std::string& folder) {
   C10dOptions options;
@@ -33,7 +33,7 @@ absl::Status train_rank(const TableRun& run, const RankEnvironment& environment,
   });
 }
 
-// Trains on `world_size` processes. Returns: the counts of all ranks together.
+// Trains on `world_size` processes. Returns the counts of all ranks together.
 std::vector<std::string> train_processes(const TableRun& run, int world_size) {
   const std::string folder = absl::StrCat(testing::TempDir(), "/tables-over-", world_size);
   remove_recursively(FileSystem::local(), folder).IgnoreError();

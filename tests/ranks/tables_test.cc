@@ -1,4 +1,4 @@
-// A model with a table trained on the same global batches by 1 to 4 ranks.
+// Tests a model with a table trained on the same global batches by 1 to 4 ranks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@
 namespace millrace {
 namespace {
 
-// Expects the same of 1 to 4 ranks, and of two runs of each number.
+// Expects the same outcome for 1 to 4 ranks, and for two runs of each number.
 void expect_same(const TinyTrainerOptions& options, double tolerance = 1e-5) {
   const TableRun run = {.options = options};
   const TablesOutcome one = train_tables(run, 1);
@@ -95,7 +95,7 @@ TEST(TablesTest, AStepThatIsRepeatedReadsTheSameRows) {
   expect_same(options, 1e-2);
 }
 
-// What an empty rank owns is added up again, too.
+// A rank without data sums the gradients of its rows again, too.
 TEST(TablesTest, AStepThatIsRepeatedOnARankWithoutData) {
   TinyTrainerOptions options = tiny_table_options();
   options.train.batch_size = 2;  // 3 and 4 ranks: some have none
@@ -104,8 +104,8 @@ TEST(TablesTest, AStepThatIsRepeatedOnARankWithoutData) {
   expect_same(options, 1e-2);
 }
 
-// What a rank reports to the others in each exchange of tables, and in the sums that choose rows to
-// evict.
+// Tests the phase that a rank reports to the others in each exchange of tables, and in the sums
+// that choose rows to evict.
 TEST(TablesTest, RanksReportWhatTheyDo) {
   TableRun run;
   run.options.table.mutable_limit()->set_max_rows(60);

@@ -1,4 +1,4 @@
-// Every case of rank_cases.h with ranks as threads.
+// Tests every case of rank_cases.h with ranks as threads.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

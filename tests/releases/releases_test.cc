@@ -1,4 +1,4 @@
-// Loads the golden files of each release, which make_release.py wrote with its program.
+// Loads the golden files of each release, which make_release.py wrote with the release's program.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -20,7 +20,7 @@ constexpr char kReleases[] = "tests/releases";
 // Sums of LibTorch depend on the processor.
 constexpr double kTolerance = 1e-5, kToleranceAfterTraining = 1e-3;
 
-// Returns "VERSION/JOB" of all.
+// Returns "VERSION/JOB" for each job.
 std::vector<std::string> jobs() {
   std::set<std::string> jobs;
   for (const fs::directory_entry& version : fs::directory_iterator(kReleases)) {
@@ -51,7 +51,7 @@ class ReleasesTest : public ProgramTest, public testing::WithParamInterface<std:
     fs::rename(path("checkpoint"), path("out/checkpoints/" + std::string(expected_["checkpoint"])));
   }
 
-  // Evaluates the newest checkpoint, and compares with `expected`.
+  // Evaluates the newest checkpoint, and compares the metrics with `expected`.
   void expect_metrics(const json& expected, double tolerance) {
     millrace_ok(
         {"evaluate", "job.textproto", "--checkpoint", "out", "--summary", "s.json", "--overwrite"});

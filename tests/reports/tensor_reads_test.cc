@@ -1,4 +1,4 @@
-// Reports read tensors of training: nothing else does, with all hooks and sinks that a job has.
+// Tests that only reports read tensors of training, with all hooks and sinks of a job.
 #include <ATen/ATen.h>
 #include <ATen/record_function.h>
 #include <torch/nn/functional/loss.h>
@@ -31,16 +31,16 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kSteps = 200;
 constexpr int64_t kExamples = 64;      // of the file
-constexpr int64_t kPendingSteps = 64;  // are kept at most (docs/metrics.md)
+constexpr int64_t kPendingSteps = 64;  // maximum number of pending steps (docs/metrics.md)
 
-// Tensors whose numbers nobody may read yet. Each read throws.
+// Tensors whose numbers may not be read yet. Each read throws.
 std::vector<at::Tensor>& guarded_tensors() {
   static auto* const kTensors = new std::vector<at::Tensor>();
   return *kTensors;
 }
 
 void guard(const at::Tensor& tensor) {
-  // Keeps the data, despite the name.
+  // The function keeps the data, despite its name.
   tensor.storage().unsafeGetStorageImpl()->release_data_and_set_meta_custom_data_ptr_error_msg_(
       "a tensor was read before a report was due");
   guarded_tensors().push_back(tensor);
@@ -53,8 +53,8 @@ void release_guarded_tensors() {
   guarded_tensors().clear();
 }
 
-// Logistic regression. Guards everything that a step hands on except its loss, which decides
-// whether the step is applied.
+// Logistic regression. Guards all tensors of a step except the loss, which decides if the step is
+// applied.
 class GuardedModel : public Model {
  public:
   static absl::StatusOr<std::shared_ptr<Model>> create(const ModelConfig&, const ModelResources&) {
@@ -84,7 +84,7 @@ class GuardedModel : public Model {
 MILLRACE_REGISTER_MODEL(guarded, "guards its tensors", &GuardedModel::create,
                         ModelLabels::kProbabilities);
 
-// Operators that bring numbers of a tensor to the CPU, or may.
+// Returns true for operators that copy, or may copy, numbers of a tensor to the CPU.
 bool may_read(absl::string_view op) {
   for (const absl::string_view name :
        {"aten::item", "aten::_local_scalar_dense", "aten::is_nonzero", "aten::equal", "aten::to",
@@ -94,7 +94,7 @@ bool may_read(absl::string_view op) {
   return false;
 }
 
-// The calls of such operators since the last take(), on this thread.
+// The calls of such operators on this thread since the last take().
 class Reads {
  public:
   Reads()
@@ -115,11 +115,11 @@ class Reads {
 thread_local int64_t Reads::count_ = 0;
 
 struct StepLog {
-  std::vector<int64_t> reads;  // by step, from its begin to the next one's
+  std::vector<int64_t> reads;  // by step, until the next step begins
   std::set<int64_t> reports;   // steps
 };
 
-// Counts reads, and releases tensors in steps after which the reporter is to read them.
+// Counts reads, and releases tensors in steps after which the reporter must read them.
 class WatchHook : public Hook {
  public:
   WatchHook(int64_t report_every, StepLog& log) : report_every_(report_every), log_(log) {}
@@ -167,7 +167,7 @@ struct Readers {
   const char* run;
 };
 
-// Everything that reads reports, and metrics of every kind.
+// Every reader of reports, and metrics of every kind.
 constexpr Readers kReaders = {
     R"(metric: ["auc", "logloss", "ne", "calibration", "auc_buckets", "pr_auc", "gauc", "ndcg@5"]
        slice { feature: "c" metric: "auc" })",
@@ -175,7 +175,7 @@ constexpr Readers kReaders = {
     "sink { csv {} } sink { prometheus { port: 0 } }",
 };
 
-// Slices take the ids of each step from its batch at once.
+// Slices read the ids of each step from its batch immediately.
 constexpr Readers kReadersWithoutSlices = {
     R"(metric: ["auc", "logloss", "ne", "calibration", "auc_buckets", "pr_auc", "gauc", "ndcg@5"])",
     kReaders.report, kReaders.run};
@@ -193,7 +193,7 @@ class TensorReadsTest : public testing::Test {
     EXPECT_OK(write_file_atomically(FileSystem::local(), data_, rows));
   }
 
-  // `hook`: null, or one that is called before the others.
+  // `hook`: null, or a hook that is called before the others.
   absl::Status train(const Readers& readers, int64_t report_every, StepLog& log,
                      std::unique_ptr<Hook> hook = nullptr) {
     JobConfig config;
@@ -236,8 +236,7 @@ TEST_F(TensorReadsTest, HappenAfterSixtyFourStepsWithoutAReport) {
   EXPECT_THAT(log.reports, ElementsAre(100, 200));
 }
 
-// On a device each of these calls would wait. The first step also looks for ids that the model did
-// not announce.
+// Each such call would wait for a device. The first step also searches for unannounced ids.
 TEST_F(TensorReadsTest, NeedNoOperatorOnOtherSteps) {
   StepLog without, with;
   ASSERT_OK(train(kNoReaders, 50, without));

@@ -1,4 +1,4 @@
-// Saves that are written while training goes on.
+// Tests saves that are written during training.
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -94,7 +94,7 @@ class AsynchronousSaverTest : public testing::Test {
   }
   absl::Status begin(Saver& saver, StepByStep& job) { return saver.begin(job.state(), {}, ranks_); }
 
-  // What the newest checkpoint makes of a new trainer.
+  // Returns the state of a new trainer that restores the newest checkpoint.
   absl::StatusOr<std::string> restored(FileSystem& files) {
     StepByStep job;
     OneRankCollectives ranks;
@@ -152,7 +152,7 @@ TEST_F(AsynchronousSaverTest, IsThereOnceItIsDurableAndNotBefore) {
     EXPECT_THAT(list, IsEmpty());
   }
   while (!saver->ready()) job_.step();
-  EXPECT_THAT(saver->poll(true, ranks_), IsOkAndHolds(IsEmpty()));  // now it is committed
+  EXPECT_THAT(saver->poll(true, ranks_), IsOkAndHolds(IsEmpty()));  // the save is committed here
   EXPECT_FALSE(saver->ready());
   files.release();
   while (!saver->ready()) job_.step();
@@ -169,14 +169,14 @@ TEST_F(AsynchronousSaverTest, TwoAreUnderWayAndEndInTheirOrder) {
   {
     const auto saver = this->saver(files);
     job_.step();
-    files.hold("chunks");  // what comes after reading
+    files.hold("chunks");  // the first write after reading
     ASSERT_OK(begin(*saver, job_));
     job_.step();
     second = job_.text();
     ASSERT_OK(begin(*saver, job_));
     job_.step();
     files.release();
-    ASSERT_OK(begin(*saver, job_));  // waits for the first one
+    ASSERT_OK(begin(*saver, job_));  // waits for the first save
     job_.step();
     ASSERT_OK_AND_ASSIGN(const auto durable, saver->finish(ranks_));
     EXPECT_THAT(paths(durable), ElementsAre(path_of(1), path_of(2), path_of(3)));
@@ -190,7 +190,7 @@ TEST_F(AsynchronousSaverTest, AStepIsNotWrittenTwice) {
   const auto saver = this->saver(files);
   job_.step();
   ASSERT_OK(begin(*saver, job_));
-  ASSERT_OK(begin(*saver, job_));  // waits for the other one
+  ASSERT_OK(begin(*saver, job_));  // waits for the other save
   ASSERT_OK_AND_ASSIGN(auto durable, saver->finish(ranks_));
   EXPECT_THAT(paths(durable), ElementsAre(path_of(1), path_of(1)));
   const absl::uint128 once = files.fingerprint();
@@ -199,7 +199,7 @@ TEST_F(AsynchronousSaverTest, AStepIsNotWrittenTwice) {
   ASSERT_OK(saver->finish(ranks_).status());
   EXPECT_EQ(files.fingerprint(), once);
   files.fail("");
-  job_.step();  // the tables are not frozen any more
+  job_.step();  // the tables are not frozen now
   ASSERT_OK(begin(*saver, job_));
   ASSERT_OK(saver->finish(ranks_).status());
 }
@@ -301,7 +301,7 @@ TEST_F(AsynchronousSaverTest, WhatBecameDurableIsToldAlsoIfTheNextOneFails) {
   EXPECT_THAT(saver->poll(false, ranks_), IsOkAndHolds(IsEmpty())) << "told once";
 }
 
-// Moves the output directory away while the first save writes.
+// Moves the output directory during the write of the first save.
 class MovedOutput : public MemoryFileSystem {
  public:
   absl::StatusOr<std::unique_ptr<PositionedFile>> create_new(const std::string& path,
@@ -343,13 +343,13 @@ TEST_F(AsynchronousSaverTest, AFullDiskIsRefusedBeforeTheFirstByte) {
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("has room for")));
   ASSERT_OK_AND_ASSIGN(const auto entries, files.list(kFolder));
   EXPECT_EQ(entries.size(), 1) << "only the lock";
-  job_.step();  // the tables are not frozen any more
+  job_.step();  // the tables are not frozen now
   files.set_capacity(int64_t{1} << 40);
   ASSERT_OK(begin(*saver, job_));
   ASSERT_OK(saver->finish(ranks_).status());
 }
 
-// A state of one table whose rows take more than an undo log may at once.
+// A state of one table whose rows exceed the limit of an undo log.
 class LargeTable {
  public:
   LargeTable() {
@@ -362,7 +362,7 @@ class LargeTable {
     for (int64_t id = 0; id < 2000; ++id) ids_.push_back(id);
     step();
   }
-  // One that changes all rows.
+  // Makes a step that changes all rows.
   void step() {
     std::vector<RowIndex> rows(ids_.size());
     EXPECT_OK(table_->find_or_insert(ids_, absl::MakeSpan(rows)));
@@ -377,7 +377,7 @@ class LargeTable {
     state.shared.mutable_progress()->set_step(step_);
     return state;
   }
-  // Whether nothing is kept for a snapshot.
+  // Returns true if no row is retained for a snapshot.
   bool thawed() { return table_->content().mutable_rows().thaw(); }
 
  private:
@@ -386,7 +386,7 @@ class LargeTable {
   int64_t step_ = 0;
 };
 
-// Whatever a save could not do, no table stays frozen: steps do not wait, and the next save works.
+// A save that fails leaves no table frozen: steps do not wait, and the next save works.
 TEST_F(AsynchronousSaverTest, ADirectoryThatCannotBeMadeIsToldAtOnceAndFreezesNothing) {
   LargeTable job;
   for (const bool asynchronous : {true, false}) {
@@ -411,7 +411,7 @@ TEST_F(AsynchronousSaverTest, ADirectoryThatCannotBeMadeIsToldAtOnceAndFreezesNo
   }
 }
 
-// A file that cannot be written is found later; the tables are free as soon as it is.
+// An unwritable file is found later; the tables are not frozen from then on.
 TEST_F(AsynchronousSaverTest, AFileThatCannotBeWrittenFreezesNothing) {
   LargeTable job;
   GatedFileSystem files;
@@ -420,7 +420,7 @@ TEST_F(AsynchronousSaverTest, AFileThatCannotBeWrittenFreezesNothing) {
     files.fail(name);
     for (int saves = 0; saves < 2; ++saves) {
       ASSERT_OK(saver->begin(job.state(), {}, ranks_));
-      job.step();  // waits until the tables are no longer read
+      job.step();  // waits until no thread reads the tables
       EXPECT_THAT(saver->finish(ranks_).status(),
                   StatusIs(absl::StatusCode::kUnavailable, HasSubstr("injected")));
       ASSERT_TRUE(job.thawed());
@@ -431,13 +431,13 @@ TEST_F(AsynchronousSaverTest, AFileThatCannotBeWrittenFreezesNothing) {
   EXPECT_THAT(saver->finish(ranks_), IsOkAndHolds(testing::SizeIs(1)));
 }
 
-// Time stands still, because the lock file holds the time at which it was taken.
+// Returns a clock that does not advance, because the lock file contains the time of the lock.
 FakeClock& standing_clock() {
   static FakeClock clock;
   return clock;
 }
 
-// Of two ranks, with dense tensors alone.
+// Saves dense tensors on two ranks.
 std::vector<absl::Status> save_on_two_ranks(FileSystem& files) {
   return run_thread_ranks({.world_size = 2}, [&](std::unique_ptr<Collectives> ranks) {
     StepByStep job(/*tables=*/false);
@@ -497,13 +497,13 @@ TEST(AsynchronousSaverOfTwoRanksTest, ADirectoryThatOneCannotMakeFailsOnAllAtOnc
   EXPECT_EQ(entries.size(), 1) << "only the lock";
 }
 
-// The content is known once every rank has said what it has of it.
+// The content is known once every rank has reported its part.
 TEST(AsynchronousSaverOfTwoRanksTest, AStepThatIsSavedIsNotWrittenAgain) {
   for (const bool asynchronous : {true, false}) {
     GatedFileSystem files;
     for (const absl::Status& status : save_on_two_ranks(files)) ASSERT_OK(status);
     const absl::uint128 once = files.fingerprint();
-    files.fail("step-00000001");  // nobody is to make a file
+    files.fail("step-00000001");  // no file must be created
     const auto statuses = run_thread_ranks(
         {.world_size = 2}, [&](std::unique_ptr<Collectives> ranks) -> absl::Status {
           StepByStep job(/*tables=*/false);
@@ -520,13 +520,13 @@ TEST(AsynchronousSaverOfTwoRanksTest, AStepThatIsSavedIsNotWrittenAgain) {
   }
 }
 
-// What one rank has differs from what is saved: the tensors are the same, and are kept.
+// One rank's state differs from the saved state, but the tensors are equal, and their files stay.
 TEST(AsynchronousSaverOfTwoRanksTest, AnotherStateOfOneRankIsWritten) {
   for (const bool asynchronous : {false, true}) {
     GatedFileSystem files;
     for (const absl::Status& status : save_on_two_ranks(files)) ASSERT_OK(status);
     const absl::uint128 once = files.fingerprint();
-    files.fail("dense");  // nobody is to write it again
+    files.fail("dense");  // the file must not be written again
     const auto statuses = run_thread_ranks(
         {.world_size = 2}, [&](std::unique_ptr<Collectives> ranks) -> absl::Status {
           StepByStep job(/*tables=*/false);

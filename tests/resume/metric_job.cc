@@ -26,7 +26,7 @@
 namespace millrace {
 namespace {
 
-// Puts metric_example() in place of the examples of a fake dataset.
+// Replaces the examples of a fake dataset by metric_example().
 template <typename Fake>
 class MetricData : public Fake {
  public:
@@ -64,7 +64,7 @@ class MetricData : public Fake {
   }
 };
 
-// Predicts the dense columns. Its loss is the squared error, on which the parameter has no effect.
+// Predicts the dense columns. The loss is the squared error, on which the parameter has no effect.
 class ColumnModel : public Model {
  public:
   ColumnModel() { weight_ = register_parameter("weight", torch::ones({1})); }
@@ -83,14 +83,14 @@ class ColumnModel : public Model {
   at::Tensor weight_;
 };
 
-// What one rank of a run has come to.
+// The outcome of a rank of a run so far.
 struct RankRun {
   std::vector<MetricReport> reports;
   std::vector<size_t> reports_at_points;
   std::vector<MemoryCheckpoint> points;
 };
 
-// Writes down reports and asks for a checkpoint after each step.
+// Records reports and requests a checkpoint after each step.
 class ReportsHook : public Hook {
  public:
   explicit ReportsHook(RankRun& run) : run_(run) {}
@@ -183,7 +183,7 @@ MetricExample metric_example(int64_t pass, int64_t place) {
     return philox(static_cast<uint64_t>(pass), purpose, static_cast<uint64_t>(place))[0];
   };
   MetricExample example;
-  // Neither is a bound of one of the buckets.
+  // Neither number is a bound of a bucket.
   example.predictions = {(static_cast<float>(random(0) % 16) + 0.5f) / 16, uniform24(random(1))};
   for (size_t task = 0; task < 2; ++task) {
     const bool missing = random(2 + task) % (task == 0 ? 8 : 3) == 0;

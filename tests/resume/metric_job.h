@@ -1,4 +1,4 @@
-// A job whose metrics are known: predictions are a column of the data, which no step changes.
+// A job with known metrics: predictions are a column of the data, which no step changes.
 #ifndef MILLRACE_TESTS_RESUME_METRIC_JOB_H_
 #define MILLRACE_TESTS_RESUME_METRIC_JOB_H_
 
@@ -28,8 +28,8 @@ inline constexpr int64_t kAucBuckets = 10;
 inline constexpr int64_t kMostSlices = 3;
 inline constexpr const char* kMetricTasks[] = {"click", "buy"};
 
-// An example of the job. Predictions of the first task have many ties, and each task lacks some
-// labels (not-a-number).
+// An example of the job. Predictions of the first task have many ties, and some labels of each task
+// are missing (not-a-number).
 struct MetricExample {
   std::array<float, 2> predictions;  // by task
   std::array<float, 2> labels;       // by task; 0, 1 or not-a-number
@@ -41,7 +41,7 @@ struct MetricExample {
 // Returns example `place` of a pass.
 MetricExample metric_example(int64_t pass, int64_t place);
 
-// Returns all metrics that exist, those with a cutoff at 3.
+// Returns all metrics that exist, metrics with a cutoff at 3.
 std::vector<std::string> all_metrics();
 // Returns the metrics of slices.
 std::vector<std::string> slice_metrics();
@@ -56,16 +56,16 @@ struct MetricJob {
 
 struct MetricReport {
   int64_t step = 0;   // the last one of the report
-  int64_t steps = 0;  // since the report before
+  int64_t steps = 0;  // since the last report
   std::map<std::string, double> metrics;
 };
 
 // Returns all reports to the last bit.
 std::string to_text(const std::vector<MetricReport>& reports);
 
-// A job as it was after a step.
+// The state of a job after a step.
 struct MetricPoint {
-  size_t reports = 0;                   // made by then
+  size_t reports = 0;                   // made so far
   std::vector<MemoryCheckpoint> ranks;  // by rank
 };
 
@@ -75,7 +75,7 @@ struct MetricRun {
 };
 
 // Trains with a checkpoint after each step, from the beginning or from `point`, in new trainers.
-// Errors: those of the ranks; Internal if ranks report different bits.
+// Errors: any error of the ranks; Internal if ranks report different bits.
 absl::StatusOr<MetricRun> run_metric_job(const MetricJob& job, const MetricPoint* point = nullptr);
 
 }  // namespace millrace

@@ -1,5 +1,5 @@
-// Each metric equals its definition over ranks and micro-batches, and to the last bit over resumes
-// and whatever the order in which ranks arrive.
+// Compares each metric with the definition over ranks and micro-batches, and to the last bit after
+// resumes and for any order of arriving ranks.
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -26,7 +26,7 @@ namespace {
 constexpr double kTolerance = 1e-9;
 constexpr double kLossTolerance = 1e-6;  // losses of steps are float32
 
-// A value, and how far a report may be from it.
+// A value, and the tolerance of a report.
 struct Expected {
   double value = 0;
   double tolerance = kTolerance;
@@ -103,7 +103,7 @@ void add_slices(int64_t first, int64_t last, ExpectedValues& values) {
   }
 }
 
-// Adds the metrics of a span whose examples are those of steps [first, last).
+// Adds the metrics of a span with the examples of steps [first, last).
 void add_span(const std::string& name, bool keeps_examples, int64_t first, int64_t last,
               ExpectedValues& values) {
   std::vector<std::string> metrics;
@@ -115,7 +115,7 @@ void add_span(const std::string& name, bool keeps_examples, int64_t first, int64
   add_losses(name + "/", examples, values);
 }
 
-// The steps after which a report is due.
+// Returns the steps with a report.
 std::vector<int64_t> report_steps() {
   std::vector<int64_t> steps = {0};
   for (int64_t step = 1; step <= kMetricPasses * kMetricSteps; ++step) {
@@ -141,7 +141,7 @@ std::vector<ExpectedValues> compute_expected(bool windows) {
   return reports;
 }
 
-// By report.
+// Returns the expected values by report.
 const std::vector<ExpectedValues>& expected_reports(bool windows) {
   static const auto* const kEpochs = new std::vector<ExpectedValues>(compute_expected(false));
   static const auto* const kWindows = new std::vector<ExpectedValues>(compute_expected(true));
@@ -162,7 +162,7 @@ void expect_report(const MetricReport& report, const ExpectedValues& expected) {
   }
 }
 
-// `first`: the place of the first report among those of the whole job.
+// `first`: the index of the first report among the reports of the whole job.
 void expect_reports(const std::vector<MetricReport>& reports, bool windows, size_t first = 0) {
   const std::vector<int64_t> steps = report_steps();
   const std::vector<ExpectedValues>& expected = expected_reports(windows);
@@ -174,7 +174,7 @@ void expect_reports(const std::vector<MetricReport>& reports, bool windows, size
   }
 }
 
-// Returns the reports of `whole` from the place `first`.
+// Returns the reports of `whole` from index `first`.
 std::vector<MetricReport> rest_of(const MetricRun& whole, size_t first) {
   return {whole.reports.begin() + static_cast<ptrdiff_t>(first), whole.reports.end()};
 }
@@ -213,7 +213,7 @@ INSTANTIATE_TEST_SUITE_P(All, MetricsResumeTest,
                                           testing::Values<int64_t>(1, 2, 3, 4), testing::Bool()),
                          case_name);
 
-// With another number of ranks sums are added in another order.
+// Another number of ranks adds sums in another order.
 TEST(MetricsResumeOnOtherRanksTest, EqualTheirDefinition) {
   for (const auto& [before, after] : {std::pair(2, 3), {3, 1}, {1, 2}}) {
     ASSERT_OK_AND_ASSIGN(const MetricRun whole, run_metric_job({.ranks = before}));
@@ -226,14 +226,14 @@ TEST(MetricsResumeOnOtherRanksTest, EqualTheirDefinition) {
   }
 }
 
-// Lets ranks come to each collective in a given order.
+// Makes ranks arrive at each collective in a given order.
 class ArrivalOrder {
  public:
-  // `order`: the ranks by their place in the order of the collective with this ordinal.
+  // `order`: returns the ranks in their order at the collective with this ordinal.
   ArrivalOrder(int ranks, std::function<std::vector<int>(int64_t ordinal)> order)
       : order_(std::move(order)), arrived_(static_cast<size_t>(ranks)) {}
 
-  // Blocks until the rank before this one has come to the collective.
+  // Blocks until the rank before has arrived at the collective.
   absl::Status arrive(const CollectiveCall& call) {
     const std::vector<int> order = order_(call.ordinal);
     MutexLock lock(mutex_);
@@ -262,7 +262,7 @@ TEST(MetricsArrivalTest, OrderOfRanksDoesNotMatterToTheLastBit) {
                                                 {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
   MetricJob job = {.ranks = 3, .micro_batches = 2};
   ASSERT_OK_AND_ASSIGN(const MetricRun free, run_metric_job(job));
-  // Each order throughout, then others at each collective.
+  // Uses each order throughout, then other orders at each collective.
   for (size_t i = 0; i < orders.size() + 4; ++i) {
     SCOPED_TRACE(absl::StrCat("order ", i));
     ArrivalOrder arrival(job.ranks, [&](int64_t ordinal) {

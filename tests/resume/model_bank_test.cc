@@ -1,4 +1,4 @@
-// What sources give is what a trainer begins with; the rest stays as it is.
+// Tests that a trainer begins with the content of the sources, and that all other content stays.
 #include "checkpoint/bank/model_bank.h"
 
 #include <google/protobuf/text_format.h>
@@ -68,7 +68,7 @@ std::string dense_text(Trainer& trainer) {
   return text;
 }
 
-// What a hook knows of the evaluations.
+// The knowledge of a hook about the evaluations.
 struct Figures : Checkpointable {
   absl::Status save_state(ObjectState& state) const override {
     state = {1, text};
@@ -88,7 +88,7 @@ class ModelBankTest : public testing::Test {
     EXPECT_OK(trainer->train().status());
     return trainer;
   }
-  // A checkpoint of it.
+  // Saves a checkpoint of the trainer.
   std::string save(Trainer& trainer) {
     SaverOptions options;
     options.folder = kFolder;
@@ -130,7 +130,7 @@ TEST_F(ModelBankTest, AllPartsAreAFullResume) {
   EXPECT_EQ(table_of(*to).applied_steps(), 9);
 }
 
-// What the message on a resume with another configuration promises.
+// Tests the promise of the message on a resume with another configuration.
 TEST_F(ModelBankTest, AllPartsKeepEverythingWithAnotherLearningRate) {
   const std::unique_ptr<Trainer> from = trained();
   save(*from);
@@ -156,7 +156,7 @@ TEST_F(ModelBankTest, SchedulesThatFollowAMetric) {
   const auto with_schedule = [](int64_t max_steps) {
     TinyTrainerOptions options = job(max_steps);
     options.trainer.report = {.every_steps = 1};
-    // No value improves on the first one by as much.
+    // No value improves on the first value by this threshold.
     EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
         "adam {} learning_rate: 0.1 schedule { reduce_on_plateau { monitor: 'train/loss' factor: "
         "0.5 patience: 0 threshold: 0.99 } }",
@@ -201,7 +201,7 @@ TEST_F(ModelBankTest, WeightsAloneBeginANewTraining) {
   EXPECT_OK(to->train().status());
 }
 
-// "weight@average_updates", "weight@average" and so on.
+// Returns "weight@average_updates", "weight@average" and so on.
 std::vector<at::Tensor> average_of(Trainer& trainer) {
   std::vector<at::Tensor> tensors;
   for (const NamedParameter& tensor : state_of(trainer).optimizer_tensors()) {
@@ -234,7 +234,7 @@ TEST_F(ModelBankTest, TheAverageIsAPartOfOptimizerState) {
   ASSERT_OK(load("source { parts: [WEIGHTS, SLOTS, DENSE_OPTIMIZER] }", *to));
   expect_theirs(*to);
   EXPECT_THAT(plan_, HasSubstr("weight@average "));
-  // Of a source that gives its state and not its average the average stays.
+  // A source with the state but without the average leaves the average as it is.
   ASSERT_OK(load("source { parts: [WEIGHTS, DENSE_OPTIMIZER] exclude: '*@average*' }", *to));
   expect_theirs(*to);
   to = tiny_trainer(averaged);
@@ -247,7 +247,7 @@ TEST_F(ModelBankTest, TheAverageIsAPartOfOptimizerState) {
   EXPECT_THAT(load("source { parts: [WEIGHTS, DENSE_OPTIMIZER] }", *to),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("weight/average")));
   ASSERT_OK(load("source { parts: [WEIGHTS, DENSE_OPTIMIZER] exclude: '*@average*' }", *to));
-  // And from a job without one.
+  // The average begins again if the source has none.
   save(*without);
   to = tiny_trainer(averaged);
   ASSERT_OK(load("source { parts: [WEIGHTS, DENSE_OPTIMIZER] }", *to));
@@ -391,7 +391,7 @@ TEST_F(ModelBankTest, DynamicSourcesAreLoadedWhenTheyChange) {
   EXPECT_THAT(bank.reload(state, ranks_), IsOkAndHolds(false)) << "it has not changed";
   EXPECT_EQ(text_of(*to), before);
 
-  // A run saves its last step a second time, with what the evaluation found.
+  // A run saves its last step a second time, with the result of the evaluation.
   ASSERT_OK_AND_ASSIGN(const auto first, CheckpointReader::open(files_, save(*from)));
   figures.text = "auc 0.5";
   ASSERT_OK_AND_ASSIGN(const auto second, CheckpointReader::open(files_, save(*from)));
@@ -405,7 +405,7 @@ TEST_F(ModelBankTest, DynamicSourcesAreLoadedWhenTheyChange) {
   EXPECT_EQ(dense_text(*to), dense_text(*later));
   EXPECT_EQ(to->progress().step, 5);
   EXPECT_EQ(state_of(*to).optimizer_tensors().size(), 6u);
-  // Rows are replaced or added; what is known of them stays.
+  // Rows are replaced or added; their statistics stay.
   const TableRows theirs = table_of(*later).content().export_rows();
   std::vector<RowIndex> rows(theirs.ids.size());
   table_of(*to).find(theirs.ids, absl::MakeSpan(rows));
@@ -423,7 +423,7 @@ TEST_F(ModelBankTest, DynamicSourcesAreLoadedWhenTheyChange) {
       << "a delta cannot know of the new rows";
 }
 
-// Rows that come at step 0 note that step, as those of the first checkpoint do.
+// Rows loaded at step 0 record step 0, as the rows of the first checkpoint.
 TEST_F(ModelBankTest, ADeltaOnTheStartHasTheRowsThatWereLoadedAfterIt) {
   for (const bool reloaded : {false, true}) {
     SCOPED_TRACE(reloaded ? "reloaded" : "loaded at first alone");
@@ -440,7 +440,7 @@ TEST_F(ModelBankTest, ADeltaOnTheStartHasTheRowsThatWereLoadedAfterIt) {
     ASSERT_OK_AND_ASSIGN(const auto saver, Saver::create(options, files_, Clock::real()));
     ASSERT_OK(saver->save(state_of(*to), {}, ranks_).status());  // at_start
     if (reloaded) {
-      save(*trained(job(9)));  // with rows that the steps to come do not see
+      save(*trained(job(9)));  // with rows that the next steps do not touch
       ASSERT_THAT(bank.reload(state_of(*to), ranks_), IsOkAndHolds(true));
     }
     ASSERT_OK(to->train().status());
@@ -456,8 +456,8 @@ TEST_F(ModelBankTest, ADeltaOnTheStartHasTheRowsThatWereLoadedAfterIt) {
   }
 }
 
-// The last column is the model's own: a new row begins with its initial value there, a row that is
-// there keeps what it has learned.
+// The last column belongs to the model: a new row has its initial value there, and an existing row
+// keeps its learned value.
 TEST_F(ModelBankTest, VectorsMayLackTheColumnThatTheModelAdds) {
   EmbeddingTableOptions options;
   options.name = "items";
@@ -494,7 +494,7 @@ TEST_F(ModelBankTest, VectorsMayLackTheColumnThatTheModelAdds) {
   EXPECT_EQ(weights(888888)[2], 3) << "it stays";
 }
 
-// The step from which rows come is one that rows can note.
+// The step of loaded rows must fit into the field of a row.
 TEST_F(ModelBankTest, AStepThatRowsCannotNoteIsRefused) {
   const std::unique_ptr<Trainer> from = trained();
   TrainState state = state_of(*from);
@@ -576,7 +576,7 @@ TEST_F(ModelBankTest, AReloadThatFailsChangesNothing) {
   EXPECT_NE(text_of(*to), before);
 }
 
-// Dense models, as several ranks have them.
+// Several ranks have dense models.
 TEST_F(ModelBankTest, AllRanksLoadTheSameOrFailTogether) {
   TinyTrainerOptions dense = job();
   dense.train.sparse = 0;

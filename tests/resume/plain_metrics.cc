@@ -15,7 +15,7 @@ namespace millrace {
 namespace {
 
 using Examples = std::vector<PlainExample>;
-// Labels in the order of a ranking, and a cutoff → value.
+// Maps labels in the order of a ranking, and a cutoff, to a value.
 using RankingValue = std::function<double(const std::vector<double>& labels, size_t cutoff)>;
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
@@ -145,8 +145,8 @@ double grouped_auc(const Examples& examples) {
   return weights == 0 ? kNone : total / weights;
 }
 
-// Calls `visit` with the labels of each order of `ranked` that differs from it in ties alone. The
-// order of examples before `begin` stays.
+// Calls `visit` with the labels of each order of `ranked` that differs only in ties. Keeps the
+// order of examples before `begin`.
 void each_order(Examples& ranked, size_t begin,
                 const std::function<void(const std::vector<double>&)>& visit) {
   if (begin == ranked.size()) {
@@ -155,7 +155,7 @@ void each_order(Examples& ranked, size_t begin,
     visit(labels);
     return;
   }
-  // Each example of the tie takes the first place.
+  // Each example of the tie is first once.
   for (size_t i = begin; i < ranked.size(); ++i) {
     if (ranked[i].prediction != ranked[begin].prediction) break;
     std::swap(ranked[begin], ranked[i]);
@@ -229,7 +229,7 @@ double ndcg_at(const std::vector<double>& labels, size_t cutoff) {
   return gain_at(labels, cutoff) / gain_at(best, cutoff);
 }
 
-// By the name without a cutoff.
+// Returns the metrics by their name without a cutoff.
 const std::map<std::string, RankingValue>& ranking_values() {
   static const auto* const kValues = new std::map<std::string, RankingValue>{
       {"ndcg", ndcg_at},         {"recall", recall_at},

@@ -19,13 +19,13 @@ struct PlainExample {
   int64_t group = 0;
 };
 
-// Returns the metric `name` (metric_names(), "ndcg@3" with a cutoff) with default options,
-// computed from the definition: areas by comparing all pairs, rankings by trying all orders of
-// ties. Returns none for a name that it does not know. "auc_buckets" is the exact area.
+// Returns the metric `name` (metric_names(), "ndcg@3" with a cutoff) with default options, computed
+// from the definition: areas by comparing all pairs, rankings by trying all orders of ties. Returns
+// none for an unknown name. "auc_buckets" is the exact area.
 std::optional<double> plain_metric(absl::string_view name,
                                    const std::vector<PlainExample>& examples);
 
-// Returns the bound of the error of auc_buckets that its header states.
+// Returns the error bound in the header of auc_buckets.
 double plain_buckets_bound(int64_t buckets, const std::vector<PlainExample>& examples);
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// Ranks with a table that load a dynamic model bank again while they train.
+// Tests ranks with a table that load a dynamic model bank again during training.
 #include <map>
 #include <memory>
 #include <string>
@@ -25,7 +25,7 @@ using testing::HasSubstr;
 
 using Weights = std::map<int64_t, std::vector<float>>;  // by id
 
-// Steps of the same 12 examples with any number of ranks.
+// Returns steps of the same 12 examples for any number of ranks.
 TinyTrainerOptions job(int64_t steps, int rank = 0, int world_size = 1) {
   TinyTrainerOptions options;
   options.train = {.batches = 12,
@@ -46,7 +46,7 @@ TrainState state_of(Trainer& trainer) {
   return *std::move(state);
 }
 
-// Adds the rows that the trainer's rank has.
+// Adds the rows of the trainer's rank.
 void add_weights(Trainer& trainer, Weights& weights) {
   const TableRows rows = state_of(trainer).tables[0]->content().export_rows();
   for (size_t i = 0; i < rows.ids.size(); ++i) {
@@ -56,10 +56,10 @@ void add_weights(Trainer& trainer, Weights& weights) {
   }
 }
 
-// What a rank came to.
+// The outcome of a rank.
 struct RankOutcome {
   absl::Status status;
-  std::string before, after;  // what it held before the reload, and in the end
+  std::string before, after;  // its state before the reload, and at the end
   Weights rows;
 };
 
@@ -70,7 +70,7 @@ class RankBankTest : public testing::Test {
     later_ = save(5, "later");
   }
 
-  // Trains one rank and saves that in a folder. Returns: the rows.
+  // Trains a rank and saves its model in a folder. Returns the rows.
   Weights save(int64_t steps, const std::string& folder) {
     const std::unique_ptr<Trainer> trainer = tiny_trainer(job(steps));
     EXPECT_OK(trainer->train().status());
@@ -83,8 +83,8 @@ class RankBankTest : public testing::Test {
     return weights;
   }
 
-  // Trains three steps. After the second the source has the later model, which is loaded after the
-  // third. `fails`: the disk of the last rank, from then on.
+  // Trains three steps. After the second step the source has the later model, which is loaded after
+  // the third. `fails`: the disk of the last rank fails from then on.
   absl::Status train_rank(bool fails, std::unique_ptr<Collectives> collectives,
                           RankOutcome& outcome) {
     const int rank = collectives->rank();

@@ -1,4 +1,4 @@
-// What several ranks save together when an evaluation fails on one of them.
+// Tests the common save of several ranks when an evaluation fails on one of them.
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -44,20 +44,20 @@ struct RankJob {
   bool resume = false;
   int evaluation_fails_on = -1;          // a rank, in reading the data
   int lookups_fail_on = -1;              // a rank, in evaluations
-  bool throws = false;                   // it, instead of returning an error
-  bool aborted = false;                  // is the code of that error
+  bool throws = false;                   // throws instead of returning an error
+  bool aborted = false;                  // the error has this code
   std::string hook_fails_in;             // an event of rank 1's hook
   int capture_fails_on = -1;             // a rank
-  FileSystem* disk_of_rank_1 = nullptr;  // null: the same as rank 0's
+  FileSystem* disk_of_rank_1 = nullptr;  // null: the disk of rank 0
 };
 
 struct RankOutcome {
   absl::Status status;
-  std::string state;  // after a run that went well
+  std::string state;  // after a successful run
   Summary summary;
 };
 
-// An object of the job's own that cannot be saved.
+// An object of the job that cannot be saved.
 class Unsavable : public Checkpointable {
  public:
   explicit Unsavable(bool fails) : fails_(fails) {}
@@ -70,7 +70,7 @@ class Unsavable : public Checkpointable {
   const bool fails_;
 };
 
-// Evaluation data that fails in another way than by DataLoss.
+// Evaluation data that fails otherwise than by DataLoss.
 class FailingData : public FakeDataset {
  public:
   explicit FailingData(bool throws) : FakeDataset({}), throws_(throws) {}
@@ -151,7 +151,8 @@ class RankSaveTest : public testing::TestWithParam<bool> {
     for (const absl::Status& status : statuses) EXPECT_OK(status);
     return outcomes;
   }
-  // Has an evaluation fail on each rank, which `guilty` names, and resumes from what is saved then.
+  // Makes an evaluation fail on each rank, which is set by `guilty`, and resumes from the
+  // checkpoint.
   void expect_no_step_is_lost(const RankJob& job, int RankJob::*guilty) {
     const std::vector<RankOutcome> whole = train(job);
     for (const RankOutcome& rank : whole) ASSERT_OK(rank.status);
@@ -184,7 +185,7 @@ class RankSaveTest : public testing::TestWithParam<bool> {
     EXPECT_THAT(checkpoints(), ElementsAre("c/step-00000003"));
   }
 
-  // The newest checkpoint is whole, and has rows of each rank.
+  // Expects that the newest checkpoint is whole and has rows of each rank.
   void expect_rows_of_all_ranks() {
     ASSERT_OK_AND_ASSIGN(const auto listed, list_checkpoints(disk_, "c"));
     const CheckpointReader& reader = *listed.back().reader;
@@ -225,7 +226,7 @@ TEST_P(RankSaveTest, NorOneOfAJobWithATable) {
   expect_no_step_is_lost({.table = true}, &RankJob::evaluation_fails_on);
 }
 
-// The other ranks hear of it where they exchange ids.
+// The exchange of ids reports the failure to the other ranks.
 TEST_P(RankSaveTest, NorOneWhoseLookupsFail) {
   expect_no_step_is_lost({.table = true}, &RankJob::lookups_fail_on);
 }
@@ -248,7 +249,7 @@ TEST_P(RankSaveTest, HoweverItFails) {
   }
 }
 
-// Its state may be half changed, so nobody saves.
+// The state may be changed in part, so no rank saves.
 TEST_P(RankSaveTest, AFailureOutsideAnEvaluationIsNotSaved) {
   for (const char* event : {"after_evaluate", "after_step"}) {
     for (const RankOutcome& rank : train({.hook_fails_in = event})) {
@@ -259,7 +260,7 @@ TEST_P(RankSaveTest, AFailureOutsideAnEvaluationIsNotSaved) {
   }
 }
 
-// No rank waits for one that cannot save.
+// No rank waits for a rank that cannot save.
 TEST_P(RankSaveTest, WhatOneRankCannotSaveIsSavedByNone) {
   const auto expect_nothing_saved = [&](const RankJob& job) {
     for (const RankOutcome& rank : train(job)) {

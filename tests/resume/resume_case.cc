@@ -40,7 +40,7 @@ std::string to_text(const Progress& progress) {
                       progress.skipped_steps, " elapsed ", absl::FormatDuration(progress.elapsed));
 }
 
-// An object of the job's own: counts, and tells the state which kind it is of.
+// An object of the job: counts, and saves the count as its state.
 class Counter : public Checkpointable {
  public:
   void count() { ++count_; }
@@ -58,7 +58,7 @@ class Counter : public Checkpointable {
   int64_t count_ = 0;
 };
 
-// Counts steps, writes down what was reported, and evaluates at its cadence.
+// Counts steps, records reports, and evaluates at its cadence.
 class LogHook : public Hook {
  public:
   LogHook(Cadence evaluate, std::vector<std::string>* log, Counter* steps)
@@ -68,7 +68,7 @@ class LogHook : public Hook {
   absl::Status after_step(HookContext& context, const StepResult&) override {
     if (context.phase() == Phase::kEvaluate) return absl::OkStatus();
     steps_->count();
-    // Also what hooks report is a part of the state.
+    // Values that hooks report are part of the state, too.
     context.report("step_sum", static_cast<double>(context.progress().step), Reduction::kSum);
     if (context.due(evaluate_)) context.requests().evaluate();
     return absl::OkStatus();
@@ -100,14 +100,14 @@ class LogHook : public Hook {
   Counter* steps_;
 };
 
-// How a state is read back from memory.
+// Returns a function that reads a state from memory.
 auto in_memory(const TrainState& state) {
   return [checkpoint = MemoryCheckpoint(state)](const TrainState& target) {
     return absl::StatusOr<LoadedState>(checkpoint.load(target));
   };
 }
 
-// The same from the files of a Saver. Small files, so that tables have several.
+// Returns a saver whose files replace the memory.
 absl::StatusOr<std::unique_ptr<Saver>> new_saver(FileSystem& files) {
   SaverOptions options;
   options.asynchronous = true;
@@ -118,7 +118,7 @@ absl::StatusOr<std::unique_ptr<Saver>> new_saver(FileSystem& files) {
 
 using Load = std::function<absl::StatusOr<LoadedState>(const TrainState&)>;
 
-// `files` are shared with whoever saves there.
+// `files` is shared with the saver that wrote there.
 Load load_from(std::shared_ptr<FileSystem> files) {
   return [files](const TrainState& target) -> absl::StatusOr<LoadedState> {
     OneRankCollectives ranks;
@@ -143,7 +143,7 @@ class LateSaves {
   ~LateSaves() {
     if (files_ != nullptr) files_->release();
   }
-  // Begins one, after the end of the one before.
+  // Begins a save after the end of the save before.
   absl::StatusOr<Load> begin(const TrainState& state) {
     RETURN_IF_ERROR(finish());
     files_ = std::make_shared<GatedFileSystem>();
@@ -156,17 +156,17 @@ class LateSaves {
     if (saver_ == nullptr) return absl::OkStatus();
     files_->release();
     const absl::Status status = saver_->finish(ranks_).status();
-    saver_.reset();  // with its lock
+    saver_.reset();  // releases its lock
     return status;
   }
 
  private:
   OneRankCollectives ranks_;
-  std::shared_ptr<GatedFileSystem> files_;  // shared with those who load
+  std::shared_ptr<GatedFileSystem> files_;  // shared with loads
   std::unique_ptr<Saver> saver_;
 };
 
-// One trainer of a case.
+// A trainer of a case.
 class Job {
  public:
   explicit Job(const ResumeCase& resume_case, bool save_at_end = false)
@@ -231,7 +231,7 @@ class Job {
     }
   }
 
-  // Asks for a checkpoint after every event that a serving point follows.
+  // Requests a checkpoint after every event before a serving point.
   void capture_into(std::vector<ResumePoint>* points) {
     points_ = points;
     add(std::make_unique<RecordingHook>(
@@ -248,7 +248,7 @@ class Job {
         "saver"));
   }
 
-  // Saves at the end, which comes early.
+  // Saves at the end, after an early stop.
   void stop_at(int64_t number, std::vector<ResumePoint>* points) {
     points_ = points;
     where_ = "the end";
@@ -293,7 +293,7 @@ class Job {
   const Scope scope_;
   const bool files_;
   const bool asynchronous_;
-  const bool keeps_best_;  // and so makes checkpoints that nobody asks for
+  const bool keeps_best_;  // keeps the best score, and so makes further checkpoints
   FakeClock clock_;
   ResumeRun run_;
   std::vector<std::string> events_, stop_events_;

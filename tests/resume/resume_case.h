@@ -1,4 +1,4 @@
-// Training that is captured at every serving point and goes on elsewhere.
+// Training whose state is captured at every serving point and resumed in another trainer.
 #ifndef MILLRACE_TESTS_RESUME_RESUME_CASE_H_
 #define MILLRACE_TESTS_RESUME_RESUME_CASE_H_
 
@@ -20,47 +20,47 @@
 
 namespace millrace {
 
-// A job. Each forward pass takes a second of a clock that otherwise stands still.
+// A job. Only forward passes advance the clock, by a second each.
 struct ResumeCase {
   TinyTrainerOptions options;
   std::vector<FakeWindow> windows;  // instead of epochs
-  Cadence evict;                    // of the hook evict_rows; never: there is none
+  Cadence evict;                    // of the hook evict_rows; never: no hook
   Cadence evaluate;
   std::optional<EarlyStoppingConfig> early_stopping;
   BestScoreOptions best;
-  // With kThisRank, a checkpoint that an event asks for is made after the exchange that follows.
+  // If kThisRank, a checkpoint that an event requests is made after the next exchange.
   Scope scope = Scope::kCommon;
   bool files = false;  // checkpoints go through the files of a Saver, in memory
-  // They are begun, and written at the next serving point, when steps have been made.
+  // If true, saves are begun, and written at the next serving point, after further steps.
   bool asynchronous = false;
-  // Called at each event of a further hook, last; for what else a case does.
+  // Called at each event of a further hook, last, for other actions of a case.
   std::function<absl::Status(HookContext&, absl::string_view event)> on_event;
 };
 
-// What one run came to.
+// The outcome of a run.
 struct ResumeRun {
   Progress progress;
   int64_t evicted = 0;           // rows, over all resumes
-  std::string end;               // the state after it
+  std::string end;               // the state at the end
   std::vector<std::string> log;  // reports and evaluations, without the memory of tables
 };
 
-// A state on the way, and how much of the log had been written.
+// A state during a run, and the length of the log by then.
 struct ResumePoint {
   std::string where;  // for messages
   std::function<absl::StatusOr<LoadedState>(const TrainState& target)> load;
   size_t logged;
-  std::vector<FakeWindow> windows;  // as they had come by then
+  std::vector<FakeWindow> windows;  // as they had arrived by then
 };
 
-// Trains from the beginning. `points`, if given, gets the state at every serving point that
+// Trains from the beginning. `points`, if not null, gets the state at every serving point that
 // follows a hook's event; a run without it makes no checkpoint.
 absl::StatusOr<ResumeRun> run_whole(const ResumeCase& resume_case,
                                     std::vector<ResumePoint>* points);
 
-// Trains from the beginning until one rank asks to stop, at an event of a hook: from 1, those of
-// evaluations too. `points` gets what is saved then. Where there are fewer events, the run is whole
-// and its state that of the end.
+// Trains from the beginning until one rank requests a stop at event `event` of a hook, from 1;
+// events of evaluations count, too. `points` gets the states that are saved then. If there are
+// fewer events, the run is whole, and its state is the final state.
 absl::StatusOr<ResumeRun> run_stopped(const ResumeCase& resume_case, int64_t event,
                                       std::vector<ResumePoint>* points);
 

@@ -1,4 +1,5 @@
-// 2N steps are N steps, a resume, and N steps: to the last bit, from every serving point.
+// Tests that 2N steps equal N steps, a resume, and N steps: to the last bit, from every serving
+// point.
 #include <google/protobuf/text_format.h>
 
 #include "absl/strings/str_cat.h"
@@ -27,7 +28,7 @@ constexpr const char* kDense[] = {"sgd {}",
                                   "lamb { weight_decay: 0.01 }",
                                   "adamw_tf {}",
                                   kFrozen};
-// One follows evaluations, one has its corner within the run, one restarts, one counts epochs.
+// The schedules follow evaluations, have a corner within the run, restart, or count epochs.
 constexpr const char* kSchedules[] = {
     "schedule { reduce_on_plateau { monitor: 'eval/loss' factor: 0.5 patience: 0 } }",
     "schedule { linear_warmup { length { count: 9 } } }",
@@ -46,10 +47,10 @@ constexpr const char* kAdmissions[] = {"", "count { min_count: 2 }",
                                        "count { min_count: 2 sketch { capacity: 30 } }",
                                        "probability { probability: 0.5 }"};
 
-// Eight epochs of six steps of two micro-batches, one of them refused: 40 steps. Ids come and go.
-// `number` determines optimizers, schedules, clipping, precision, average, dtype and admission. The
-// numbers of optimizers, schedules and clippings have no common factor, so that each sparse
-// optimizer meets each dense one.
+// Eight epochs of six steps of two micro-batches, one of them refused: 40 steps. Ids appear and
+// disappear. `number` determines optimizers, schedules, clipping, precision, average, dtype and
+// admission. The numbers of optimizers, schedules and clippings have no common factor, so that each
+// sparse optimizer is combined with each dense optimizer.
 ResumeCase forty_steps(int number) {
   ResumeCase resume_case;
   TinyTrainerOptions& options = resume_case.options;
@@ -87,7 +88,8 @@ ResumeCase forty_steps(int number) {
   return resume_case;
 }
 
-// The whole run, with and without checkpoints, and from each of them on.
+// Expects equal results of the whole run, with and without checkpoints, and of a run from each of
+// the checkpoints.
 void expect_exact(const ResumeCase& resume_case, size_t least_points,
                   const Progress& expected = {.step = 40, .epoch = 8, .skipped_steps = 8}) {
   ASSERT_OK_AND_ASSIGN(const ResumeRun whole, run_whole(resume_case, nullptr));
@@ -212,7 +214,7 @@ TEST(ResumeOfOtherJobsTest, LimitsOfATable) {
   expect_exact(resume_case, 40);
 }
 
-// What one rank asked for is on its way for a step, and checkpoints are made meanwhile.
+// A request of a rank is pending for a step, and checkpoints are made in this time.
 ResumeCase evaluations_of_one_rank(ResumeCase resume_case) {
   resume_case.on_event = [](HookContext& context, absl::string_view event) {
     const int64_t step = context.progress().step;
@@ -238,8 +240,8 @@ TEST(ResumeOfOtherJobsTest, AndCheckpointsToo) {
   expect_exact(resume_case, 40, {.step = 40, .epoch = 13, .skipped_steps = 13});
 }
 
-// What an evaluation led to, but was not served when the checkpoint was made, is served after the
-// resume: before another step.
+// A result of an evaluation that was not served at the checkpoint is served after the resume,
+// before another step.
 TEST(ResumeOfOtherJobsTest, AStopThatAnEvaluationLeadsTo) {
   ResumeCase resume_case = forty_steps_of_adam();
   resume_case.on_event = [](HookContext& context, absl::string_view event) {
@@ -251,7 +253,7 @@ TEST(ResumeOfOtherJobsTest, AStopThatAnEvaluationLeadsTo) {
   expect_exact(resume_case, 27, {.step = 27, .epoch = 5, .skipped_steps = 5});
 }
 
-// Observations of early stopping, and its decision, are those of an unbroken run.
+// Observations of early stopping, and its decision, equal the observations of an unbroken run.
 ResumeCase stopping_early(ResumeCase resume_case, const std::string& text) {
   resume_case.evaluate = {.every_steps = 3};
   resume_case.options.trainer.report = {.every_steps = 4};
@@ -273,7 +275,7 @@ TEST(ResumeOfOtherJobsTest, EarlyStoppingByReports) {
                {.step = 36, .epoch = 7, .skipped_steps = 7});
 }
 
-// The best score and its step are those of an unbroken run.
+// The best score and its step equal the best score of an unbroken run.
 ResumeCase keeping_best(ResumeCase resume_case) {
   resume_case.evaluate = {.every_steps = 3};
   resume_case.best = {.terms = {{"eval/loss"}, {"eval/logloss", 2}}, .higher_is_better = false};
@@ -286,19 +288,19 @@ TEST(ResumeOfOtherJobsTest, TheBestScore) {
   expect_exact(resume_case, 40);
 }
 
-// The whole run, and one that a rank stops at each event, after which another goes on.
+// Compares the whole run with a run that a rank stops at each event and another run resumes.
 void expect_exact_after_stops(const ResumeCase& resume_case, int64_t least_events) {
   ASSERT_OK_AND_ASSIGN(const ResumeRun whole, run_whole(resume_case, nullptr));
   for (int64_t event = 1;; ++event) {
     SCOPED_TRACE(absl::StrCat("stopped at event ", event));
     std::vector<ResumePoint> points;
     ASSERT_OK_AND_ASSIGN(ResumeRun stopped, run_stopped(resume_case, event, &points));
-    if (stopped.end == whole.end) {  // there was no such event, or nothing behind it
+    if (stopped.end == whole.end) {  // no such event exists, or nothing follows it
       ASSERT_EQ(stopped.log, whole.log);
       ASSERT_GE(event, least_events);
       return;
     }
-    // A run that has made no step leaves nothing.
+    // A run without a step leaves nothing.
     ASSERT_OK_AND_ASSIGN(const ResumeRun rest, points.empty()
                                                    ? run_whole(resume_case, nullptr)
                                                    : run_from(resume_case, points.back()));
@@ -348,7 +350,7 @@ TEST(ResumeAfterStopsTest, TheBestScoreIsThatOfAnUnbrokenRun) {
   expect_exact_after_stops(keeping_best(ten_steps_with_evaluations()), 80);
 }
 
-// Windows that are late, empty, or of which one step is refused.
+// Windows that are late or empty, or have a refused step.
 ResumeCase windows() {
   ResumeCase resume_case = forty_steps_of_adam();
   resume_case.windows = {{6, 0},  {8, 3}, {0, 0},  {2, 1}, {12, 0}, {0, 4},
@@ -390,7 +392,7 @@ TEST(ResumeOfWindowsTest, WindowsThatACapCutsShort) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllOptimizersAndDtypes, ResumeTest, testing::Range(0, 35 * 3));
-// Every sparse optimizer with every dtype.
+// Runs every sparse optimizer with every dtype.
 INSTANTIATE_TEST_SUITE_P(AllRows, ResumeFromFilesTest, testing::Range(0, 35 * 3, 5));
 
 }  // namespace

@@ -1,4 +1,5 @@
-// What savers leave out comes from the model bank again, or begins anew and is named.
+// Tests content omitted by savers: the model bank gives the content again, or it begins again and
+// is named.
 #include <google/protobuf/text_format.h>
 
 #include <map>
@@ -63,7 +64,7 @@ class SaveFilterTest : public testing::Test {
     created_ = trainer.status();
     return trainer.ok() ? *std::move(trainer) : nullptr;
   }
-  // Begins or goes on, up to this step.
+  // Begins or resumes training, up to this step.
   std::unique_ptr<Trainer> trained_to(int64_t step) {
     std::unique_ptr<Trainer> trainer = make(step);
     notes_.clear();

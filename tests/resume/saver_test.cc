@@ -1,4 +1,4 @@
-// What a Saver saves is what it restores; whatever goes wrong has a name and changes nothing.
+// Tests saves and restores of a Saver, and failures: each has a name and changes nothing.
 #include "checkpoint/saver.h"
 
 #include <cstring>
@@ -61,7 +61,7 @@ class SaverTest : public testing::Test {
   absl::Status save(Trainer& trainer, FileSystem& files, SaverOptions options = {}) {
     return saver(files, std::move(options))->save(state_of(trainer), {}, ranks_).status();
   }
-  // Restores into a new trainer of these options. Returns: its state as text.
+  // Restores into a new trainer of these options. Returns its state as text.
   absl::StatusOr<std::string> restored(FileSystem& files, SaverOptions options = {},
                                        TinyTrainerOptions job = small_job()) {
     const std::unique_ptr<Trainer> trainer = tiny_trainer(std::move(job));
@@ -117,7 +117,7 @@ TEST_F(SaverTest, SavingAgainWritesNothing) {
   const std::string path = "out/checkpoints/step-00000005/manifest.json";
   ASSERT_OK_AND_ASSIGN(const std::string before, read_file(files_, path));
   SaverOptions another;
-  another.producer = "another program";  // is no content
+  another.producer = "another program";  // not part of the content
   ASSERT_OK(save(*trainer, files_, another));
   ASSERT_OK_AND_ASSIGN(const std::string after, read_file(files_, path));
   EXPECT_EQ(before, after);
@@ -135,7 +135,7 @@ TEST_F(SaverTest, AStepThatIsThereIsComparedBeforeItIsWritten) {
   ASSERT_OK_AND_ASSIGN(const CheckpointInfo info, saver->save(state_of(*trainer), {}, ranks_));
   EXPECT_EQ(info.path, "out/checkpoints/step-00000005");
   EXPECT_EQ(files.operations().size(), operations + 1) << "the folder is synced";
-  // A damaged one is written again.
+  // A damaged checkpoint is written again.
   files_.set_capacity(int64_t{1} << 40);
   const std::string path = info.path + "/dense-00000-of-00001.safetensors";
   ASSERT_OK_AND_ASSIGN(std::string content, read_file(files_, path));
@@ -159,7 +159,7 @@ TEST_F(SaverTest, AFolderThatAnotherRunFilledMeanwhileIsRefused) {
   EXPECT_OK(restored(files_).status());
 }
 
-// What hooks know may change at one step, as by an evaluation; time passes always.
+// The state of hooks may change without a step, for example by an evaluation; time always passes.
 TEST_F(SaverTest, AnotherStateOfTheSameStepIsWritten) {
   const std::unique_ptr<Trainer> trainer = trained();
   RecordingFileSystem files(files_);
@@ -180,7 +180,7 @@ TEST_F(SaverTest, AnotherStateOfTheSameStepIsWritten) {
   EXPECT_EQ(found->state.shared.pending_size(), 1);
 }
 
-// A job whose tensors and rows take more than all else in a checkpoint.
+// Returns a job whose tensors and rows take most of a checkpoint.
 TinyTrainerOptions large_job() {
   TinyTrainerOptions options = small_job();
   options.train.batch_size = 500;
@@ -214,7 +214,7 @@ TEST_F(SaverTest, AnotherStateOfTheSameStepKeepsTheDataFiles) {
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->state.shared.pending_size(), 1);
   EXPECT_EQ(found->metrics.count("eval/auc"), 1u);
-  // Other rows are written, and need room.
+  // Other rows are written, and need space.
   state.tables[0]->content().mutable_rows().weights(0)[0] += 1;
   EXPECT_THAT(saver->save(state, {}, ranks_),
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("has room for")));
@@ -253,7 +253,7 @@ TEST_F(SaverTest, NoCrashWhileFilesAreKeptLosesTheCheckpoint) {
   EXPECT_GT(looked, 150);
 }
 
-// Neither is in the digest of a table's rows.
+// The digest of a table's rows covers neither of them.
 TEST_F(SaverTest, CandidatesAndEvictedIdsMakeAnotherState) {
   TinyTrainerOptions job = small_job();
   job.table.mutable_admission()->mutable_count()->set_min_count(2);
@@ -282,7 +282,7 @@ TEST_F(SaverTest, CandidatesAndEvictedIdsMakeAnotherState) {
   EXPECT_FALSE(writes());
 }
 
-// Damage that only reading shows takes no place among those that stay.
+// A checkpoint with damage that only a read finds does not count among the retained checkpoints.
 TEST_F(SaverTest, WhatARestorePassedOverDoesNotCountForRetention) {
   SaverOptions options;
   options.retention.keep_last = 2;
@@ -380,7 +380,7 @@ TEST_F(SaverTest, TheSecondWriterIsToldWhoHoldsTheLock) {
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("pid")));
 }
 
-// Two checkpoints, the newer one with a flipped byte in a file.
+// Two checkpoints, the newer with a flipped byte in a file.
 class DamagedTest : public SaverTest {
  protected:
   DamagedTest() {
@@ -427,7 +427,7 @@ TEST_F(DamagedTest, FilesAreNamedOnce) {
   EXPECT_EQ(notes_[0].find("step-00000005"), notes_[0].rfind("step-00000005"));
 }
 
-// What stands in the way of none is logged at the first save alone.
+// Damage that does not affect the save is logged only at the first save.
 TEST_F(DamagedTest, RetentionTellsOfDamageOnce) {
   ASSERT_OK(files_.create_directories("out/checkpoints/step-00000004"));
   const std::unique_ptr<Saver> writer = saver(files_);
@@ -444,7 +444,7 @@ TEST_F(DamagedTest, RetentionTellsOfDamageOnce) {
   }
 }
 
-// From another place: an output directory, or a folder of checkpoints.
+// Restores from another place: an output directory, or a folder of checkpoints.
 TEST_F(DamagedTest, AnotherFolderFallsBackToo) {
   flip("dense-00000-of-00001.safetensors", -1);
   const std::unique_ptr<Trainer> trainer = tiny_trainer(small_job());
@@ -463,7 +463,7 @@ TEST_F(DamagedTest, AnotherFolderFallsBackToo) {
   ASSERT_OK_AND_ASSIGN(const auto strict, Saver::create(options, files_, Clock::real()));
   EXPECT_THAT(strict->restore_from("out", state_of(*trainer), ranks_).status(),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("step-00000005")));
-  // What is asked for by its name is not replaced by another one.
+  // A checkpoint that is named is not replaced by another.
   ASSERT_OK_AND_ASSIGN(const auto saver,
                        Saver::create(SaverOptions{.folder = "another"}, files_, Clock::real()));
   EXPECT_THAT(
@@ -525,7 +525,7 @@ TEST_F(DamagedTest, EveryFlippedByteIsNoticed) {
   for (const DirectoryEntry& entry : entries) {
     const std::string path = join_path("out/checkpoints/step-00000005", entry.name);
     ASSERT_OK_AND_ASSIGN(const std::string content, read_file(files_, path));
-    // Every byte is flipped in checkpoint_reader_test; here the way through tables and tensors.
+    // checkpoint_reader_test flips every byte; this test covers tables and tensors.
     for (size_t at = 0; at < content.size(); at += 1 + content.size() / 23) {
       std::string flipped = content;
       flipped[at] ^= 16;
@@ -595,7 +595,7 @@ TEST_F(SaverTest, AFolderThatIsRemovedIsMadeAgain) {
   EXPECT_THAT(restored(files_), IsOkAndHolds(MemoryCheckpoint(state_of(*trainer)).to_string()));
 }
 
-// A trainer that saves after every step, through one saver; returns what it was at the end.
+// Trainers that save after every step, through one saver. train() sets `end` to the final state.
 class DeltaTest : public SaverTest {
  protected:
   void train(int64_t steps, SaverOptions options, std::string* end, bool save_at_end = false) {
@@ -650,14 +650,15 @@ TEST_F(DeltaTest, ChainsHaveALimitAndGiveTheWholeBack) {
   job.table.mutable_eviction()->set_idle_steps(2);
   ASSERT_OK_AND_ASSIGN(const std::string back, restored(files_, {}, job));
   EXPECT_EQ(back, end);
-  // A run that goes on makes deltas on what it resumed from.
+  // A resumed run makes deltas on its checkpoint.
   train(8, options, &end);
   EXPECT_THAT(depths(), testing::ElementsAre(0, 1, 2, 3, 0, 1, 2, 3));
   ASSERT_OK_AND_ASSIGN(const std::string later, restored(files_, {}, job));
   EXPECT_EQ(later, end);
 }
 
-// The end of a run marks the last step as finished: what it replaces was a delta, and so is it.
+// The end of a run marks the last step as finished: the replaced checkpoint was a delta, and so is
+// the new one.
 TEST_F(DeltaTest, TheLastStepSavedAgainIsADeltaAgain) {
   SaverOptions options;
   options.max_deltas = 3;
@@ -671,12 +672,12 @@ TEST_F(DeltaTest, TheLastStepSavedAgainIsADeltaAgain) {
   job.table.mutable_eviction()->set_idle_steps(2);
   ASSERT_OK_AND_ASSIGN(std::string back, restored(files_, {}, job));
   EXPECT_NE(back.find("finished: true"), std::string::npos);
-  // A run that goes on makes the next delta on it, and the step saved again is compared.
+  // A resumed run makes the next delta on the checkpoint, and compares the step saved again.
   train(4, options, &end, /*save_at_end=*/true);
   EXPECT_THAT(depths(), testing::ElementsAre(0, 1, 2, 3));
 }
 
-// A state that was read and not used is not what the next one is a delta on.
+// A state that was read but not restored is not the base of the next delta.
 TEST_F(DeltaTest, ADeltaIsMadeOnWhatWasPutInPlaceAlone) {
   SaverOptions options;
   options.max_deltas = 3;

@@ -1,4 +1,4 @@
-// When a trainer saves by itself, and how it goes on from what it saved.
+// Tests the saves of a trainer without requests, and resumed runs.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -36,7 +36,7 @@ struct VectorEventLog : EventLog {
   std::vector<LoopEvent> events;
 };
 
-// Every checkpoint that hooks were told of.
+// Records the paths of all checkpoints that hooks are notified of.
 class CheckpointPaths : public Hook {
  public:
   explicit CheckpointPaths(std::vector<std::string>* paths) : paths_(paths) {}
@@ -60,14 +60,14 @@ class TrainerSaveTest : public testing::Test {
     options_.clock = &clock_;
   }
 
-  // A new process of the job.
+  // Starts a new process of the job.
   Trainer& start() {
     TrainerParts parts = tiny_parts(options_);
     SaverOptions options;
     options.folder = kFolder;
     options.write_threads = 1;
     options.asynchronous = asynchronous_;
-    trainer_.reset();  // with its lock
+    trainer_.reset();  // releases its lock
     auto saver = Saver::create(std::move(options), *files_, Clock::real());
     EXPECT_OK(saver.status());
     parts.saver = *std::move(saver);
@@ -102,7 +102,7 @@ class TrainerSaveTest : public testing::Test {
     EXPECT_OK(reader.status());
     return (*reader)->manifest();
   }
-  // That the trainer, which went on, is where a run of the same options is without a break.
+  // Expects that the resumed trainer has the state of an unbroken run with the same options.
   void expect_what_an_unbroken_run_comes_to() {
     const std::string resumed = state_of(*trainer_);
     fresh_disk();
@@ -142,7 +142,7 @@ TEST_F(TrainerSaveTest, AtTheEndWithWhatEvaluationsSaid) {
   for (const auto& metric : manifest.metrics()) metrics[metric.name()] = metric.value();
   EXPECT_THAT(metrics, Contains(Pair("eval/auc", summary.eval.at("eval").at("auc"))));
   ASSERT_GE(events_.size(), 3u);
-  // The first of two saves is before the evaluation: what that says joins the second.
+  // The first of two saves precedes the evaluation, whose result is in the second save.
   EXPECT_EQ(std::count(events_.begin(), events_.end(), "after_checkpoint"), 2);
   EXPECT_LT(std::find(events_.begin(), events_.end(), "after_checkpoint"),
             std::find(events_.begin(), events_.end(), "after_evaluate"));
@@ -152,7 +152,7 @@ TEST_F(TrainerSaveTest, AtTheEndWithWhatEvaluationsSaid) {
   EXPECT_EQ(trainer.finished(), "completed");
 }
 
-// The save after the last evaluation keeps the files of the one before it.
+// The save after the last evaluation keeps the files of the save before.
 TEST_F(TrainerSaveTest, RoomForOneCheckpointIsEnoughForARunThatEvaluatesAtItsEnd) {
   options_.train.batch_size = 500;
   options_.train.ids = 5000;
@@ -182,7 +182,7 @@ TEST_F(TrainerSaveTest, RoomForOneCheckpointIsEnoughForARunThatEvaluatesAtItsEnd
   }
 }
 
-// Whatever it fails with, and also if all evaluations after the last step come due by a cadence.
+// The evaluation is at the end, or after the last epoch or step by a cadence.
 TEST_F(TrainerSaveTest, AFailedLastEvaluationCostsNothingAndIsMadeAgain) {
   for (const bool asynchronous : {false, true}) {
     for (const std::string asked_in : {"start", "after_epoch", "after_step"}) {
@@ -205,7 +205,7 @@ TEST_F(TrainerSaveTest, AFailedLastEvaluationCostsNothingAndIsMadeAgain) {
       EXPECT_THAT(checkpoints(), ElementsAre("out/checkpoints/step-00000008"));
       EXPECT_FALSE(newest().finished());
       EXPECT_EQ(trainer_->summary().checkpoint, checkpoints()[0]);
-      // As long as it fails, the checkpoint stays as it is.
+      // The checkpoint does not change while the evaluation fails.
       ASSERT_OK(start().resume(&notes_));
       EXPECT_THAT(trainer_->train().status().message(), HasSubstr("saved up to step 8"));
       EXPECT_FALSE(newest().finished());
@@ -236,8 +236,8 @@ TEST_F(TrainerSaveTest, AFailedEvaluationWithinTrainingCostsNothing) {
   expect_what_an_unbroken_run_comes_to();
 }
 
-// A stop makes the evaluation that it comes with the last one. A run that is killed in it goes on
-// with the evaluation, and stops if all ranks asked for that.
+// An evaluation that is requested with a stop is the last. A run that is killed in this evaluation
+// resumes with it, and stops if all ranks requested the stop.
 TEST_F(TrainerSaveTest, AnEvaluationThatComesWithAStopIsSavedBefore) {
   options_.trainer.save_on_failure = false;  // as if it were killed
   for (const Scope scope : {Scope::kCommon, Scope::kThisRank}) {
@@ -273,7 +273,7 @@ TEST_F(TrainerSaveTest, AnEvaluationThatComesWithAStopIsSavedBefore) {
   }
 }
 
-// What only an evaluation that is finished decides is not decided by one that was cut off.
+// An interrupted evaluation does not make decisions of a complete evaluation.
 TEST_F(TrainerSaveTest, AStopThatTheLastEvaluationLeadsToIsSaved) {
   on_event_ = [](HookContext& context, absl::string_view event) {
     if (event == "start") context.requests().evaluate_at_end();
@@ -307,7 +307,7 @@ TEST_F(TrainerSaveTest, AsynchronouslyTheSameComesOfIt) {
     EXPECT_EQ(same.content_digests(i).digest(), whole.content_digests(i).digest())
         << whole.content_digests(i).name();
   }
-  // Each was told of, if later.
+  // Hooks were notified of each checkpoint, if later.
   EXPECT_EQ(std::count(events_.begin(), events_.end(), "after_checkpoint"),
             std::count(events.begin(), events.end(), "after_checkpoint"));
   on_event_ = nullptr;
@@ -348,7 +348,7 @@ TEST_F(TrainerSaveTest, AsynchronouslyAFailedSaveEndsTheRun) {
   EXPECT_THAT(checkpoints(), IsEmpty());
 }
 
-// The save of the step that is evaluated is under way when the evaluation fails, and fails too.
+// The save of the evaluated step is in progress when the evaluation fails, and fails, too.
 TEST_F(TrainerSaveTest, AsynchronouslyNothingIsCalledSavedThatIsNot) {
   asynchronous_ = true;
   auto gated = std::make_unique<GatedFileSystem>();
@@ -356,7 +356,7 @@ TEST_F(TrainerSaveTest, AsynchronouslyNothingIsCalledSavedThatIsNot) {
   files_ = std::move(gated);
   on_event_ = [](HookContext& context, absl::string_view event) {
     if (event != "after_step") return absl::OkStatus();
-    // Is served after the next step, behind the checkpoint.
+    // The evaluation is served after the next step, after the checkpoint.
     if (context.progress().step == 2) context.requests().evaluate("", Scope::kThisRank);
     if (context.progress().step == 3) context.requests().checkpoint();
     return absl::OkStatus();
@@ -373,7 +373,7 @@ TEST_F(TrainerSaveTest, AsynchronouslyWhatIsDurableIsToldAlsoIfTheNextOneFails) 
   auto gated = std::make_unique<GatedFileSystem>();
   gated->fail("step-00000003");
   files_ = std::move(gated);
-  options_.trainer.max_steps = 3;  // both are under way at the end
+  options_.trainer.max_steps = 3;  // both saves are in progress at the end
   on_event_ = [](HookContext& context, absl::string_view event) {
     if (event == "after_step" && context.progress().step == 2) context.requests().checkpoint();
     return absl::OkStatus();
@@ -385,7 +385,7 @@ TEST_F(TrainerSaveTest, AsynchronouslyWhatIsDurableIsToldAlsoIfTheNextOneFails) 
   EXPECT_EQ(trainer_->summary().checkpoint, "out/checkpoints/step-00000002");
 }
 
-// An event log says that a request was served when it was, not when that began.
+// The event log has the end of the save as the time of service, not the begin.
 TEST_F(TrainerSaveTest, AsynchronouslyARequestIsServedWhenTheCheckpointIsThere) {
   asynchronous_ = true;
   auto gated = std::make_unique<GatedFileSystem>();

@@ -1,4 +1,4 @@
-// The safetensors package of Python reads every file that we write, with equal values.
+// Reads every written file by the safetensors package of Python, and expects equal values.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -35,7 +35,7 @@ std::string line(const std::string& file, const TensorInfo& tensor, const std::s
                       shape.empty() ? "-" : shape, " ", hex(bytes));
 }
 
-// What our reader finds, in the words of the script.
+// Returns the content that our reader finds, in the format of the script.
 std::set<std::string> our_lines(const CheckpointReader& checkpoint) {
   std::set<std::string> lines;
   for (const auto& file : checkpoint.manifest().files()) {

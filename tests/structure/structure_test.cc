@@ -1,4 +1,4 @@
-// Runs structure.py on this repository, and on made-up ones that break its rules.
+// Runs structure.py on this repository, and on generated repositories that break its rules.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ ProgramResult check(const std::string& rule, const std::string& root) {
                      {.timeout = std::chrono::seconds(150)});
 }
 
-// The repository that this test is part of: files in the test's folder are links into it.
+// Returns the repository of this test: files in the test's folder are links into the repository.
 std::string this_repository() {
   return std::filesystem::canonical("tests/structure/structure.py")
       .parent_path()
@@ -85,13 +85,13 @@ class StructureTest : public ProgramTest {
     put("high/base.h", "#include \"low/part.h\"\n");
   }
 
-  // Writes a file, in folders that are made if missing.
+  // Writes a file, and creates missing folders.
   void put(const std::string& name, const std::string& content) {
     std::filesystem::create_directories(std::filesystem::path(path(name)).parent_path());
     write(name, content);
   }
 
-  // What a rule says of the repository; "" if nothing breaks it.
+  // Returns the output of a rule for the repository; "" if nothing breaks the rule.
   std::string broken(const std::string& rule) {
     const ProgramResult result = check(rule, path(""));
     EXPECT_EQ(result.err, "");

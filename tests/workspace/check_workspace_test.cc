@@ -1,4 +1,4 @@
-// Runs check_workspace.py on examples/workspace and docs, and on copies with one mistake each.
+// Runs check_workspace.py on examples/workspace and docs, and on copies with one error each.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// The repository that this test is part of: files in the test's folder are links into it.
+// Returns the repository of this test: files in the test's folder are links into the repository.
 fs::path this_repository() {
   return fs::canonical("tests/workspace/check_workspace.py")
       .parent_path()
@@ -38,13 +38,13 @@ TEST(WorkspaceTest, UsesPublicNamesAndPagesShowFilesAsTheyAre) {
 
 class CheckWorkspaceTest : public ProgramTest {
  protected:
-  // Returns what the check says of the workspace where `text` of a file is replaced.
+  // Returns the output of the check for the workspace in which `text` of a file is replaced.
   std::string broken(const std::string& file, const std::string& text,
                      const std::string& replacement) {
     return check_copy("examples/workspace", file, text, replacement, {path("copy")});
   }
 
-  // Returns what the check says of the pages where `text` of one is replaced.
+  // Returns the output of the check for the pages in which `text` of one page is replaced.
   std::string broken_page(const std::string& page, const std::string& text,
                           const std::string& replacement) {
     return check_copy("docs", page, text, replacement, {"--docs", path("copy")});

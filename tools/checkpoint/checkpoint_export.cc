@@ -327,6 +327,7 @@ absl::StatusOr<std::vector<std::string>> export_referred_files(FileSystem& sourc
                      {"used_by", std::vector<std::string>(referred.used_by().begin(),
                                                           referred.used_by().end())}});
   }
+  // The index is written last, so that it names only complete files.
   written.push_back(join_path(directory, kIndex));
   RETURN_IF_ERROR(write_file_atomically(files, written.back(), index.dump(2) + "\n"));
   return written;

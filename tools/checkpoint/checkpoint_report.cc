@@ -193,6 +193,7 @@ std::string tables_text(const Manifest& manifest) {
   std::vector<TextTable::Column> columns = {
       {"table"}, {"rows", TextTable::kRight}, {"dim", TextTable::kRight}, {"dtype"}, {"slots"},
       {"digest"}};
+  // The table has these columns only if a checkpoint needs them, so that lines stay short.
   if (manifest.has_base()) {
     columns.push_back({"rows here", TextTable::kRight});
     columns.push_back({"tombstones", TextTable::kRight});

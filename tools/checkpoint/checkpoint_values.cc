@@ -155,6 +155,7 @@ absl::StatusOr<AskedRows> asked_rows(const CheckpointManifest& manifest, const s
       texts.push_back(word);
     }
   }
+  // Integers need no vocabulary, whose file this machine may lack.
   if (texts.size() == 0) return asked;
   ASSIGN_OR_RETURN(const std::optional<TextIds> text_ids,
                    TextIds::create(features_of(manifest), table, files));

@@ -61,6 +61,7 @@ void measure_pooling() {
   constexpr int64_t kRows = 1000000, kDim = 64, kBatch = 65536, kIds = 10;
   std::vector<uint32_t> places(kBatch * kIds);
   std::vector<int64_t> offsets(kBatch + 1);
+  // The generator is written out, so that all machines measure the same places.
   uint64_t random = 1;
   for (uint32_t& place : places) {
     random = random * 6364136223846793005u + 1442695040888963407u;
@@ -81,6 +82,7 @@ void measure_pooling() {
     if (error != nullptr) fail("pooling", error);
     check("pooling", cudaDeviceSynchronize());
   });
+  // A list reads kIds rows and writes one.
   const double bytes = 4.0 * kDim * kBatch * (kIds + 1);
   print("pool_rows", bytes / seconds / 1e9, "GB/s");
 }

@@ -44,12 +44,14 @@ absl::Status PredictionHook::after_data(HookContext& context, const Batch& batch
 }
 
 absl::Status PredictionHook::after_step(HookContext& context, const StepResult& result) {
+  // A rank without data evaluates padding, which has no examples.
   if (context.phase() != Phase::kEvaluate || result.predictions.size(0) == 0) {
     return absl::OkStatus();
   }
   const at::Tensor predictions = as_floats(result.predictions);
   const at::Tensor labels = as_floats(result.labels);
   RETURN_IF_ERROR(check_kept());
+  // A file has one header, so the first batch decides the columns.
   if (writer_ == nullptr) {
     take_kept_types();
     columns_.with_label = known_labels(labels);

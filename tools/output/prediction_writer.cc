@@ -168,6 +168,7 @@ class ArrowPredictionWriter : public PredictionWriter {
         return arrow::Status::OK();
       });
       RETURN_IF_ERROR(status);
+      // Texts may be long, so any row may complete a group.
       if (is_full()) RETURN_IF_ERROR(flush());
     }
     return absl::OkStatus();

@@ -120,6 +120,7 @@ std::string summary_json(const Summary& summary, const DataReport* data) {
   json["checkpoint"] = summary.checkpoint;
   json["hooks"] = hooks_json(summary.hooks);
   json["time"] = times_json(summary.times);
+  // Texts, such as the message of an exception, may be invalid UTF-8.
   return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
@@ -225,6 +226,7 @@ std::string times_text(const RunTimes& times) {
     table.add({name, absl::StrFormat("%.2f", seconds),
                absl::StrFormat("%.1f %%", 100 * seconds / total)});
   };
+  // Small parts are added to "other", so that the table stays short.
   double other = absl::ToDoubleSeconds(times.other);
   for (const auto& [name, time] : parts) {
     const double seconds = absl::ToDoubleSeconds(time);

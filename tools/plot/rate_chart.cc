@@ -96,6 +96,7 @@ absl::StatusOr<std::vector<Chart>> rate_charts(const TrainConfig& train, int64_t
   if (all.empty()) {
     return absl::InvalidArgumentError("all parameters are frozen: there is no rate to draw");
   }
+  // A constant rate has no unit, so it is drawn with the first schedule that has one.
   const auto first = std::find_if(all.begin(), all.end(),
                                   [](const NamedSchedule& named) { return named.configured; });
   const auto common_unit = first == all.end() ? ScheduleConfig::STEPS : first->schedule->unit();

@@ -69,6 +69,7 @@ UsageError explain_usage_error(const CLI::App& program, const CLI::ParseError& e
   const auto is_next = [&](const CLI::App* command) {
     return used < arguments.size() && command->get_name() == arguments[used];
   };
+  // The error does not name the subcommand, so the arguments select it.
   while (true) {
     const std::vector<const CLI::App*> commands = commands_of(*app);
     const auto next = std::find_if(commands.begin(), commands.end(), is_next);
@@ -79,6 +80,7 @@ UsageError explain_usage_error(const CLI::App& program, const CLI::ParseError& e
   const Arguments rest(arguments.begin() + used, arguments.end());
 
   UsageError result;
+  // The parser's message suggests nothing; these messages name a similar command or flag.
   result.message = unknown_command(*app, rest);
   if (result.message.empty() && dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
     result.message = unknown_flag(*app, rest);
