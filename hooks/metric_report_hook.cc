@@ -1,9 +1,6 @@
 #include "hooks/metric_report_hook.h"
 
-#include <map>
-#include <nlohmann/json.hpp>
 #include <utility>
-#include <variant>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -11,41 +8,16 @@
 #include "absl/types/span.h"
 #include "base/lines/line_text.h"
 #include "base/status_macros.h"
-#include "framework/report/report_figures.h"
+#include "framework/report/report_rows.h"
 
 namespace millrace {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr int32_t kMetricReportVersion = 1;
 
-template <typename Part>
-void add_figures(absl::Span<const Figure<Part>> figures, const Part& part, Json& json) {
-  for (const Figure<Part>& figure : figures) {
-    Json& number = json[Json::json_pointer(absl::StrCat("/", figure.json))];
-    std::visit([&](auto value) { number = value; }, value_of(figure, part));
-  }
-}
-
-void add_values(const char* name, const std::map<std::string, double>& values, Json& json) {
-  Json& numbers = json[name] = Json::object();
-  for (const auto& [key, value] : values) numbers[key] = value;
-}
-
-void add_tables(const std::map<std::string, TableReport>& tables, Json& json) {
-  Json& objects = json["tables"] = Json::object();
-  for (const auto& [name, table] : tables) {
-    Json& object = objects[name];
-    add_figures(kTableFigures, table, object);
-    object["evicted"] = table.evicted;
-  }
-}
-
 bool is_beyond(absl::string_view line, int64_t step) {
-  const Json json = Json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
-  const bool whole = json.is_object() && json.contains("step") && json["step"].is_number_integer();
-  return !whole || json["step"].get<int64_t>() > step;
+  const absl::StatusOr<ReportRow> row = parse_report_row(line);
+  return !row.ok() || row->step > step;
 }
 
 }  // namespace
@@ -62,29 +34,13 @@ absl::Status MetricReportHook::start(HookContext& context) {
 
 absl::Status MetricReportHook::after_report(HookContext& context, const Report& report) {
   if (context.rank() != 0) return absl::OkStatus();
-  Json json;
-  add_figures(kProgressFigures, report.progress, json);
-  add_figures(kRateFigures, report, json);
-  add_values("metrics", report.metrics, json);
-  add_values("values", report.values, json);
-  add_values("learning_rates", report.learning_rates, json);
-  add_tables(report.tables, json);
-  add_figures(kProcessFigures, report.process, json["process"]);
-  if (report.ranks.has_value()) add_figures(kRankFigures, *report.ranks, json["ranks"]);
-  return train_.append(json_line(json));
+  return train_.append(report_row(report, clock_.now()));
 }
 
 absl::Status MetricReportHook::after_evaluate(HookContext& context,
                                               const EvaluationResult& result) {
   if (context.rank() != 0) return absl::OkStatus();
-  Json json;
-  add_figures(kProgressFigures, result.progress, json);
-  json["set"] = result.set;
-  add_figures(kEvaluationFigures, result, json);
-  add_values("metrics", result.metrics, json);
-  add_values("values", result.values, json);
-  add_values("unknown_shares", result.unknown_shares, json);
-  return eval_.append(json_line(json));
+  return eval_.append(report_row(result, clock_.now()));
 }
 
 // The checkpoint recreates a removed directory.

@@ -5,23 +5,26 @@
 #include <memory>
 #include <string>
 
+#include "base/clock.h"
 #include "base/file_system.h"
+#include "framework/report/report_rows.h"
 #include "hook/hook.h"
 #include "hooks/line_file.h"
 
 namespace millrace {
 
-// Appends a JSON object per report to <directory>/train.jsonl and per evaluation to
-// <directory>/eval.jsonl, on rank 0. Files are created with the first object. Not-a-number is null.
-// A removed file is begun again after the next checkpoint. Checkpoints store the lengths of the
+// Appends a row (framework/report/report_rows.h) per report to <directory>/train.jsonl and per
+// evaluation to <directory>/eval.jsonl, on rank 0. Files are created with the first row. A removed
+// file is begun again after the next checkpoint. Checkpoints store the lengths of the
 // files, and the lines up to these lengths are durable before. A resumed run first drops later
-// lines. docs/hooks.md lists the fields.
+// lines.
 class MetricReportHook : public Hook {
  public:
-  // Borrows `files`. The directory is created when needed.
-  MetricReportHook(FileSystem& files, std::string directory)
-      : train_(files, join_path(directory, "train.jsonl")),
-        eval_(files, join_path(directory, "eval.jsonl")) {}
+  // Borrows `files` and `clock`. The directory is created when needed.
+  MetricReportHook(FileSystem& files, const std::string& directory, Clock& clock = Clock::real())
+      : clock_(clock),
+        train_(files, join_path(directory, kTrainRows)),
+        eval_(files, join_path(directory, kEvalRows)) {}
   absl::string_view name() const override { return "metric_report"; }
   absl::Status start(HookContext& context) override;
   absl::Status after_report(HookContext& context, const Report& report) override;
@@ -32,6 +35,7 @@ class MetricReportHook : public Hook {
   absl::Status load_state(absl::Span<const HookState> per_rank) override;
 
  private:
+  Clock& clock_;
   // Mutable, since save_state() makes the lines durable.
   mutable LineFile train_;
   mutable LineFile eval_;

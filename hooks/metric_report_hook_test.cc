@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/clock.h"
 #include "base/fault_file_system_testing.h"
 #include "base/status_matchers.h"
 #include "framework/report/numbered_reports_testing.h"
@@ -90,7 +91,8 @@ Report full_report() {
 
 TEST(MetricReportHookTest, EveryFieldOfAReport) {
   FakeHookContext context;
-  MetricReportHook hook(FileSystem::local(), directory());
+  FakeClock clock(absl::FromUnixMillis(1795773801243));
+  MetricReportHook hook(FileSystem::local(), directory(), clock);
   ASSERT_OK(hook.after_report(context, full_report()));
   ASSERT_OK(hook.end(context, absl::OkStatus()));
   const std::vector<json> objects = lines("train.jsonl");
@@ -105,7 +107,8 @@ TEST(MetricReportHookTest, EveryFieldOfAReport) {
       "evicted": {"idle_steps": 3, "limit": 2}, "unadmitted": 30, "unique_share": 0.25,
       "hottest_share": 0.125, "unknown_share": 0.75}},
     "process": {"cores": 1.5, "resident_bytes": 4096, "major_faults": 1, "minor_faults": 20,
-      "bytes_read": 300}})"));
+      "bytes_read": 300},
+    "time": "2026-11-27T10:03:21.243Z", "infinite": {"values/clicks": 1}})"));
   EXPECT_FALSE(exists("eval.jsonl")) << "files come with their first line";
 }
 
@@ -130,7 +133,8 @@ TEST(MetricReportHookTest, EveryFieldOfSeveralRanks) {
 
 TEST(MetricReportHookTest, EveryFieldOfAnEvaluation) {
   FakeHookContext context;
-  MetricReportHook hook(FileSystem::local(), directory());
+  FakeClock clock;
+  MetricReportHook hook(FileSystem::local(), directory(), clock);
   EvaluationResult result;
   result.set = "part5";
   result.progress.step = 9;
@@ -147,7 +151,7 @@ TEST(MetricReportHookTest, EveryFieldOfAnEvaluation) {
     "step": 9, "examples": 0, "epoch": 0, "window": 0, "skipped_steps": 0, "seconds": 0.0,
     "set": "part5", "evaluated_examples": 10000, "evaluation_seconds": 1.5,
     "metrics": {"auc": 0.75}, "values": {"mean_logit": null},
-    "unknown_shares": {"items": 0.25}})"));
+    "unknown_shares": {"items": 0.25}, "time": "1970-01-01T00:00:00.000Z"})"));
   EXPECT_FALSE(exists("train.jsonl"));
 }
 

@@ -46,7 +46,8 @@ HookPointer make_logger(const DefaultHookParts& parts) {
 HookPointer make_metric_report(const DefaultHookParts& parts) {
   const RunConfig& run = parts.config.run();
   if (!run.report().jsonl()) return nullptr;
-  return std::make_unique<MetricReportHook>(parts.files, join_path(run.output_dir(), "metrics"));
+  return std::make_unique<MetricReportHook>(parts.files, join_path(run.output_dir(), "metrics"),
+                                            parts.clock);
 }
 
 HookPointer make_sinks(const DefaultHookParts& parts) {

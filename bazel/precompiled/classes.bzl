@@ -287,7 +287,6 @@ CLASSES = {
     },
     "sinks": {
         "configured_sinks": "tensor",
-        "report_values": "tensor",
         "sinks_test": "tensor",
         "sinks_without_torch_test": "proto",
     },

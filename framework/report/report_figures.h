@@ -24,9 +24,10 @@ struct MetricFamily {
 // A count, or a number with a fraction.
 using FigureValue = std::variant<int64_t, double>;
 
-// One number of a Part of a report, such as the rows of a table. JSON lines, values_of() of sinks
-// and the page for Prometheus consist of the figures in the lists below. To add a figure, add a
-// member to the part, a row to its list, and lines to docs/sinks.md and docs/hooks.md.
+// One number of a Part of a report, such as the rows of a table. JSON lines, values_of()
+// (report_rows.h) and the page for Prometheus consist of the figures in the lists below. To add a
+// figure, add a member to the part, a row to its list, and lines to docs/sinks.md and
+// docs/hooks.md.
 template <typename Part>
 struct Figure {
   const char* name;     // in CSV, TensorBoard and MLflow, after the prefix of the part

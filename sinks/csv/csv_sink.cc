@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/lines/csv_field.h"
 #include "base/lines/line_text.h"
+#include "framework/report/report_rows.h"
 #include "sinks/report_values.h"
 
 namespace millrace {

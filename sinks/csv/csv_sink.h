@@ -13,7 +13,8 @@ namespace millrace {
 
 // Writes train.csv, a row for each report, and eval.csv, a row for each evaluation, into
 // `directory`. Columns: step, examples, epoch, window, seconds, eval.csv also set, then the numbers
-// of values_of() (sinks/report_values.h). A value that a row does not have is an empty field.
+// of values_of() (framework/report/report_rows.h). A value that a row does not have is an empty
+// field.
 class CsvSink : public Sink {
  public:
   // Borrows `files`.

@@ -12,12 +12,12 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/file_system.h"
+#include "framework/report/report_rows.h"
 #include "framework/report/sink.h"
 #include "sinks/mlflow/mlflow_names.h"
 #include "sinks/mlflow/mlflow_sender.h"
 #include "sinks/mlflow/record_queue.h"
 #include "sinks/mlflow/step_times.h"
-#include "sinks/report_values.h"
 
 namespace millrace {
 
@@ -33,7 +33,7 @@ struct MlflowSinkOptions {
   RecordQueueOptions queue;
 };
 
-// Logs a metric for each number of values_of() (report_values.h): mlflow_name() of "train/NAME" for
+// Logs a metric for each number of values_of() (report_rows.h): mlflow_name() of "train/NAME" for
 // numbers of training and of "SET/NAME" for numbers of an evaluation set. Reports are written to a
 // queue on disk, which a thread sends to the server; the trainer's thread waits for the server only
 // in flush().

@@ -10,9 +10,9 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "framework/report/report_rows.h"
 #include "framework/report/sink.h"
 #include "sinks/config_values.h"
-#include "sinks/report_values.h"
 #include "sinks/tensorboard/event_file.h"
 
 namespace millrace {
@@ -26,7 +26,7 @@ struct TensorBoardSinkOptions {
   int rank = 0;            // a part of the names of files
 };
 
-// Writes an event file for each run: a scalar for each number of values_of() (report_values.h), by
+// Writes an event file for each run: a scalar for each number of values_of() (report_rows.h), by
 // "train/NAME" for numbers of training and "SET/NAME" for numbers of an evaluation set, histograms
 // by the names of Report::distributions, a precision-recall curve "SET/pr_curve" or
 // "SET/TASK/pr_curve" for each of EvaluationResult::thresholds, the configuration as text, and

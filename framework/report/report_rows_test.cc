@@ -1,10 +1,16 @@
-#include "sinks/report_values.h"
+#include "framework/report/report_rows.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 #include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_matchers.h"
+#include "framework/report/numbered_reports_testing.h"
 
 namespace millrace {
 namespace {
@@ -13,7 +19,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Pair;
 
-TEST(ReportValuesTest, Reports) {
+TEST(ReportRowsTest, Reports) {
   Report report;
   report.examples_per_second = 100;
   report.rows_per_second = 300;
@@ -32,7 +38,7 @@ TEST(ReportValuesTest, Reports) {
                           Pair("process/minor_faults", 0), Pair("process/resident_bytes", 4096)));
 }
 
-TEST(ReportValuesTest, TablesAndRanks) {
+TEST(ReportRowsTest, TablesAndRanks) {
   Report report;
   report.tables["items"] = {.rows = 7, .evicted = {{"lru", 3}}};
   report.ranks = RankReport{.owners_share = 0.5};
@@ -55,7 +61,7 @@ TEST(ReportValuesTest, TablesAndRanks) {
                   "process/major_faults", "process/minor_faults", "process/resident_bytes"));
 }
 
-TEST(ReportValuesTest, Evaluations) {
+TEST(ReportRowsTest, Evaluations) {
   EvaluationResult result;
   result.examples = 10;
   result.elapsed = absl::Milliseconds(500);
@@ -64,6 +70,56 @@ TEST(ReportValuesTest, Evaluations) {
   EXPECT_THAT(values_of(result),
               ElementsAre(Pair("evaluation_seconds", 0.5), Pair("evaluated_examples", 10),
                           Pair("auc", 0.75), Pair("table/items/unknown_share", 0.25)));
+}
+
+// Texts of the numbers, of which not-a-number equals itself.
+std::vector<std::string> texts(const NamedNumbers& numbers) {
+  std::vector<std::string> texts;
+  for (const auto& [name, value] : numbers)
+    texts.push_back(absl::StrFormat("%s %.17g", name, value));
+  return texts;
+}
+
+TEST(ReportRowsTest, RowsReadBack) {
+  using Limits = std::numeric_limits<double>;
+  const absl::Time time = absl::FromUnixMillis(1795773801243);
+  Report report = numbered_report().report;
+  EvaluationResult result = numbered_evaluation().result;
+  result.unknown_shares = {{"items", 0.25}};
+  for (const bool hard : {false, true}) {
+    if (hard) {
+      result.elapsed = absl::InfiniteDuration();
+      report.process.cores = -Limits::infinity();
+      report.metrics = result.values = {{"", -0.0},
+                                        {"../a~1 \"b\"\n", Limits::infinity()},
+                                        {"not-a-number", Limits::quiet_NaN()},
+                                        {"third", 1.0 / 3},
+                                        {"smallest", Limits::denorm_min()}};
+    }
+    ASSERT_OK_AND_ASSIGN(const ReportRow train, parse_report_row(report_row(report, time)));
+    EXPECT_EQ(train.step, 10);
+    EXPECT_EQ(train.set, "train");
+    EXPECT_EQ(train.time, time);
+    EXPECT_EQ(texts(train.numbers), texts(values_of(report)));
+    ASSERT_OK_AND_ASSIGN(const ReportRow evaluation, parse_report_row(report_row(result, time)));
+    EXPECT_EQ(evaluation.set, "eval");
+    EXPECT_EQ(texts(evaluation.numbers), texts(values_of(result)));
+  }
+}
+
+TEST(ReportRowsTest, RowsOfOtherPrograms) {
+  ASSERT_OK_AND_ASSIGN(
+      const ReportRow row,
+      parse_report_row(R"({"step":3,"data_wait_share":null,"metrics":{"auc":0.5,"x":"y"}})"));
+  EXPECT_FALSE(row.time.has_value());
+  EXPECT_EQ(texts(row.numbers), (std::vector<std::string>{"data_wait_share nan", "auc 0.5"}));
+  for (const char* line : {"", "{", "[]", "7", "{}", R"({"step":"3"})", R"({"step":3}x)"}) {
+    EXPECT_THAT(parse_report_row(line).status(), StatusIs(absl::StatusCode::kDataLoss)) << line;
+  }
+  for (const char* rest : {R"("tables":{"a":7})", R"("infinite":[],"metrics":{"a":null})",
+                           R"("ranks":{"waiting":[]},"time":7,"set":{})"}) {
+    EXPECT_OK(parse_report_row(absl::StrCat("{\"step\":3,", rest, "}")).status()) << rest;
+  }
 }
 
 }  // namespace
