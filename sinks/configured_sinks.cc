@@ -82,6 +82,12 @@ class Factory {
                          [](const SinkConfig& sink) { return sink.has_mlflow(); });
   }
 
+  // Returns the directory of the hook metric_report; "" on a rank without the hook's files.
+  std::string rows_directory() const {
+    const bool has_rows = rank_ == 0 && config_.run().report().jsonl();
+    return has_rows ? join_path(config_.run().output_dir(), "metrics") : "";
+  }
+
   absl::StatusOr<NamedSink> mlflow(const MlflowSinkConfig& config, bool all) const {
     const std::string name = config.run_name().empty()
                                  ? base_name(absolute_path(config_.run().output_dir()))
@@ -90,6 +96,7 @@ class Factory {
                               .experiment = config.experiment(),
                               .run_name = all ? absl::StrCat(name, "-rank-", rank_) : name,
                               .directory = directory(config.directory(), all),
+                              .rows_directory = rows_directory(),
                               .timeout = absl::Seconds(config.timeout_seconds()),
                               .most_wait = most_wait(),
                               .params = config_params(config_, kMostMlflowParams)};

@@ -11,6 +11,7 @@
 #include "base/memory_file_system_testing.h"
 #include "base/mutex.h"
 #include "base/status_matchers.h"
+#include "framework/report/report_rows.h"
 #include "proto/config_reader.h"
 #include "sinks/mlflow/fake_mlflow_testing.h"
 #include "sinks/prometheus/prometheus_sink.h"
@@ -79,17 +80,22 @@ TEST_F(ConfiguredSinksTest, AnMlflowRunHasNameAndConfiguration) {
   const auto sink = [&](const std::string& fields) {
     return "output_dir: \"/a/o\" sink { mlflow { tracking_uri: \"" + server.uri() + "\" " + fields;
   };
+  files_.put("/a/o/metrics/train.jsonl", report_row(Report(), absl::UnixEpoch()) + "\n");
   report(sink("} }"), 0);
   EXPECT_EQ(server.run().name, "o");
   EXPECT_EQ(server.run().experiment, "millrace");
   EXPECT_EQ(server.run().status, "FINISHED");
   EXPECT_EQ(server.run().params["run.output_dir"], "/a/o");
   EXPECT_OK(files_.info("/a/o/mlflow/run.json").status());
+  EXPECT_FALSE(files_.info("/a/o/mlflow/train.jsonl").ok()) << "the sink follows metrics/";
+  report(sink("directory: \"own\" } } report { jsonl: false }"), 0);
+  EXPECT_OK(files_.info("/a/o/own/train.jsonl").status());
   server.delete_runs(/*forget=*/true);
   report(sink("experiment: \"e\" run_name: \"n\" directory: \"d\" } ranks: ALL }"), 1);
   EXPECT_EQ(server.run().name, "n-rank-1");
   EXPECT_EQ(server.run().experiment, "e");
   EXPECT_OK(files_.info("/a/o/d/rank-1/run.json").status());
+  EXPECT_OK(files_.info("/a/o/d/rank-1/train.jsonl").status());
 }
 
 // The other rank ends the job if it waits longer than collective_timeout_seconds.
@@ -104,9 +110,10 @@ TEST_F(ConfiguredSinksTest, OtherRanksDoNotWaitForAnMlflowServer) {
   });
   ASSERT_OK_AND_ASSIGN(
       const auto sinks,
-      make(absl::StrCat("output_dir: 'o' distributed { collective_timeout_seconds: 1 } "
-                        "report { tensorboard: false } sink { mlflow { tracking_uri: '",
-                        server.uri(), "' timeout_seconds: 600 } }")));
+      make(
+          absl::StrCat("output_dir: 'o' distributed { collective_timeout_seconds: 1 } "
+                       "report { tensorboard: false jsonl: false } sink { mlflow { tracking_uri: '",
+                       server.uri(), "' timeout_seconds: 600 } }")));
   ASSERT_EQ(sinks.size(), 1);
   EXPECT_OK(sinks[0].sink->start({}));
   EXPECT_OK(sinks[0].sink->write_report(Report()));

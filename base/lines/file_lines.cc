@@ -17,7 +17,8 @@ absl::StatusOr<std::unique_ptr<LineReader>> LineReader::open(FileSystem& files,
 LineReader::LineReader(std::unique_ptr<ReadableFile> file, const LineReaderOptions& options)
     : file_(std::move(file)),
       options_(options),
-      size_bytes_(std::min(file_->size_bytes(), options.most_bytes)) {}
+      size_bytes_(std::min(file_->size_bytes(), options.most_bytes)),
+      end_of_line_(options.first_byte) {}
 
 size_t LineReader::find_end(size_t from, bool& quoted) const {
   if (!options_.quotes) return text_.find('\n', from);

@@ -22,9 +22,10 @@ struct LineReaderOptions {
   // If true, a line feed between double quotes is a part of its line, as in CSV files.
   bool quotes = false;
   int64_t read_bytes = 256 << 10;  // of a read, unless a line is longer
+  int64_t first_byte = 0;          // at which the first line begins
 };
 
-// Reads the lines of a file from its beginning. Memory: a read and the longest line. Not
+// Reads the lines of a file in their order. Memory: a read and the longest line. Not
 // thread-safe.
 class LineReader {
  public:
@@ -53,7 +54,7 @@ class LineReader {
   const int64_t size_bytes_;  // that are read
   std::string text_;          // what was read, without lines before the last one
   size_t begin_ = 0;          // of the next line in text_
-  int64_t end_of_line_ = 0;
+  int64_t end_of_line_;
 };
 
 // Returns false to remove a line. May change the line, which has no line feed.

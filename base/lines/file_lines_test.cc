@@ -21,7 +21,7 @@ std::vector<std::string> lines_of(const std::string& text, const LineReaderOptio
   const auto reader = LineReader::open(files, "a", options);
   EXPECT_OK(reader.status());
   if (!reader.ok()) return lines;
-  int64_t bytes = 0;
+  int64_t bytes = options.first_byte;
   for (absl::string_view line;;) {
     const absl::StatusOr<bool> more = (*reader)->next(line);
     EXPECT_OK(more.status());
@@ -55,6 +55,9 @@ TEST(LineReaderTest, TheFirstBytes) {
   EXPECT_THAT(lines_of("1\n2\n3\n", {.most_bytes = 4}), ElementsAre("1", "2"));
   EXPECT_THAT(lines_of("1\n2\n3\n", {.most_bytes = 5}), ElementsAre("1", "2"));
   EXPECT_THAT(lines_of("1\n2\n3\n", {.most_bytes = 0}), IsEmpty());
+  EXPECT_THAT(lines_of("1\n2\n3\n", {.first_byte = 1}), ElementsAre("", "2", "3"));
+  EXPECT_THAT(lines_of("1\n2\n3\n", {.most_bytes = 4, .first_byte = 2}), ElementsAre("2"));
+  EXPECT_THAT(lines_of("1\n2\n3\n", {.first_byte = 7}), IsEmpty());
 }
 
 TEST(LineReaderTest, AMissingFile) {

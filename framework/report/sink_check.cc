@@ -33,8 +33,8 @@ absl::Status check_prometheus(const std::string& where, const PrometheusSinkConf
                                    "interfaces, 0.0.0.0"));
 }
 
-// Checks an MLflow sink. The directory of its queue may hold only files of Millrace, so that other
-// files are not lost with the queue.
+// Checks an MLflow sink. Its directory may hold only files of Millrace, so that other files are not
+// lost with the state of its run.
 absl::Status check_mlflow(const std::string& where, const MlflowSinkConfig& config) {
   FieldErrors errors;
   if (config.tracking_uri().empty()) {
@@ -137,13 +137,13 @@ std::string to_text(const Ports& ports) {
 }
 
 // Checks that sinks of other kinds do not write to the directory of an MLflow sink.
-absl::Status check_queue_directory(const RunConfig& run, int mlflow) {
+absl::Status check_run_directory(const RunConfig& run, int mlflow) {
   FieldErrors errors;
   for (int i = 0; i < run.sink_size(); ++i) {
     const std::string directory = shared_directory(run.sink(i), run.sink(mlflow));
     if (run.sink(i).has_mlflow() || directory.empty()) continue;
     errors.add(wrong(absl::StrCat("run.sink[", i, "]"),
-                     absl::StrCat("run.sink[", mlflow, "] has a queue in directory ", directory,
+                     absl::StrCat("run.sink[", mlflow, "] keeps its run in directory ", directory,
                                   "; give another one")));
   }
   return errors.status();
@@ -156,7 +156,7 @@ absl::Status check_sinks(const RunConfig& run) {
   for (int i = 0; i < run.sink_size(); ++i) {
     const std::string where = absl::StrCat("run.sink[", i, "]");
     errors.add(check_sink(where, run.sink(i)));
-    if (run.sink(i).has_mlflow()) errors.add(check_queue_directory(run, i));
+    if (run.sink(i).has_mlflow()) errors.add(check_run_directory(run, i));
     for (int k = 0; k < i; ++k) {
       const std::string directory = shared_directory(run.sink(k), run.sink(i));
       if (directory.empty() || run.sink(k).kind_case() != run.sink(i).kind_case()) continue;

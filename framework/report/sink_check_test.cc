@@ -63,7 +63,7 @@ TEST(SinkCheckTest, Mistakes) {
   expect_mlflow("} } sink { mlflow { tracking_uri: \"http://b\"",
                 "run.sink[1]: run.sink[0] writes to directory mlflow as well");
   expect_mlflow("directory: \"a\" } } sink { csv { directory: \"a\"",
-                "run.sink[1]: run.sink[0] has a queue in directory a; give another one");
+                "run.sink[1]: run.sink[0] keeps its run in directory a; give another one");
   expect("sink { custom { name: \"none\" } }", "run.sink[0].custom: no sink \"none\"");
 }
 
@@ -78,10 +78,10 @@ TEST(SinkCheckTest, DirectoriesOfRanksAreNotThoseOfOtherSinks) {
   EXPECT_THAT(check(all + csv("m/rank-0")), refused("run.sink[1]: run.sink[0] writes to directory "
                                                     "m/rank-0 as well"));
   EXPECT_THAT(check(csv("m/rank-12") + all), refused("writes to directory m/rank-12 as well"));
-  const std::string queue =
+  const std::string mlflow =
       "sink { mlflow { tracking_uri: \"http://a\" directory: \"m\" } ranks: ALL }";
-  EXPECT_THAT(check(queue + csv("m/rank-1")),
-              refused("run.sink[1]: run.sink[0] has a queue in directory m/rank-1"));
+  EXPECT_THAT(check(mlflow + csv("m/rank-1")),
+              refused("run.sink[1]: run.sink[0] keeps its run in directory m/rank-1"));
   EXPECT_OK(check(all + csv("m/rank-01")));
   EXPECT_OK(check(all + csv("m/rank-0/other")));
   EXPECT_OK(check(all + csv("m/rank-")));

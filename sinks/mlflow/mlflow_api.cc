@@ -6,7 +6,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "sinks/mlflow/metric_record.h"
 #include "sinks/mlflow/mlflow_json.h"
 #include "sinks/valid_utf8.h"
 

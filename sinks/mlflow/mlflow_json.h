@@ -11,6 +11,10 @@ namespace millrace {
 // UTF-8 become U+FFFD.
 std::string dump_json(const nlohmann::json& value, int indent = -1);
 
+// Returns a number as the requests have it: the shortest text with the same float64, or the text
+// "NaN", "Infinity" or "-Infinity".
+std::string json_number(double value);
+
 // Returns the text at a key of an object; "" if there is none.
 std::string text_of(const nlohmann::json& object, const char* key);
 

@@ -9,12 +9,10 @@
 
 namespace millrace {
 
-MlflowSender::MlflowSender(FileSystem& files, Clock& clock, RecordQueue& queue,
-                           MlflowSenderOptions options)
+MlflowSender::MlflowSender(FileSystem& files, Clock& clock, MlflowSenderOptions options)
     : options_(std::move(options)),
-      queue_(queue),
       client_(options_.server, {.timeout = options_.timeout}),
-      uploader_(files, clock, queue, MlflowApi(client_, [this] { return time_left(); }),
+      uploader_(files, clock, MlflowApi(client_, [this] { return time_left(); }),
                 options_.uploader),
       thread_([this] {
         block_signals();
@@ -28,14 +26,15 @@ MlflowSender::~MlflowSender() {
     stop_deadline_ = Clock::real().elapsed() + options_.timeout;
   }
   thread_.join();
-  const int64_t bytes = queue_.bytes();
-  if (bytes == 0) return;
-  MILLRACE_LOG(WARNING) << "MLflow: " << bytes << " bytes of reports were not sent; they stay in "
-                        << options_.directory
+  MutexLock lock(mutex_);
+  if (state_ == State::kIdle) return;
+  MILLRACE_LOG(WARNING) << "MLflow: not all reports were sent; they stay in "
+                        << options_.uploader.rows_directory
                         << ", and the next run with this output_dir sends them";
 }
 
-void MlflowSender::notify() {
+void MlflowSender::notify(bool train) {
+  uploader_.note_written(train);
   MutexLock lock(mutex_);
   notified_ = true;
   if (state_ == State::kIdle) state_ = State::kBusy;
@@ -53,7 +52,7 @@ bool MlflowSender::wait_until_sent() {
   }
   MILLRACE_LOG(WARNING) << "MLflow: the server did not take all reports within "
                         << absl::ToDoubleSeconds(wait) << " s; the rest waits in "
-                        << options_.directory << ", and training continues";
+                        << options_.uploader.rows_directory << ", and training continues";
   return false;
 }
 
@@ -94,7 +93,7 @@ bool MlflowSender::upload_once() {
   if (time_left() == absl::ZeroDuration()) return false;
   {
     MutexLock lock(mutex_);
-    notified_ = false;  // the queue is read after this
+    notified_ = false;  // the rows are read after this
   }
   const absl::StatusOr<bool> uploaded = catch_exceptions([this] { return uploader_.upload(); });
   report(uploaded.status());
@@ -112,17 +111,14 @@ void MlflowSender::report(const absl::Status& status) {
     was_failing = state_ == State::kFailing;
   }
   if (!status.ok() && !was_failing) {
-    MILLRACE_LOG(WARNING) << "MLflow: " << status << "; reports wait in " << options_.directory
+    MILLRACE_LOG(WARNING) << "MLflow: " << status << "; reports wait in "
+                          << options_.uploader.rows_directory
                           << " and are sent later; check that a server runs at tracking_uri "
-                          << options_.uploader.tracking_uri;
+                          << options_.uploader.state.tracking_uri;
   }
   if (status.ok() && was_failing) {
-    MILLRACE_LOG(INFO) << "MLflow: " << options_.uploader.tracking_uri << " accepts reports again";
-  }
-  if (queue_.take_overflow() && !warned_of_overflow_) {
-    warned_of_overflow_ = true;
-    MILLRACE_LOG(WARNING) << "MLflow: too many reports wait in " << options_.directory
-                          << ", so the oldest are dropped";
+    MILLRACE_LOG(INFO) << "MLflow: " << options_.uploader.state.tracking_uri
+                       << " accepts reports again";
   }
 }
 

@@ -2,7 +2,6 @@
 #ifndef MILLRACE_SINKS_MLFLOW_MLFLOW_SENDER_H_
 #define MILLRACE_SINKS_MLFLOW_MLFLOW_SENDER_H_
 
-#include <string>
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
@@ -14,13 +13,11 @@
 #include "base/net/http_url.h"
 #include "sinks/mlflow/http_client.h"
 #include "sinks/mlflow/mlflow_uploader.h"
-#include "sinks/mlflow/record_queue.h"
 
 namespace millrace {
 
 struct MlflowSenderOptions {
   HttpUrl server;
-  std::string directory;  // of the queue, for messages
   // For a request and for the destructor.
   absl::Duration timeout = absl::Seconds(10);
   // For wait_until_sent(), if it is shorter.
@@ -30,24 +27,23 @@ struct MlflowSenderOptions {
   MlflowUploaderOptions uploader;
 };
 
-// Sends the records of a queue in a thread. While the server cannot be reached, the
-// records stay in the queue and the thread tries again. A warning says so once per outage. All
-// functions may be called from any thread.
+// Sends rows of reports in a thread. While the server cannot be reached, the thread tries again. A
+// warning says so once per outage. All functions may be called from any thread.
 class MlflowSender {
  public:
   // Starts the thread. Borrows all but `options`.
-  MlflowSender(FileSystem& files, Clock& clock, RecordQueue& queue, MlflowSenderOptions options);
-  // Sends what the queue has, and sets the status FINISHED of the run, for at most `timeout` in
-  // total. The rest stays in the queue, and a warning says so.
+  MlflowSender(FileSystem& files, Clock& clock, MlflowSenderOptions options);
+  // Sends the rest of the rows, and sets the status FINISHED of the run, for at most `timeout` in
+  // total. If rows remain, a warning says so.
   ~MlflowSender();
   MlflowSender(const MlflowSender&) = delete;
   MlflowSender& operator=(const MlflowSender&) = delete;
 
-  // Notes that the queue has new records.
-  void notify();
-  // Blocks until all records are sent, or for the shorter of `timeout` and `most_wait`. Does not
-  // wait if the last request failed, or if an earlier call was in vain and the queue has not been
-  // empty since. Returns: true if all records are sent.
+  // Notes that the run has appended a row of training, or of an evaluation.
+  void notify(bool train);
+  // Blocks until all rows are sent, or for the shorter of `timeout` and `most_wait`. Does not wait
+  // if the last request failed, or if an earlier call was in vain and rows have remained since.
+  // Returns: true if all rows are sent.
   bool wait_until_sent();
 
  private:
@@ -66,10 +62,8 @@ class MlflowSender {
   void finish();
 
   const MlflowSenderOptions options_;
-  RecordQueue& queue_;
   const HttpClient client_;
-  MlflowUploader uploader_;          // of the thread
-  bool warned_of_overflow_ = false;  // of the thread
+  MlflowUploader uploader_;  // of the thread, except note_written()
 
   mutable Mutex mutex_;
   State state_ ABSL_GUARDED_BY(mutex_) = State::kBusy;

@@ -11,7 +11,7 @@
 #include "base/mutex.h"
 #include "base/status_matchers.h"
 #include "sinks/mlflow/fake_mlflow_testing.h"
-#include "sinks/mlflow/metric_record.h"
+#include "sinks/mlflow/run_state.h"
 
 namespace millrace {
 namespace {
@@ -45,27 +45,28 @@ class LoggedLines {
 
 class MlflowSenderTest : public testing::Test {
  protected:
-  void SetUp() override { ASSERT_OK_AND_ASSIGN(queue_, RecordQueue::open(files_, "out", {})); }
-
   void start(absl::Duration timeout = kLong, absl::Duration backoff = absl::Milliseconds(1),
              absl::Duration most_wait = absl::InfiniteDuration()) {
+    auto state = load_run_state(files_, "out/run.json", server_.uri(), "e", 0);
+    ASSERT_OK(state.status());
     sender_ = std::make_unique<MlflowSender>(
-        files_, Clock::real(), *queue_,
+        files_, Clock::real(),
         MlflowSenderOptions{.server = server_.url(),
-                            .directory = "out",
                             .timeout = timeout,
                             .most_wait = most_wait,
                             .first_backoff = backoff,
                             .most_backoff = backoff,
-                            .uploader = {.tracking_uri = server_.uri(),
-                                         .experiment = "e",
-                                         .run_name = "name",
-                                         .state_path = "out/run.json",
-                                         .params = {}}});
+                            .uploader = {.run_name = "name",
+                                         .directory = "out",
+                                         .rows_directory = "rows",
+                                         .params = {},
+                                         .state = *std::move(state)}});
   }
   void append(int64_t step) {
-    EXPECT_OK(queue_->append(to_json({.step = step, .time_ms = 1, .metrics = {{"loss", 0.5}}})));
-    if (sender_ != nullptr) sender_->notify();
+    absl::StrAppend(&rows_, "{\"step\":", step,
+                    ",\"time\":\"1970-01-01T00:00:00.001Z\",\"metrics\":{\"loss\":0.5}}\n");
+    files_.put("rows/train.jsonl", rows_);
+    if (sender_ != nullptr) sender_->notify(/*train=*/true);
   }
   bool wait_for_metrics(size_t number) {
     return server_.wait_for([=](const auto& runs) {
@@ -80,11 +81,11 @@ class MlflowSenderTest : public testing::Test {
   LoggedLines log_;
   FakeMlflow server_;
   MemoryFileSystem files_;
-  std::unique_ptr<RecordQueue> queue_;
+  std::string rows_;
   std::unique_ptr<MlflowSender> sender_;
 };
 
-TEST_F(MlflowSenderTest, RecordsAreSentAsTheyCome) {
+TEST_F(MlflowSenderTest, RowsAreSentAsTheyCome) {
   append(1);
   start();
   EXPECT_TRUE(wait_for_metrics(1));
@@ -92,13 +93,12 @@ TEST_F(MlflowSenderTest, RecordsAreSentAsTheyCome) {
   EXPECT_TRUE(wait_for_metrics(2));
   append(3);
   EXPECT_TRUE(sender_->wait_until_sent());
-  EXPECT_EQ(queue_->bytes(), 0);
   EXPECT_EQ(server_.run().status, "RUNNING");
   sender_.reset();
   EXPECT_EQ(server_.run().status, "FINISHED");
   EXPECT_THAT(log_.get(), AllOf(HasSubstr(absl::StrCat("MLflow shows this run at ", server_.uri(),
                                                        "/#/experiments/e/runs/run1")),
-                                Not(HasSubstr("were not sent"))));
+                                Not(HasSubstr("not all reports were sent"))));
 }
 
 TEST_F(MlflowSenderTest, TheDestructorSendsTheRest) {
@@ -119,7 +119,7 @@ TEST_F(MlflowSenderTest, AnOutageIsReportedOnce) {
   EXPECT_TRUE(wait_for_metrics(1));
   sender_.reset();
   const std::string log = log_.get();
-  const size_t first = log.find("busy; reports wait in out and are sent later");
+  const size_t first = log.find("busy; reports wait in rows and are sent later");
   EXPECT_NE(first, log.npos) << log;
   EXPECT_EQ(log.find("reports wait in", first + 20), log.npos) << log;
   EXPECT_THAT(log, HasSubstr("accepts reports again"));
@@ -133,9 +133,7 @@ TEST_F(MlflowSenderTest, WithoutAServerTheRestStays) {
   const absl::Duration begin = Clock::real().elapsed();
   sender_.reset();
   EXPECT_LT(Clock::real().elapsed() - begin, kLong);
-  EXPECT_THAT(log_.get(), HasSubstr(absl::StrCat(queue_->bytes(),
-                                                 " bytes of reports were not sent; "
-                                                 "they stay in out")));
+  EXPECT_THAT(log_.get(), HasSubstr("not all reports were sent; they stay in rows"));
   server_.intercept(nullptr);
   start();
   EXPECT_TRUE(wait_for_metrics(1)) << "sent by the next run";
@@ -149,7 +147,7 @@ TEST_F(MlflowSenderTest, AServerThatComesBackGetsTheRestAtTheEnd) {
   server_.intercept(nullptr);
   sender_.reset();
   EXPECT_EQ(server_.run().status, "FINISHED");
-  EXPECT_EQ(queue_->bytes(), 0);
+  EXPECT_EQ(server_.run().metrics.size(), 1);
 }
 
 TEST_F(MlflowSenderTest, AServerThatHangsDelaysOneWaitAndTheEnd) {
@@ -161,7 +159,6 @@ TEST_F(MlflowSenderTest, AServerThatHangsDelaysOneWaitAndTheEnd) {
   for (int i = 0; i < 1000; ++i) EXPECT_FALSE(sender_->wait_until_sent());
   sender_.reset();
   EXPECT_LT(Clock::real().elapsed() - begin, 1000 * kShort);
-  EXPECT_GT(queue_->bytes(), 0);
   EXPECT_THAT(log_.get(), HasSubstr("no time is left"));
 }
 
@@ -185,17 +182,6 @@ TEST_F(MlflowSenderTest, AWaitMayBeShorterThanARequest) {
   }
   EXPECT_TRUE(wait_for_metrics(1)) << "the request did not end with the wait";
   sender_.reset();
-}
-
-TEST_F(MlflowSenderTest, LostRecordsAreReported) {
-  ASSERT_OK_AND_ASSIGN(
-      queue_, RecordQueue::open(files_, "small", {.segment_bytes = 100, .most_bytes = 500}));
-  for (int i = 0; i < 100; ++i) append(i);
-  start();
-  EXPECT_TRUE(sender_->wait_until_sent());
-  sender_.reset();
-  EXPECT_THAT(log_.get(), HasSubstr("too many reports wait in out, so the oldest are dropped"));
-  EXPECT_EQ(server_.run().metrics.back().step, 99);
 }
 
 }  // namespace

@@ -1,11 +1,15 @@
 #include "sinks/mlflow/mlflow_sink.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/log.h"
 #include "base/net/http_url.h"
 #include "base/status_macros.h"
-#include "sinks/mlflow/metric_record.h"
+#include "framework/report/report_rows.h"
 
 namespace millrace {
 
@@ -24,86 +28,103 @@ MlflowSink::MlflowSink(FileSystem& files, Clock& clock, MlflowSinkOptions option
       clock_(clock),
       options_(std::move(options)),
       server_(std::move(server)),
-      times_(files, join_path(options_.directory, "times")) {}
+      train_(files, join_path(options_.directory, kTrainRows)),
+      eval_(files, join_path(options_.directory, kEvalRows)) {}
 
 MlflowSink::~MlflowSink() {
-  if (queue_ != nullptr || !files_.info(state_path()).ok()) return;
-  if (open_queue().ok() && queue_->bytes() > 0) start_sender();
+  if (start_.has_value() || !has_state()) return;
+  const absl::Status status = start_sender();
+  if (!status.ok()) MILLRACE_LOG(WARNING) << "MLflow: " << status;
 }
 
-absl::Status MlflowSink::open_queue() {
-  ASSIGN_OR_RETURN(queue_, RecordQueue::open(files_, options_.directory, options_.queue));
-  return absl::OkStatus();
+bool MlflowSink::has_state() const {
+  return files_.info(join_path(options_.directory, kMlflowRunFile)).ok();
 }
 
-void MlflowSink::start_sender() {
-  MlflowUploaderOptions uploader{.tracking_uri = options_.tracking_uri,
-                                 .experiment = options_.experiment,
-                                 .run_name = options_.run_name,
-                                 .state_path = state_path(),
-                                 .params = options_.params};
-  sender_ = std::make_unique<MlflowSender>(files_, clock_, *queue_,
+absl::StatusOr<MlflowRunState> MlflowSink::load_state() {
+  const std::string path = join_path(options_.directory, kMlflowRunFile);
+  ASSIGN_OR_RETURN(MlflowRunState state,
+                   load_run_state(files_, path, options_.tracking_uri, options_.experiment,
+                                  absl::ToUnixMillis(clock_.now())));
+  if (!start_.has_value()) return state;
+  bool changed = false;
+  for (auto& [set, step] : state.sent) {
+    const int64_t first = start_->first_step;
+    const int64_t kept = start_->comes_again(first, set) ? first - 1 : first;
+    changed = changed || step > kept;
+    step = std::min(step, kept);
+  }
+  // Durable before the first new row: the next run may resume from a later checkpoint.
+  if (changed) RETURN_IF_ERROR(save_run_state(files_, path, state));
+  return state;
+}
+
+void MlflowSink::warn_of_queue() const {
+  const auto entries = files_.list(options_.directory);
+  if (!writes_rows() || !entries.ok()) return;
+  const bool has_queue = std::any_of(entries->begin(), entries->end(), [](const auto& entry) {
+    return absl::StartsWith(entry.name, "queue-");
+  });
+  if (!has_queue) return;
+  MILLRACE_LOG(WARNING) << "MLflow: " << options_.directory
+                        << " has a queue of version 0.1.0, whose reports are not sent; run 0.1.0 "
+                           "once more to send them, or remove the files queue-*";
+}
+
+absl::Status MlflowSink::start_sender() {
+  warn_of_queue();
+  ASSIGN_OR_RETURN(MlflowRunState state, load_state());
+  MlflowUploaderOptions uploader{
+      .run_name = options_.run_name,
+      .directory = options_.directory,
+      .rows_directory = writes_rows() ? options_.directory : options_.rows_directory,
+      .params = options_.params,
+      .state = std::move(state),
+      .start = start_};
+  sender_ = std::make_unique<MlflowSender>(files_, clock_,
                                            MlflowSenderOptions{.server = server_,
-                                                               .directory = options_.directory,
                                                                .timeout = options_.timeout,
                                                                .most_wait = options_.most_wait,
                                                                .uploader = std::move(uploader)});
-}
-
-absl::Status MlflowSink::continue_queue() {
-  if (queue_ == nullptr) RETURN_IF_ERROR(open_queue());
-  const SinkStart& start = *start_;
-  RETURN_IF_ERROR(queue_->remove_if([&](absl::string_view record) {
-    const int64_t step = step_of(record);
-    if (step != start.first_step) return step > start.first_step;
-    const auto parsed = parse_metric_record(record);
-    return parsed.ok() && parsed->set.has_value() && start.comes_again(step, *parsed->set);
-  }));
-  return times_.start(start.first_step);
-}
-
-// A run without any report writes nothing and only sends the queue of earlier runs.
-absl::Status MlflowSink::start(const SinkStart& start) {
-  start_ = start;
-  const bool exists = !absl::IsNotFound(files_.link_info(options_.directory).status());
-  if (queue_ == nullptr && !exists) return absl::OkStatus();
-  RETURN_IF_ERROR(continue_queue());
-  if (sender_ == nullptr && queue_->bytes() > 0) start_sender();
   return absl::OkStatus();
 }
 
-absl::Status MlflowSink::write(int64_t step, const std::string& set, const NamedNumbers& numbers) {
+// A run without any report writes nothing and only sends the rows of earlier runs.
+absl::Status MlflowSink::start(const SinkStart& start) {
+  sender_.reset();  // of an earlier run of this process
+  start_ = start;
+  for (LineFile* rows : {&train_, &eval_}) {
+    rows->begin(start.first_step > 0, [start](absl::string_view line) {
+      const absl::StatusOr<ReportRow> row = parse_report_row(line);
+      return !row.ok() || start.comes_again(row->step, row->set);
+    });
+  }
+  return has_state() ? start_sender() : absl::OkStatus();
+}
+
+template <typename Values>
+absl::Status MlflowSink::write(LineFile& rows, const Values& values) {
   if (!start_.has_value()) {
     return absl::FailedPreconditionError("a report or an evaluation came before start()");
   }
-  if (queue_ == nullptr) RETURN_IF_ERROR(continue_queue());
-  MetricRecord record{.step = step, .time_ms = 0, .set = set, .metrics = {}};
-  ASSIGN_OR_RETURN(record.time_ms, times_.time_of(step, absl::ToUnixMillis(clock_.now())));
-  for (const auto& [name, number] : numbers) {
-    record.metrics.emplace_back(names_.of(absl::StrCat(set, "/", name)), number);
-  }
-  RETURN_IF_ERROR(queue_->append(to_json(record)));
-  if (sender_ == nullptr) {
-    start_sender();
-  } else {
-    sender_->notify();
-  }
+  if (writes_rows()) RETURN_IF_ERROR(rows.append(report_row(values, clock_.now())));
+  if (sender_ == nullptr) RETURN_IF_ERROR(start_sender());
+  sender_->notify(/*train=*/&rows == &train_);
   return absl::OkStatus();
 }
 
-absl::Status MlflowSink::write_report(const Report& report) {
-  return write(report.progress.step, SinkStart::kTrain, values_of(report));
-}
+absl::Status MlflowSink::write_report(const Report& report) { return write(train_, report); }
 
 absl::Status MlflowSink::write_evaluation(const EvaluationResult& result) {
-  return write(result.progress.step, result.set, values_of(result));
+  return write(eval_, result);
 }
 
 absl::Status MlflowSink::flush() {
-  if (sender_ == nullptr) return absl::OkStatus();
-  RETURN_IF_ERROR(times_.sync());
-  RETURN_IF_ERROR(queue_->sync());  // also syncs the directory
-  sender_->wait_until_sent();
+  for (LineFile* rows : {&train_, &eval_}) {
+    RETURN_IF_ERROR(rows->sync());
+    rows->check_removed();
+  }
+  if (sender_ != nullptr) sender_->wait_until_sent();
   return absl::OkStatus();
 }
 

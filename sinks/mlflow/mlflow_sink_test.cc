@@ -5,14 +5,15 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
+#include "framework/report/report_rows.h"
 #include "framework/report/sink_conformance.h"
 #include "sinks/mlflow/fake_mlflow_testing.h"
-#include "sinks/mlflow/metric_record.h"
 
 namespace millrace {
 namespace {
@@ -23,12 +24,15 @@ using ::testing::IsEmpty;
 
 constexpr char kDirectory[] = "out/mlflow";
 
-std::unique_ptr<MlflowSink> make_sink(FileSystem& files, Clock& clock, const std::string& uri) {
+// `rows_directory`: "" for a sink that writes the rows.
+std::unique_ptr<MlflowSink> make_sink(FileSystem& files, Clock& clock, const std::string& uri,
+                                      const std::string& rows_directory = "") {
   auto sink = MlflowSink::create(files, clock,
                                  {.tracking_uri = uri,
                                   .experiment = "e",
                                   .run_name = "name",
                                   .directory = kDirectory,
+                                  .rows_directory = rows_directory,
                                   .timeout = absl::Seconds(30),
                                   .params = {{"train.max_steps", "7"}}});
   EXPECT_OK(sink.status());
@@ -45,24 +49,19 @@ FakeMlflow& shared_server() {
   return *server;
 }
 
-// Removes the values from the queue, and returns those under names that begin so, or do not.
-std::vector<SinkValue> queued(const SinkInput& input, const char* prefix, bool begins) {
+// Returns the values of a file of rows.
+std::vector<SinkValue> values_in(const SinkInput& input, const char* file) {
   std::vector<SinkValue> values;
-  const auto queue = RecordQueue::open(*input.files, kDirectory, {});
-  EXPECT_OK(queue.status());
-  for (;;) {
-    const auto batch = (*queue)->peek(1000);
-    EXPECT_OK(batch.status());
-    if (batch->records.empty()) return values;
-    for (const std::string& text : batch->records) {
-      const auto record = parse_metric_record(text);
-      EXPECT_OK(record.status());
-      for (const auto& [name, value] : record->metrics) {
-        if (absl::StartsWith(name, prefix) == begins) values.push_back({record->step, name, value});
-      }
+  const auto text = read_file(*input.files, join_path(kDirectory, file));
+  for (absl::string_view line : absl::StrSplit(text.value_or(""), '\n', absl::SkipEmpty())) {
+    const auto row = parse_report_row(line);
+    EXPECT_OK(row.status());
+    if (!row.ok()) continue;
+    for (const auto& [name, value] : row->numbers) {
+      values.push_back({row->step, absl::StrCat(row->set, "/", name), value});
     }
-    EXPECT_OK((*queue)->remove(*batch));
   }
+  return values;
 }
 
 [[maybe_unused]] const bool kWithServer = register_sink_conformance(
@@ -75,8 +74,8 @@ std::vector<SinkValue> queued(const SinkInput& input, const char* prefix, bool b
     {.make = [](const SinkInput& input) -> std::unique_ptr<Sink> {
        return make_sink(*input.files, Clock::real(), shared_server<503>().uri());
      },
-     .read = [](const SinkInput& input) { return queued(input, "train/", true); },
-     .read_evaluations = [](const SinkInput& input) { return queued(input, "train/", false); },
+     .read = [](const SinkInput& input) { return values_in(input, kTrainRows); },
+     .read_evaluations = [](const SinkInput& input) { return values_in(input, kEvalRows); },
      .holds_figures = true});
 
 class MlflowSinkTest : public testing::Test {
@@ -89,7 +88,7 @@ class MlflowSinkTest : public testing::Test {
     report.metrics["loss"] = loss;
     EXPECT_OK(sink.write_report(report));
   }
-  // Leaves a report of step 10 in the queue, as a run does whose server is busy.
+  // Leaves a report of step 10 unsent, as a run does whose server is busy.
   void leave_a_report() {
     server_.intercept([](const TestRequest&) { return http_response(503, "busy"); });
     {
@@ -181,19 +180,59 @@ TEST_F(MlflowSinkTest, AnEvaluationAfterTheCheckpointIsStoredOnce) {
   EXPECT_THAT(server_.values("late/auc"), ElementsAre("0.75")) << "of one time";
 }
 
-// The queue may have records of a program that did not store the set.
-TEST_F(MlflowSinkTest, RecordsWithoutASetStay) {
+// The hook metric_report writes the rows. A resumed run replaces rows with its first new row.
+TEST_F(MlflowSinkTest, FollowsTheRowsOfTheRun) {
+  const auto row = [&](int64_t step, double loss) {
+    Report report;
+    report.progress.step = step;
+    report.metrics["loss"] = loss;
+    return report_row(report, clock_.now()) + "\n";
+  };
+  constexpr char kRows[] = "out/metrics/train.jsonl";
+  const std::string kept = row(10, 1);
+  files_.put(kRows, kept + row(20, 2) + row(30, 3));
   {
-    ASSERT_OK_AND_ASSIGN(const auto queue, RecordQueue::open(files_, kDirectory, {}));
-    for (const int64_t step : {10, 20}) {
-      EXPECT_OK(queue->append(to_json({.step = step, .metrics = {{"eval/auc", 0.5}}})));
-    }
-    EXPECT_OK(queue->sync());
+    const auto sink = make_sink(files_, clock_, server_.uri(), "out/metrics");
+    EXPECT_OK(sink->start({.first_step = 10}));
+    EXPECT_OK(sink->write_evaluation(EvaluationResult()));
+    EXPECT_OK(sink->flush());
+    EXPECT_THAT(server_.values("train/loss"), ElementsAre("1")) << "others come again";
+    files_.put(kRows, kept + row(20, 4));
+    report(*sink, 20, 4);
+    EXPECT_OK(sink->flush());
+    EXPECT_THAT(server_.values("train/loss"), ElementsAre("1", "4"));
+    report(*sink, 30, 5);
+    files_.put(kRows, kept + row(20, 4) + row(30, 5));  // after the sink was called
   }
-  const auto sink = make();
-  EXPECT_OK(sink->start({.first_step = 10, .written = {{}}}));
-  EXPECT_OK(sink->flush());
-  EXPECT_THAT(server_.values("eval/auc"), ElementsAre("0.5"));
+  EXPECT_THAT(server_.values("train/loss"), ElementsAre("1", "4", "5"));
+  EXPECT_FALSE(files_.info("out/mlflow/train.jsonl").ok());
+}
+
+// Run 2 replaces the values of step 20 and cannot send them. Run 3 begins behind them.
+TEST_F(MlflowSinkTest, ReplacedValuesAreSentByTheRunAfterTheNext) {
+  for (const int64_t first_step : {0, 10, 20}) {
+    server_.intercept([=](const TestRequest&) {
+      return first_step == 10 ? std::optional(http_response(503, "busy")) : std::nullopt;
+    });
+    const auto sink = make();
+    EXPECT_OK(sink->start({.first_step = first_step}));
+    report(*sink, first_step + 10, 1 + static_cast<double>(first_step));
+    if (first_step == 0) report(*sink, 20, 2);
+    EXPECT_OK(sink->flush());
+  }
+  EXPECT_THAT(server_.values("train/loss"), ElementsAre("1", "2", "11", "21"));
+}
+
+TEST_F(MlflowSinkTest, AQueueOfVersion010IsNamed) {
+  std::string log;
+  set_log_sink([&](LogSeverity, absl::string_view line) { absl::StrAppend(&log, line); });
+  files_.put("out/mlflow/queue-00000001.jsonl", "");
+  files_.put("out/mlflow/run.json", "");
+  make_sink(files_, clock_, server_.uri(), "out/metrics").reset();
+  EXPECT_EQ(log, "") << "its reports are in metrics/*.jsonl";
+  make().reset();
+  set_log_sink(nullptr);
+  EXPECT_THAT(log, HasSubstr("out/mlflow has a queue of version 0.1.0"));
 }
 
 TEST_F(MlflowSinkTest, ARunWithoutReportsLeavesNothing) {
@@ -203,7 +242,7 @@ TEST_F(MlflowSinkTest, ARunWithoutReportsLeavesNothing) {
   EXPECT_THAT(files_.info(kDirectory).status(), StatusIs(absl::StatusCode::kNotFound));
   make()->start({}).IgnoreError();  // a run that ends
   ASSERT_OK(files_.create_directories(kDirectory));
-  EXPECT_OK(make()->start({})) << "a run after one that left no record";
+  EXPECT_OK(make()->start({})) << "a run after one that left no row";
   EXPECT_EQ(server_.requests(""), 0);
   report(*sink, 10, 1);
   EXPECT_OK(sink->flush());

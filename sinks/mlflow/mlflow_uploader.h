@@ -1,40 +1,54 @@
-// Sends a queue of records to a run of a tracking server.
+// Sends the rows of reports to a run of a tracking server.
 #ifndef MILLRACE_SINKS_MLFLOW_MLFLOW_UPLOADER_H_
 #define MILLRACE_SINKS_MLFLOW_MLFLOW_UPLOADER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/file_system.h"
+#include "framework/report/report_rows.h"
+#include "framework/report/sink.h"
 #include "sinks/mlflow/mlflow_api.h"
-#include "sinks/mlflow/record_queue.h"
+#include "sinks/mlflow/mlflow_names.h"
+#include "sinks/mlflow/row_follower.h"
 #include "sinks/mlflow/run_state.h"
+#include "sinks/mlflow/step_times.h"
 
 namespace millrace {
 
+// Name of the file of MlflowRunState in MlflowUploaderOptions::directory.
+inline constexpr char kMlflowRunFile[] = "run.json";
+
 struct MlflowUploaderOptions {
-  std::string tracking_uri;  // for the log, and to notice another server
-  std::string experiment;
   std::string run_name;
-  std::string state_path;  // of the file of MlflowRunState
-  MlflowParams params;     // at most kMostMlflowParams
+  std::string directory;       // of run.json and times
+  std::string rows_directory;  // of train.jsonl and eval.jsonl
+  MlflowParams params;         // at most kMostMlflowParams
+  MlflowRunState state;        // of run.json
+  // Of the run that writes rows; none: all rows are of earlier runs.
+  std::optional<SinkStart> start = std::nullopt;
 };
 
-// Creates a run, or resumes the run of the file, and logs the records (metric_record.h) of a queue.
-// Refused records are dropped with a warning, so that later records are not blocked. A run deleted
-// on the server is replaced by a new run, once. Used by one thread.
+// Creates a run, or resumes the run of the state, and logs the rows that RowFollower reads: a
+// metric for each number, mlflow_name() of "train/NAME" for numbers of training and of "SET/NAME"
+// for numbers of an evaluation set. Refused rows are dropped with a warning, so that later rows are
+// not blocked. A run deleted on the server is replaced by a new run with all rows, once. Used by
+// one thread, except note_written().
 class MlflowUploader {
  public:
-  // Borrows `files`, `clock` and `queue`.
-  MlflowUploader(FileSystem& files, Clock& clock, RecordQueue& queue, MlflowApi api,
-                 MlflowUploaderOptions options);
+  // Borrows `files` and `clock`.
+  MlflowUploader(FileSystem& files, Clock& clock, MlflowApi api, MlflowUploaderOptions options);
 
-  // Opens the run, unless it is open, and sends records from the front of the queue. Returns false
-  // if the queue is empty. Errors: as MlflowApi and FileSystem; the call may be repeated later.
+  // See RowFollower::note_written().
+  void note_written(bool train) { rows_.note_written(train); }
+  // Opens the run if it is not open, or sends rows. Returns false if all rows were sent. Errors: as
+  // MlflowApi and FileSystem; the call may be repeated later.
   absl::StatusOr<bool> upload();
   // Sets the status FINISHED. Does nothing if the run is not open. Errors: as MlflowApi.
   absl::Status finish();
@@ -42,25 +56,28 @@ class MlflowUploader {
  private:
   absl::Status open_run();
   absl::Status create_run();
-  absl::Status restore_state();
   absl::Status log_params();
   absl::Status save_state();
-  absl::Status send(const RecordQueue::Batch& batch);
+  absl::Status send(const std::vector<ReportRow>& rows);
+  // Notes that the rows need no more sending.
+  absl::Status confirm(const RowFollower::Batch& batch);
   // Decides after the server refused a batch. Returns: true to continue.
-  absl::StatusOr<bool> handle_refusal(const RecordQueue::Batch& batch, const absl::Status& refusal);
+  absl::StatusOr<bool> handle_refusal(const RowFollower::Batch& batch, const absl::Status& refusal);
   // Forgets a run that no longer exists on the server. Errors: `cause`, at the second call.
   absl::Status forget_run(const absl::Status& cause);
   int64_t now_ms() const;
 
   FileSystem& files_;
   Clock& clock_;
-  RecordQueue& queue_;
   MlflowApi api_;
   const MlflowUploaderOptions options_;
-  std::optional<MlflowRunState> state_;
+  MlflowRunState state_;
+  RowFollower rows_;
+  StepTimes times_;
+  MlflowNames names_;
   bool open_ = false;       // true once the server confirmed the run
   bool forgotten_ = false;  // true after forget_run()
-  // Number of records to be sent one by one, to find the refused records.
+  // Number of rows to be sent one by one, to find the refused rows.
   size_t one_by_one_ = 0;
 };
 

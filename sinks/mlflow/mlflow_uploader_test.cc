@@ -11,7 +11,6 @@
 #include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
 #include "sinks/mlflow/fake_mlflow_testing.h"
-#include "sinks/mlflow/metric_record.h"
 
 namespace millrace {
 namespace {
@@ -26,21 +25,24 @@ constexpr char kLogBatch[] = "runs/log-batch";
 
 class MlflowUploaderTest : public testing::Test {
  protected:
-  void SetUp() override {
-    ASSERT_OK_AND_ASSIGN(queue_, RecordQueue::open(files_, "out", {}));
-    restart();
-  }
+  void SetUp() override { restart(); }
   // Makes a new uploader, like the next process.
   void restart() {
-    uploader_ = std::make_unique<MlflowUploader>(files_, clock_, *queue_, MlflowApi(client_),
-                                                 MlflowUploaderOptions{.tracking_uri = uri_,
-                                                                       .experiment = "e",
-                                                                       .run_name = "name",
-                                                                       .state_path = "out/run.json",
-                                                                       .params = {{"a", "1"}}});
+    auto state = load_run_state(files_, "out/run.json", uri_, "e", 0);
+    ASSERT_OK(state.status());
+    uploader_ = std::make_unique<MlflowUploader>(files_, clock_, MlflowApi(client_),
+                                                 MlflowUploaderOptions{.run_name = "name",
+                                                                       .directory = "out",
+                                                                       .rows_directory = "rows",
+                                                                       .params = {{"a", "1"}},
+                                                                       .state = *std::move(state)});
   }
-  void append(int64_t step, const std::string& key = "loss") {
-    EXPECT_OK(queue_->append(to_json({.step = step, .time_ms = 1, .metrics = {{key, 0.5}}})));
+  // Appends a row. `metrics`: as JSON.
+  void append(int64_t step, const std::string& metrics = R"({"loss":0.5})",
+              const std::string& time = "1970-01-01T00:00:00.001Z") {
+    absl::StrAppend(&rows_, "{\"step\":", step, ",\"time\":\"", time, "\",\"metrics\":", metrics,
+                    "}\n");
+    files_.put("rows/train.jsonl", rows_);
   }
   void upload_all() {
     for (;;) {
@@ -60,12 +62,17 @@ class MlflowUploaderTest : public testing::Test {
   FakeClock clock_{absl::FromUnixMillis(1000)};
   const HttpClient client_{server_.url(), {.timeout = absl::Seconds(30)}};
   std::string uri_ = "http://tracker";
-  std::unique_ptr<RecordQueue> queue_;
+  std::string rows_;
   std::unique_ptr<MlflowUploader> uploader_;
 };
 
-TEST_F(MlflowUploaderTest, ARunWithoutRecords) {
+TEST_F(MlflowUploaderTest, ARunBeginsWithItsFirstRow) {
   EXPECT_THAT(uploader_->upload(), IsOkAndHolds(false));
+  EXPECT_OK(uploader_->finish());
+  EXPECT_EQ(server_.requests(""), 0);
+  EXPECT_FALSE(files_.info("out").ok());
+  append(1);
+  upload_all();
   EXPECT_EQ(server_.run().experiment, "e");
   EXPECT_EQ(server_.run().name, "name");
   EXPECT_THAT(server_.run().params, ElementsAre(Pair("a", "1")));
@@ -73,24 +80,39 @@ TEST_F(MlflowUploaderTest, ARunWithoutRecords) {
   EXPECT_EQ(server_.run().status, "FINISHED");
 }
 
-TEST_F(MlflowUploaderTest, RecordsAreSentAndRemoved) {
+TEST_F(MlflowUploaderTest, RowsAreSentOnce) {
   append(1);
   append(2);
   upload_all();
   append(3);
   upload_all();
   EXPECT_THAT(steps(), ElementsAre(1, 2, 3));
-  EXPECT_EQ(queue_->bytes(), 0);
   EXPECT_EQ(server_.requests(kLogBatch), 3) << "of the parameters and of two batches";
+  restart();
+  upload_all();
+  EXPECT_EQ(server_.requests(kLogBatch), 3);
 }
 
-TEST_F(MlflowUploaderTest, ALargeRecordIsSentInParts) {
-  MetricRecord record{.step = 1, .time_ms = 1, .metrics = {}};
-  for (int i = 0; i < 2500; ++i) record.metrics.emplace_back(absl::StrCat("m", i), i);
-  EXPECT_OK(queue_->append(to_json(record)));
+TEST_F(MlflowUploaderTest, ALargeRowIsSentInParts) {
+  std::string metrics;
+  for (int i = 0; i < 2500; ++i) absl::StrAppend(&metrics, i == 0 ? "{" : ",", "\"m", i, "\":", i);
+  append(1, metrics + "}");
   upload_all();
   EXPECT_THAT(server_.run().metrics, SizeIs(2500));
   EXPECT_EQ(server_.requests(kLogBatch), 4);
+}
+
+// The times of version 0.1.0 are those of the values that it sent.
+TEST_F(MlflowUploaderTest, RowsWithoutATime) {
+  files_.put("out/times", "1 1000\n3 3000\n");
+  append(1, "{}", "");
+  append(2, R"({"loss":0.5})", "");
+  append(3, R"({"loss":0.5})", "");
+  append(4, R"({"loss":0.5})", "1970-01-01T00:00:04.000Z");
+  upload_all();
+  EXPECT_THAT(steps(), ElementsAre(3, 4)) << "no time is known of step 2";
+  EXPECT_EQ(server_.run().metrics[0].time_ms, 3000);
+  EXPECT_EQ(server_.run().metrics[1].time_ms, 4000);
 }
 
 TEST_F(MlflowUploaderTest, TheNextProcessContinuesTheRun) {
@@ -105,20 +127,24 @@ TEST_F(MlflowUploaderTest, TheNextProcessContinuesTheRun) {
   EXPECT_EQ(server_.requests("runs/create"), 1);
 }
 
-TEST_F(MlflowUploaderTest, AnotherServerHasAnotherRun) {
+TEST_F(MlflowUploaderTest, AnotherServerHasAnotherRunWithAllRows) {
+  append(1);
   upload_all();
   uri_ = "http://other";
   restart();
   upload_all();
   EXPECT_THAT(server_.runs(), SizeIs(2));
+  for (const auto& [id, run] : server_.runs()) EXPECT_THAT(run.metrics, SizeIs(1)) << id;
 }
 
 TEST_F(MlflowUploaderTest, ALostIdMakesNoSecondRun) {
+  append(1);
   upload_all();
   // The process ended before it saved the id.
   const auto json = nlohmann::json::parse(*read_file(files_, "out/run.json"));
   auto without_id = json;
   without_id["run_id"] = "";
+  without_id["sent"] = nlohmann::json::object();
   files_.put("out/run.json", without_id.dump());
   restart();
   upload_all();
@@ -132,21 +158,26 @@ TEST_F(MlflowUploaderTest, EachRequestMayFail) {
       return number++ == failing ? std::optional(http_response(503, "busy")) : std::nullopt;
     });
     append(failing);
-    const absl::StatusOr<bool> first = uploader_->upload();
-    if (first.ok()) break;
-    EXPECT_THAT(first.status(), StatusIs(absl::StatusCode::kUnavailable));
-    EXPECT_GT(queue_->bytes(), 0);
+    absl::StatusOr<bool> more = true;
+    while (more.ok() && *more) more = uploader_->upload();
+    if (more.ok()) break;
+    EXPECT_THAT(more.status(), StatusIs(absl::StatusCode::kUnavailable));
     upload_all();
-    EXPECT_EQ(queue_->bytes(), 0);
+    EXPECT_EQ(steps().back(), failing);
     restart();
   }
   EXPECT_THAT(server_.runs(), SizeIs(1));
   EXPECT_GE(server_.requests("runs/update"), 2);
 }
 
-TEST_F(MlflowUploaderTest, ARefusedRecordHoldsUpNoOther) {
+TEST_F(MlflowUploaderTest, ARefusedRowHoldsUpNoOther) {
+  server_.intercept([](const TestRequest& request) {
+    return absl::StrContains(request.body, "refused")
+               ? std::optional(http_response(400, R"({"error_code": "INVALID_PARAMETER_VALUE"})"))
+               : std::nullopt;
+  });
   append(1);
-  append(2, "a=b");
+  append(2, R"({"refused":1})");
   append(3);
   upload_all();
   EXPECT_THAT(steps(), ElementsAre(1, 3));
@@ -157,7 +188,7 @@ TEST_F(MlflowUploaderTest, ARefusedRecordHoldsUpNoOther) {
   EXPECT_EQ(server_.requests(kLogBatch), before + 1) << "both in one request again";
 }
 
-TEST_F(MlflowUploaderTest, RefusedParametersHoldUpNoRecord) {
+TEST_F(MlflowUploaderTest, RefusedParametersHoldUpNoRow) {
   server_.intercept([](const TestRequest& request) {
     return absl::StrContains(request.body, "params")
                ? std::optional(http_response(400, R"({"error_code": "INVALID_PARAMETER_VALUE"})"))
@@ -169,23 +200,27 @@ TEST_F(MlflowUploaderTest, RefusedParametersHoldUpNoRecord) {
   EXPECT_THAT(server_.run().params, IsEmpty());
 }
 
-TEST_F(MlflowUploaderTest, ARunThatWasDeletedIsReplaced) {
-  for (const bool forget : {false, true}) {
-    append(1);
+TEST_F(MlflowUploaderTest, ARunThatWasDeletedIsReplacedByOneWithAllRows) {
+  int64_t rows = 0;
+  const auto append_and_expect_all = [&](int64_t number) {
+    for (int64_t i = 0; i < number; ++i) append(++rows);
     upload_all();
-    server_.delete_runs(forget);
-    append(2);
-    append(3);
-    upload_all();
+    int64_t active = 0;
     for (const auto& [id, run] : server_.runs()) {
-      EXPECT_THAT(run.metrics, SizeIs(run.deleted ? testing::Ge(1) : testing::Ge(2))) << id;
+      if (run.deleted) continue;
+      ++active;
+      EXPECT_THAT(run.metrics, SizeIs(rows)) << id;
     }
+    EXPECT_EQ(active, 1);
+  };
+  for (const bool forget : {false, true}) {
+    append_and_expect_all(1);
+    server_.delete_runs(forget);
+    append_and_expect_all(2);
     // Between two processes.
     server_.delete_runs(forget);
     restart();
-    append(4);
-    upload_all();
-    EXPECT_EQ(queue_->bytes(), 0);
+    append_and_expect_all(1);
     restart();
   }
 }
@@ -201,7 +236,6 @@ TEST_F(MlflowUploaderTest, ARunIsReplacedOnce) {
   EXPECT_THAT(uploader_->upload().status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("the run is missing on the server again")));
-  EXPECT_GT(queue_->bytes(), 0);
 }
 
 }  // namespace

@@ -43,6 +43,11 @@ absl::StatusOr<MlflowRunState> load_run_state(FileSystem& files, const std::stri
       logged != json.end() && logged->is_boolean()) {
     state.params_logged = logged->get<bool>();
   }
+  if (const auto sent = json.find("sent"); sent != json.end() && sent->is_object()) {
+    for (const auto& [set, step] : sent->items()) {
+      if (step.is_number_integer()) state.sent[set] = step.get<int64_t>();
+    }
+  }
   return state;
 }
 
@@ -54,7 +59,9 @@ absl::Status save_run_state(FileSystem& files, const std::string& path,
                      {"run_id", state.run_id},
                      {"experiment_id", state.experiment_id},
                      {"start_ms", state.start_ms},
-                     {"params_logged", state.params_logged}};
+                     {"params_logged", state.params_logged},
+                     {"sent", state.sent}};
+  RETURN_IF_ERROR(files.create_directories(directory_of(path)));
   return write_file_atomically(files, path, dump_json(json, 2) + "\n");
 }
 

@@ -3,6 +3,7 @@
 #define MILLRACE_SINKS_MLFLOW_RUN_STATE_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "absl/status/status.h"
@@ -10,6 +11,9 @@
 #include "base/file_system.h"
 
 namespace millrace {
+
+// Evaluation set, or SinkStart::kTrain → the last step whose row the server has confirmed.
+using SentSteps = std::map<std::string, int64_t>;
 
 // The state in a file by which a resumed run continues the same run of the server.
 struct MlflowRunState {
@@ -19,6 +23,7 @@ struct MlflowRunState {
   std::string experiment_id;             // "": likewise
   int64_t start_ms = 0;                  // since 1970
   bool params_logged = false;            // if true, the server has the parameters
+  SentSteps sent = {};
 
   friend bool operator==(const MlflowRunState&, const MlflowRunState&) = default;
 };
@@ -30,7 +35,8 @@ absl::StatusOr<MlflowRunState> load_run_state(FileSystem& files, const std::stri
                                               const std::string& tracking_uri,
                                               const std::string& experiment, int64_t now_ms);
 
-// Replaces the file, which is durable afterwards. Errors: see FileSystem.
+// Replaces the file, which is durable afterwards. Creates its directory if missing. Errors: see
+// FileSystem.
 absl::Status save_run_state(FileSystem& files, const std::string& path,
                             const MlflowRunState& state);
 

@@ -37,6 +37,7 @@ TEST_F(RunStateTest, ReadsBack) {
   state.experiment_id = "3";
   state.start_ms = 1795773801243;
   state.params_logged = true;
+  state.sent = {{"train", 30}, {"a \"set\"", -1}};
   EXPECT_OK(save_run_state(files_, kPath, state));
   EXPECT_EQ(load(), state);
   EXPECT_EQ(load("uri", "other").run_id, "");
@@ -61,7 +62,7 @@ TEST_F(RunStateTest, AMalformedFileIsANewRun) {
     EXPECT_EQ(load().tag.size(), 32) << text;
   }
   files_.put(kPath, R"({"tracking_uri": "uri", "experiment": "e", "tag": "t", "run_id": 1,
-                        "start_ms": "x", "params_logged": 1})");
+                        "start_ms": "x", "params_logged": 1, "sent": {"train": "x"}})");
   EXPECT_EQ(load(), (MlflowRunState{.tracking_uri = "uri",
                                     .experiment = "e",
                                     .tag = "t",

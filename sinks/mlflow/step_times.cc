@@ -1,8 +1,7 @@
 #include "sinks/mlflow/step_times.h"
 
-#include <algorithm>
+#include <memory>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -27,57 +26,44 @@ std::string time_line(int64_t step, int64_t time_ms) {
 
 }  // namespace
 
-StepTimes::StepTimes(FileSystem& files, std::string path) : files_(files), path_(std::move(path)) {}
+void StepTimes::remember(int64_t step, int64_t time_ms) {
+  times_.emplace(step, time_ms);
+  if (times_.size() > kMostSteps) times_.erase(times_.begin());
+}
 
-absl::Status StepTimes::start(int64_t first_step) {
-  file_.reset();
-  earlier_.clear();
-  last_step_ = -1;
+absl::Status StepTimes::load() {
   const auto opened = LineReader::open(files_, path_);
   if (absl::IsNotFound(opened.status())) return absl::OkStatus();
   RETURN_IF_ERROR(opened.status());
-  std::map<int64_t, int64_t> times;
   for (absl::string_view line;;) {
     ASSIGN_OR_RETURN(const bool more, (*opened)->next(line));
     if (!more) break;
     std::pair<int64_t, int64_t> time;
-    if (parse(line, &time)) times.insert(time);
-    if (times.size() > kMostSteps) times.erase(times.begin());
+    if (parse(line, &time)) remember(time.first, time.second);
   }
-  earlier_.insert(times.lower_bound(first_step), times.end());
-  return write_file_atomically(files_, path_, [&](WritableFile& file) -> absl::Status {
-    std::string lines;
-    for (const auto& [step, time_ms] : times) lines += time_line(step, time_ms);
-    return file.append(lines);
-  });
+  // Removes older times, and an incomplete line at the end.
+  std::string lines;
+  for (const auto& [step, time_ms] : times_) lines += time_line(step, time_ms);
+  return write_file_atomically(files_, path_, lines);
 }
 
-absl::StatusOr<int64_t> StepTimes::time_of(int64_t step, int64_t now_ms) {
-  if (step == last_step_) return last_time_ms_;
-  const auto earlier = earlier_.find(step);
-  last_step_ = step;
-  last_time_ms_ = earlier == earlier_.end() ? now_ms : earlier->second;
-  if (earlier != earlier_.end()) return last_time_ms_;
-  if (file_ == nullptr) {
-    RETURN_IF_ERROR(files_.create_directories(directory_of(path_)));
-    ASSIGN_OR_RETURN(file_, files_.open_for_append(path_));
-  }
-  if (const absl::Status status = file_->append(time_line(step, now_ms)); !status.ok()) {
-    file_.reset();
-    return status;
-  }
-  return last_time_ms_;
+std::optional<int64_t> StepTimes::time_of(int64_t step, std::optional<int64_t> time_ms) {
+  const auto earlier = times_.find(step);
+  if (earlier != times_.end()) return earlier->second;
+  if (!time_ms.has_value()) return std::nullopt;
+  remember(step, *time_ms);
+  unsaved_ += time_line(step, *time_ms);
+  return time_ms;
 }
 
-absl::Status StepTimes::sync() {
-  if (file_ == nullptr) return absl::OkStatus();
-  if (absl::IsNotFound(files_.link_info(path_).status())) {
-    file_.reset();
-    return absl::OkStatus();
-  }
-  const absl::Status status = file_->sync();
-  if (!status.ok()) file_.reset();
-  return status;
+absl::Status StepTimes::save() {
+  if (unsaved_.empty()) return absl::OkStatus();
+  RETURN_IF_ERROR(files_.create_directories(directory_of(path_)));
+  ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file, files_.open_for_append(path_));
+  RETURN_IF_ERROR(file->append(unsaved_));
+  RETURN_IF_ERROR(file->sync());
+  unsaved_.clear();
+  return file->close();
 }
 
 }  // namespace millrace

@@ -1,43 +1,44 @@
-// The times at which steps were reported.
+// The times under which the values of steps are sent.
 #ifndef MILLRACE_SINKS_MLFLOW_STEP_TIMES_H_
 #define MILLRACE_SINKS_MLFLOW_STEP_TIMES_H_
 
 #include <cstdint>
 #include <map>
-#include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "base/file_system.h"
 
 namespace millrace {
 
-// Remembers the time of each reported step in a file, a line of "STEP MILLISECONDS" for each. A
-// resumed run reports the steps after its checkpoint again and may repeat the evaluation at the
-// checkpoint. MLflow stores equal metric, step and time once, so a repeated value must have the
-// time of the first report. Not thread-safe.
+// Remembers the time of each step of which values were sent in a file, a line of "STEP
+// MILLISECONDS" for each. A resumed run reports the steps after its checkpoint again and may repeat
+// the evaluation at the checkpoint. MLflow stores equal metric, step and time once, so a repeated
+// value must have the time of the first report. Not thread-safe.
 class StepTimes {
  public:
-  static constexpr size_t kMostSteps = 20000;  // that the file keeps when a run starts
+  static constexpr size_t kMostSteps = 20000;  // that are remembered: the last ones
 
   // Borrows `files`.
-  StepTimes(FileSystem& files, std::string path);
+  StepTimes(FileSystem& files, std::string path) : files_(files), path_(std::move(path)) {}
 
-  // Reads the times of `first_step` and of later steps. Errors: see FileSystem.
-  absl::Status start(int64_t first_step);
-  // Returns the time of a step, in milliseconds since 1970: the time of the first report, or
-  // `now_ms` without an earlier report. Errors: see WritableFile.
-  absl::StatusOr<int64_t> time_of(int64_t step, int64_t now_ms);
-  // Makes the times durable. If somebody removed the file, the next time begins another one.
-  absl::Status sync();
+  // Reads the file, if there is one. Errors: see FileSystem.
+  absl::Status load();
+  // Returns the time of a step, in milliseconds since 1970: the remembered time, or `time_ms`,
+  // which is remembered unless it is none.
+  std::optional<int64_t> time_of(int64_t step, std::optional<int64_t> time_ms);
+  // Makes the times durable, in a new file if the file was removed. Called before the values are
+  // sent. Errors: see WritableFile.
+  absl::Status save();
 
  private:
+  void remember(int64_t step, int64_t time_ms);
+
   FileSystem& files_;
   const std::string path_;
-  std::map<int64_t, int64_t> earlier_;  // step → time, of steps that come again
-  int64_t last_step_ = -1, last_time_ms_ = 0;
-  std::unique_ptr<WritableFile> file_;
+  std::map<int64_t, int64_t> times_;  // step → time
+  std::string unsaved_;               // lines
 };
 
 }  // namespace millrace

@@ -185,7 +185,7 @@ TEST_F(MlflowTest, AKilledRunContinues) {
 
 TEST_F(MlflowTest, AServerThatStartsLaterGetsAllFromTheNextRun) {
   const ProgramResult alone = millrace_ok(train(), kTimeout);
-  EXPECT_THAT(alone.err, HasSubstr("reports wait in out/mlflow and are sent later"));
+  EXPECT_THAT(alone.err, HasSubstr("reports wait in out/metrics and are sent later"));
   EXPECT_THAT(alone.err, HasSubstr("the next run with this output_dir sends them"));
   start_server();
   const ProgramResult finished = millrace_ok(train(), kTimeout);
