@@ -6,14 +6,12 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/clock.h"
 #include "base/fault_file_system_testing.h"
 #include "base/status_matchers.h"
-#include "framework/report/numbered_reports_testing.h"
 #include "tests/conformance/hook_conformance.h"
 #include "tests/fakes/fake_hook_context.h"
 #include "tests/fakes/tiny_trainer.h"
@@ -23,7 +21,6 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
-using ::testing::IsSupersetOf;
 
 // Returns a directory of this test, not yet created.
 std::string directory() {
@@ -153,28 +150,6 @@ TEST(MetricReportHookTest, EveryFieldOfAnEvaluation) {
     "metrics": {"auc": 0.75}, "values": {"mean_logit": null},
     "unknown_shares": {"items": 0.25}, "time": "1970-01-01T00:00:00.000Z"})"));
   EXPECT_FALSE(exists("train.jsonl"));
-}
-
-// Returns the numbers of an object, at any depth.
-std::set<double> numbers_in(const json& object) {
-  const json flat = object.flatten();
-  std::set<double> numbers;
-  for (const auto& [place, value] : flat.items()) {
-    if (value.is_number()) numbers.insert(value.get<double>());
-  }
-  return numbers;
-}
-
-TEST(MetricReportHookTest, EveryFigureOfTheLists) {
-  FakeHookContext context;
-  MetricReportHook hook(FileSystem::local(), directory());
-  const NumberedReport report = numbered_report();
-  const NumberedEvaluation evaluation = numbered_evaluation();
-  ASSERT_OK(hook.after_report(context, report.report));
-  ASSERT_OK(hook.after_evaluate(context, evaluation.result));
-  ASSERT_OK(hook.end(context, absl::OkStatus()));
-  EXPECT_THAT(numbers_in(lines("train.jsonl").at(0)), IsSupersetOf(report.numbers));
-  EXPECT_THAT(numbers_in(lines("eval.jsonl").at(0)), IsSupersetOf(evaluation.numbers));
 }
 
 TEST(MetricReportHookTest, AFileThatIsRemovedBeginsAnewAfterTheNextCheckpoint) {

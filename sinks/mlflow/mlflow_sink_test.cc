@@ -20,7 +20,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 constexpr char kDirectory[] = "out/mlflow";
 
@@ -255,13 +254,6 @@ TEST_F(MlflowSinkTest, AResumedRunSendsWhatIsLeftAtItsStart) {
   EXPECT_OK(sink->start({.first_step = 10}));
   EXPECT_OK(sink->flush());
   EXPECT_THAT(server_.values("train/loss"), ElementsAre("1"));
-}
-
-TEST_F(MlflowSinkTest, NothingIsWrittenBeforeTheStart) {
-  const auto sink = make();
-  EXPECT_OK(sink->flush());
-  EXPECT_THAT(server_.runs(), IsEmpty());
-  EXPECT_THAT(files_.info(kDirectory).status(), StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST_F(MlflowSinkTest, AReportBeforeTheStartRemovesNothing) {
