@@ -3,7 +3,6 @@
 #include "base/status_macros.h"
 #include "optim/name_pattern.h"
 #include "proto/field_check.h"
-#include "proto/field_errors.h"
 #include "proto/range_check.h"
 
 namespace millrace {
@@ -22,11 +21,9 @@ std::unique_ptr<RowFilter> create_frequency_filter(const RowFilterConfig& config
   return std::make_unique<FrequencyFilter>(config.frequency().min_frequency());
 }
 
-void check_frequency_filter(absl::string_view where, const RowFilterConfig& config,
-                            FieldErrors* errors) {
-  if (!config.frequency().has_min_frequency()) {
-    errors->add(wrong(where, "min_frequency is missing"));
-  }
+absl::Status check_frequency_filter(absl::string_view where, const RowFilterConfig& config) {
+  if (config.frequency().has_min_frequency()) return absl::OkStatus();
+  return wrong(where, "min_frequency is missing");
 }
 
 std::vector<RowFilterRegistry::Kind> row_filter_kinds() {
@@ -50,9 +47,7 @@ absl::Status check_row_filter(absl::string_view where, const RowFilterConfig& co
   if (config.kind_case() == RowFilterConfig::KIND_NOT_SET) {
     return wrong(where, "says not which rows; give frequency or custom");
   }
-  FieldErrors errors;
-  row_filter_registry().check(where, config, &errors);
-  return errors.status();
+  return row_filter_registry().check(where, config);
 }
 
 absl::StatusOr<TableRowFilter> create_row_filter(const RowFilterConfig& config) {

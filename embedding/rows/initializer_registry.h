@@ -18,7 +18,8 @@ using RowInitializerFactory = std::function<absl::StatusOr<std::unique_ptr<RowIn
     const CustomConfig& config, const RowInitializerInput& input)>;
 
 // Built-in kinds are also made with the instruction set that they use.
-using InitializerRegistry = KindRegistry<InitializerConfig, RowInitializerFactory, InstructionSet>;
+using InitializerRegistry = KindRegistry<InitializerConfig, RowInitializerFactory,
+                                         KindCheck<InitializerConfig>, InstructionSet>;
 
 // Returns the registry of initializers, which also has the built-in kinds.
 InitializerRegistry& initializer_registry();

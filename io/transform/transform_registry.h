@@ -20,7 +20,8 @@ using TransformFactory =
     std::function<absl::StatusOr<std::unique_ptr<Transform>>(const CustomConfig& config)>;
 
 // Built-in kinds are also made with the number of `cross` transforms before them.
-using TransformRegistry = KindRegistry<TransformConfig, TransformFactory, size_t>;
+using TransformRegistry =
+    KindRegistry<TransformConfig, TransformFactory, KindCheck<TransformConfig>, size_t>;
 
 // Returns the registry of transforms, which also has the built-in kinds.
 TransformRegistry& transform_registry();

@@ -26,7 +26,8 @@ using WindowSourceFactory = std::function<absl::StatusOr<std::unique_ptr<WindowS
     const CustomConfig& config, const WindowSourceInput& input)>;
 
 // Built-in kinds are also made with the number of names of a directory that a position keeps.
-using WindowSourceRegistry = KindRegistry<WindowsConfig, WindowSourceFactory, int64_t>;
+using WindowSourceRegistry =
+    KindRegistry<WindowsConfig, WindowSourceFactory, KindCheck<WindowsConfig>, int64_t>;
 
 // Returns the registry of window sources, which also has the built-in kinds; a list of paths is the
 // default. The source of `data` is create(data.windows(), {&files, data, count_rows}, taken_names).

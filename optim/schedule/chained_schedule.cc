@@ -50,7 +50,7 @@ void check_schedule_of_part(absl::string_view where, const ScheduleConfig& confi
     errors->add(wrong(where, "its rate follows from a metric, so it cannot be part of a chain"));
     return;
   }
-  schedule_registry().check(where, config, input, errors);
+  errors->add(schedule_registry().check(where, config, input));
 }
 
 void check_chained(absl::string_view where, const ScheduleConfig& config,

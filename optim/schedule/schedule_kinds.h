@@ -9,12 +9,28 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "optim/schedule/schedule.h"
 #include "optim/schedule/schedule_registry.h"
+#include "proto/field_errors.h"
 
 namespace millrace {
 
-using ScheduleKinds = std::vector<ScheduleRegistry::Kind>;
+// A kind whose check appends all errors to a list.
+struct ScheduleKind : ScheduleRegistry::Kind {
+  using Check = void (*)(absl::string_view where, const ScheduleConfig& config,
+                         const ScheduleInput& input, FieldErrors* errors);
+  ScheduleKind(int field, ScheduleRegistry::Create create, Check check)
+      : Kind(field, std::move(create),
+             [check](absl::string_view where, const ScheduleConfig& config,
+                     const ScheduleInput& input) {
+               FieldErrors errors;
+               check(where, config, input, &errors);
+               return errors.status();
+             }) {}
+};
+
+using ScheduleKinds = std::vector<ScheduleKind>;
 
 ScheduleKinds ramps();     // constant, linear_warmup, tri_stage
 ScheduleKinds decays();    // the kinds whose rate falls by one formula

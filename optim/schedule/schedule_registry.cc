@@ -7,8 +7,8 @@
 namespace millrace {
 namespace {
 
-ScheduleKinds all_kinds() {
-  ScheduleKinds all;
+std::vector<ScheduleRegistry::Kind> all_kinds() {
+  std::vector<ScheduleRegistry::Kind> all;
   for (const ScheduleKinds& kinds : {ramps(), decays(), chains(), plateaus()}) {
     all.insert(all.end(), kinds.begin(), kinds.end());
   }
@@ -32,9 +32,7 @@ absl::StatusOr<std::unique_ptr<Schedule>> create_schedule(const ScheduleConfig& 
 
 absl::Status check_schedule(absl::string_view where, const ScheduleConfig& config,
                             const ScheduleTotals& totals) {
-  FieldErrors errors;
-  schedule_registry().check(where, config, ScheduleInput{0, config.unit(), totals}, &errors);
-  return errors.status();
+  return schedule_registry().check(where, config, ScheduleInput{0, config.unit(), totals});
 }
 
 }  // namespace millrace

@@ -18,7 +18,9 @@ namespace millrace {
 using ScheduleFactory = std::function<absl::StatusOr<std::unique_ptr<Schedule>>(
     const CustomConfig& config, const ScheduleInput& input)>;
 
-using ScheduleRegistry = KindRegistry<ScheduleConfig, ScheduleFactory>;
+// The checks of built-in kinds use the unit and the totals of the input, not its rate.
+using ScheduleRegistry =
+    KindRegistry<ScheduleConfig, ScheduleFactory, KindCheck<ScheduleConfig, const ScheduleInput&>>;
 
 // Returns the registry of schedules, which also has the built-in kinds.
 ScheduleRegistry& schedule_registry();

@@ -17,16 +17,22 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "proto/field_check.h"
-#include "proto/field_errors.h"
 #include "proto/parts/custom_registry.h"
 #include "proto/parts/kind_fields.h"
 
 namespace millrace {
 
+// Checks a message of a built-in kind, whose place in the configuration is `where`. Called with
+// configurations of this kind alone. Errors: InvalidArgument with a line for each mistake.
+template <typename Config, typename... Inputs>
+using KindCheck =
+    std::function<absl::Status(absl::string_view where, const Config& config, Inputs... inputs)>;
+
 // The registry of a family that a message of type `Config` chooses from by a oneof. The oneof has a
 // field for each built-in kind, and the field `custom` for registered parts. `Factory` is the
 // std::function that makes a registered part: of CustomConfig and further arguments. The factory of
-// a built-in kind takes `Config` and the same arguments, then those of `Extra`.
+// a built-in kind takes `Config` and the same arguments, then those of `Extra`. `Check` is the
+// KindCheck of built-in kinds.
 //
 //   using LossRegistry = KindRegistry<TaskConfig, LossFactory>;
 //   MILLRACE_PART_FAMILY(loss, LossRegistry, "loss", "task { custom { name: \"NAME\" } }", "loss",
@@ -35,20 +41,16 @@ namespace millrace {
 //
 // Built-in kinds are arguments of the constructor and not static objects in sources of their own,
 // so that no linker drops them.
-template <typename Config, typename Factory, typename... Extra>
+template <typename Config, typename Factory, typename Check = KindCheck<Config>, typename... Extra>
 class KindRegistry;
 
-template <typename Config, typename Made, typename... Arguments, typename... Extra>
-class KindRegistry<Config, std::function<Made(const CustomConfig&, Arguments...)>, Extra...>
+template <typename Config, typename Made, typename... Arguments, typename Check, typename... Extra>
+class KindRegistry<Config, std::function<Made(const CustomConfig&, Arguments...)>, Check, Extra...>
     : public CustomRegistry<std::function<Made(const CustomConfig&, Arguments...)>> {
  public:
   using Registry = CustomRegistry<std::function<Made(const CustomConfig&, Arguments...)>>;
 
   using Create = std::function<Made(const Config& config, Arguments..., Extra...)>;
-  // Adds an error for each mistake in the message of a kind, whose place in the configuration is
-  // `where`. Called with configurations of this kind alone.
-  using Check = std::function<void(absl::string_view where, const Config& config, Arguments...,
-                                   Extra..., FieldErrors* errors)>;
 
   // A built-in kind.
   struct Kind {
@@ -94,23 +96,21 @@ class KindRegistry<Config, std::function<Made(const CustomConfig&, Arguments...)
                         std::forward<Extra>(extra)...);
   }
 
-  // Adds the errors of the kind that is chosen, or of the name in `custom`. A missing kind without
-  // a default is an error. `where` is the place of `config` in the configuration.
-  void check(absl::string_view where, const Config& config, Arguments... arguments, Extra... extra,
-             FieldErrors* errors) const {
+  // Checks the message of the kind that is chosen, or the name in `custom`. A missing kind without
+  // a default is an error. `where` is the place of `config` in the configuration, `inputs` are
+  // those of `Check`. Errors: InvalidArgument.
+  template <typename... Inputs>
+  absl::Status check(absl::string_view where, const Config& config, const Inputs&... inputs) const {
     if (config.has_custom()) {
-      errors->add(
-          annotate(Registry::check(config.custom().name()), absl::StrCat(where, ".custom")));
-      return;
+      return annotate(Registry::check(config.custom().name()), absl::StrCat(where, ".custom"));
     }
     const Kind* const kind = find_kind(config);
     if (kind == nullptr) {
-      errors->add(wrong(where, absl::StrCat("has no kind; set one of ", fields())));
-    } else if (kind->check != nullptr) {
-      const std::string& field = Config::descriptor()->FindFieldByNumber(kind->field)->name();
-      kind->check(absl::StrCat(where, ".", field), config, std::forward<Arguments>(arguments)...,
-                  std::forward<Extra>(extra)..., errors);
+      return wrong(where, absl::StrCat("has no kind; set one of ", fields()));
     }
+    if (kind->check == nullptr) return absl::OkStatus();
+    const std::string& field = Config::descriptor()->FindFieldByNumber(kind->field)->name();
+    return kind->check(absl::StrCat(where, ".", field), config, inputs...);
   }
 
  private:

@@ -14,9 +14,10 @@ namespace {
 using testing::HasSubstr;
 
 // A family of numbers, chosen by RowFilterConfig.kind. A number is made with a factor; built-in
-// kinds also get a summand.
+// kinds also get a summand, and their check a minimum.
 using NumberFactory = std::function<absl::StatusOr<std::unique_ptr<int>>(const CustomConfig&, int)>;
-using NumberRegistry = KindRegistry<RowFilterConfig, NumberFactory, int>;
+using NumberRegistry =
+    KindRegistry<RowFilterConfig, NumberFactory, KindCheck<RowFilterConfig, int>, int>;
 
 NumberRegistry& new_registry(int default_kind) {
   const NumberRegistry::Kind frequency = {
@@ -24,8 +25,8 @@ NumberRegistry& new_registry(int default_kind) {
       [](const RowFilterConfig& config, int factor, int summand) {
         return std::make_unique<int>(config.frequency().min_frequency() * factor + summand);
       },
-      [](absl::string_view where, const RowFilterConfig& config, int, int, FieldErrors* errors) {
-        errors->add(at_least(where, "min_frequency", config.frequency().min_frequency(), 1));
+      [](absl::string_view where, const RowFilterConfig& config, int minimum) {
+        return at_least(where, "min_frequency", config.frequency().min_frequency(), minimum);
       }};
   auto& registry = *new NumberRegistry("number", "row_filter { custom { name: \"NAME\" } }", "kind",
                                        {frequency}, default_kind);
@@ -61,9 +62,7 @@ TEST(KindRegistryTest, CreatesTheKindThatIsChosen) {
 
 TEST(KindRegistryTest, ChecksTheKindThatIsChosen) {
   const auto errors_of = [](const RowFilterConfig& config, int default_kind) {
-    FieldErrors errors;
-    new_registry(default_kind).check("here", config, 2, 1, &errors);
-    return std::string(errors.status().message());
+    return std::string(new_registry(default_kind).check("here", config, 1).message());
   };
   EXPECT_EQ(errors_of(frequency_of(1), 0), "");
   EXPECT_EQ(errors_of(frequency_of(0), 0),
