@@ -4,7 +4,8 @@
 #include "base/status_macros.h"
 #include "losses/example_losses.h"
 #include "losses/group_losses.h"
-#include "losses/loss_check.h"
+#include "proto/field_errors.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 namespace {
@@ -33,6 +34,10 @@ std::vector<LossRegistry::Kind> loss_kinds() {
 
 MILLRACE_PART_FAMILY(loss, LossRegistry, "loss", "task { custom { name: \"NAME\" } }", "loss",
                      loss_kinds(), TaskConfig::kBinaryCrossEntropy);
+
+absl::Status check_loss(absl::string_view where, const TaskConfig& task) {
+  return all_errors({check_ranges(where, task), loss_registry().check(where, task)});
+}
 
 absl::StatusOr<std::unique_ptr<Loss>> create_loss(const TaskConfig& task) {
   RETURN_IF_ERROR(check_loss(absl::StrCat("task \"", task.label(), "\""), task));

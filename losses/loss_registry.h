@@ -5,7 +5,9 @@
 #include <functional>
 #include <memory>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "losses/loss.h"
 #include "proto/config.pb.h"
 #include "proto/parts/kind_registry.h"
@@ -20,6 +22,10 @@ using LossRegistry = KindRegistry<TaskConfig, LossFactory>;
 
 // Returns the registry of losses, which also has the built-in kinds.
 LossRegistry& loss_registry();
+
+// Checks the weight of a task and the options of its loss. Errors: InvalidArgument that begins with
+// `where`, the place of the task in the configuration, and names all wrong fields.
+absl::Status check_loss(absl::string_view where, const TaskConfig& task);
 
 // Creates the loss of a task, by default binary cross entropy. Errors: as check_loss(), naming the
 // label.

@@ -9,7 +9,6 @@
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "losses/loss.h"
-#include "losses/loss_check.h"
 #include "losses/loss_registry.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"

@@ -239,7 +239,6 @@ CLASSES = {
         "report_test": "tensor",
     },
     "losses": {
-        "loss_check": "proto",
         "losses": "torch",
         "losses_test": "torch",
         "losses_testing": "torch",
