@@ -6,7 +6,6 @@
 #include "base/status_macros.h"
 #include "embedding/embedding_collection.h"
 #include "optim/dense/optimizer_schedule.h"
-#include "optim/rows/row_optimizer_check.h"
 #include "optim/rows/row_optimizer_registry.h"
 
 namespace millrace {

@@ -263,7 +263,6 @@ CLASSES = {
         "dense_test": "torch",
     },
     "optim/rows": {
-        "row_optimizer_check": "proto",
         "rows": "proto",
         "rows_test": "proto",
         "rows_testing": "proto",

@@ -2,6 +2,8 @@
 
 #include "optim/rows/adaptive_optimizers.h"
 #include "optim/rows/sparse_sgd.h"
+#include "proto/field_errors.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 namespace {
@@ -30,6 +32,10 @@ std::vector<RowOptimizerRegistry::Kind> row_optimizer_kinds() {
 MILLRACE_PART_FAMILY(row_optimizer, RowOptimizerRegistry, "row optimizer",
                      "sparse_optimizer { custom { name: \"NAME\" } }", "kind",
                      row_optimizer_kinds(), SparseOptimizerConfig::kAdam);
+
+absl::Status check_sparse_optimizer(absl::string_view where, const SparseOptimizerConfig& config) {
+  return all_errors({check_ranges(where, config), row_optimizer_registry().check(where, config)});
+}
 
 absl::StatusOr<std::unique_ptr<RowOptimizer>> create_row_optimizer(
     const SparseOptimizerConfig& config) {

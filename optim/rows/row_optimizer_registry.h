@@ -5,7 +5,9 @@
 #include <functional>
 #include <memory>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "embedding/rows/row_optimizer.h"
 #include "proto/config.pb.h"
 #include "proto/parts/kind_registry.h"
@@ -21,6 +23,11 @@ using RowOptimizerRegistry = KindRegistry<SparseOptimizerConfig, RowOptimizerFac
 
 // Returns the registry of row optimizers, which also has the built-in kinds.
 RowOptimizerRegistry& row_optimizer_registry();
+
+// Checks the learning rate, and the numbers or the name of the kind that is chosen. Errors:
+// InvalidArgument that begins with `where`, the place of the message in the configuration, and
+// names the field that is out of range.
+absl::Status check_sparse_optimizer(absl::string_view where, const SparseOptimizerConfig& config);
 
 // Creates the optimizer that `config` chooses, by default Adam. Ignores the learning rate. Errors:
 // InvalidArgument naming the field that is out of range; as row_optimizer_registry().create().
