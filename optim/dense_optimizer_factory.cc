@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "optim/dense/dense_optimizer_registry.h"
 #include "optim/dense/optimizer_schedule.h"
-#include "optim/dense_optimizer_check.h"
 #include "optim/name_pattern.h"
 
 namespace millrace {

@@ -9,8 +9,9 @@
 
 #include "base/status_macros.h"
 #include "embedding/rows/row_math.h"
-#include "optim/dense_optimizer_check.h"
 #include "optim/sparse_optimizer.h"
+#include "proto/field_check.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 namespace {
@@ -118,6 +119,12 @@ GradientClipping::Result GradientClipping::clip_by_value(
   result.table_scale = table_scale;
   if (config_.over() != ClippingConfig::DENSE) result.table_limit = limit;
   return result;
+}
+
+absl::Status check_clipping(absl::string_view where, const ClippingConfig& config) {
+  RETURN_IF_ERROR(check_ranges(where, config));
+  if (config.limit_case() != ClippingConfig::LIMIT_NOT_SET) return absl::OkStatus();
+  return wrong(where, "no limit, so that nothing is clipped; give max_norm or max_value");
 }
 
 }  // namespace millrace

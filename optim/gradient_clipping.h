@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "optim/dense/named_parameter.h"
 #include "proto/config.pb.h"
@@ -57,6 +59,10 @@ class GradientClipping {
 // Returns the sum of squares over the gradients of all parameters, in double. For contiguous
 // float32 gradients on the CPU, the order of additions does not depend on the number of threads.
 double squared_norm(absl::Span<const NamedParameter> parameters);
+
+// Checks that there is a limit and that it is above 0. Errors: InvalidArgument that begins with
+// `where`, the place of the message in the configuration.
+absl::Status check_clipping(absl::string_view where, const ClippingConfig& config);
 
 }  // namespace millrace
 

@@ -14,8 +14,10 @@ namespace millrace {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
 ClippingConfig by_norm(double max_norm, ClippingConfig::Over over = ClippingConfig::ALL) {
   ClippingConfig config;
@@ -194,6 +196,28 @@ TEST_F(ClippingOfTablesTest, ValuesOfScaledSums) {
 
 TEST(GradientClippingTest, RefusesLimitsOutOfRange) {
   EXPECT_THAT(GradientClipping::create(by_norm(-1)), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST(ClippingCheckTest, TakesALimitAboveZero) {
+  ClippingConfig config;
+  config.set_max_norm(1e-30);
+  EXPECT_OK(check_clipping("clipping", config));
+  config.set_max_value(5);
+  EXPECT_OK(check_clipping("clipping", config));
+}
+
+TEST(ClippingCheckTest, RefusesNamingPlaceAndField) {
+  const auto fails = [](const ClippingConfig& config, const char* what) {
+    EXPECT_THAT(check_clipping("train.clipping", config), StatusIs(kInvalid, HasSubstr(what)));
+  };
+  ClippingConfig config;
+  fails(config, "train.clipping: no limit, so that nothing is clipped; give max_norm or max_value");
+  config.set_over(ClippingConfig::DENSE);
+  fails(config, "train.clipping: no limit");
+  config.set_max_norm(0);
+  fails(config, "train.clipping: max_norm is 0; must be greater than 0 and finite");
+  config.set_max_value(-1);
+  fails(config, "train.clipping: max_value is -1");
 }
 
 }  // namespace

@@ -92,6 +92,10 @@ class MovingAverage {
   bool all_begun_ = false;
 };
 
+// Checks the moving average of `train`, if any: its numbers, and that some dense optimizer is not
+// frozen. Errors: InvalidArgument naming the field.
+absl::Status check_moving_average_of(const TrainConfig& train);
+
 }  // namespace millrace
 
 #endif  // MILLRACE_OPTIM_MOVING_AVERAGE_H_

@@ -46,7 +46,7 @@ CLASSES = {
         "tiny_state_testing": "torch",
     },
     "config": {
-        "config_check": "proto",
+        "config_check": "tensor",
         "config_test": "tensor",
         "config_without_torch_test": "proto",
         "without_torch": "proto",

@@ -6,7 +6,9 @@
 #include <memory>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "optim/dense/dense_optimizer.h"
 #include "optim/dense/named_parameter.h"
 #include "optim/schedule/schedule.h"
@@ -24,9 +26,14 @@ using DenseOptimizerFactory = std::function<absl::StatusOr<std::unique_ptr<Dense
 using DenseOptimizerRegistry = KindRegistry<DenseOptimizerConfig, DenseOptimizerFactory>;
 
 // Returns the registry of dense optimizers, which also has the built-in kinds; Adam is the default.
-// Its create() REQUIRES: check_dense_optimizer() accepts the configuration
-// (optim/dense_optimizer_check.h, which compiles without LibTorch).
+// Its create() REQUIRES: check_dense_optimizer() accepts the configuration.
 DenseOptimizerRegistry& dense_optimizer_registry();
+
+// Checks the learning rate and the numbers of the kind that is chosen, and that a configuration of
+// frozen parameters has no kind, schedule or learning rate.
+// Errors: InvalidArgument that begins with `where`, the place of the message in the configuration,
+// and names the field that is out of range.
+absl::Status check_dense_optimizer(absl::string_view where, const DenseOptimizerConfig& config);
 
 }  // namespace millrace
 
