@@ -13,13 +13,17 @@
 #include "base/hash.h"
 #include "base/random/normal_quantile.h"
 #include "base/status_macros.h"
-#include "embedding/rows/initializer_check.h"
 #include "embedding/rows/initializer_kernels.h"
 #include "embedding/rows/initializer_registry.h"
+#include "proto/field_check.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 namespace {
 
+// Distance from the mean, in standard deviations, beyond which a normal distribution has no mass in
+// float64.
+constexpr double kNormalTail = 8;
 constexpr double kFarthest = 12;    // no quantile is farther
 constexpr double kLeast = 0x1p-60;  // of the probabilities that the search looks at
 
@@ -116,6 +120,21 @@ class DistributionInitializer : public RowInitializer {
   const InitializerNumbers numbers_;
 };
 
+absl::Status check_uniform(absl::string_view where, const InitializerConfig& config) {
+  const double low = config.uniform().low(), high = config.uniform().high();
+  if (low <= high) return absl::OkStatus();
+  return wrong(where, absl::StrCat("low ", low, " is above high ", high));
+}
+
+// Checks that the bounds leave something of the normal distribution.
+absl::Status check_truncated(absl::string_view where, const InitializerConfig& config) {
+  const double low = config.truncated_normal().low(), high = config.truncated_normal().high();
+  if (low >= kNormalTail) return wrong_number(where, "low", low, "below 8");
+  if (high <= -kNormalTail) return wrong_number(where, "high", high, "above -8");
+  if (low < high) return absl::OkStatus();
+  return wrong(where, absl::StrCat("low ", low, " is not below high ", high));
+}
+
 FillRow fill_of(Kind kind, InstructionSet instruction_set) {
   if (kind == Kind::kConstant) return nullptr;
   const InitializerKernels& kernels = initializer_kernels(instruction_set);
@@ -123,9 +142,10 @@ FillRow fill_of(Kind kind, InstructionSet instruction_set) {
 }
 
 // Returns the kind of `field`, whose values have the distribution that distribution_of(config, dim)
-// returns. Its errors: InvalidArgument for numbers that lead beyond float32.
+// returns. Errors of its factory: InvalidArgument for numbers that lead beyond float32.
 template <typename DistributionOf>
-InitializerRegistry::Kind distribution_kind(int field, DistributionOf distribution_of) {
+InitializerRegistry::Kind distribution_kind(int field, DistributionOf distribution_of,
+                                            KindCheck<InitializerConfig> check = {}) {
   const auto create =
       [=](const InitializerConfig& config, const RowInitializerInput& input,
           InstructionSet instruction_set) -> absl::StatusOr<std::unique_ptr<RowInitializer>> {
@@ -138,7 +158,7 @@ InitializerRegistry::Kind distribution_kind(int field, DistributionOf distributi
     return std::make_unique<DistributionInitializer>(fill_of(distribution.kind, instruction_set),
                                                      distribution.numbers);
   };
-  return {field, create};
+  return {field, create, std::move(check)};
 }
 
 std::vector<InitializerRegistry::Kind> initializer_kinds() {
@@ -150,17 +170,20 @@ std::vector<InitializerRegistry::Kind> initializer_kinds() {
                           result.kind = Kind::kConstant;
                           return result;
                         }),
-      distribution_kind(InitializerConfig::kUniform,
-                        [](const auto& config, int64_t) {
-                          return uniform(config.uniform().low(), config.uniform().high());
-                        }),
+      distribution_kind(
+          InitializerConfig::kUniform,
+          [](const auto& config, int64_t) {
+            return uniform(config.uniform().low(), config.uniform().high());
+          },
+          &check_uniform),
       distribution_kind(InitializerConfig::kNormal,
                         [](const auto& config, int64_t) {
                           return normal(config.normal().mean(), config.normal().stddev());
                         }),
       distribution_kind(
           InitializerConfig::kTruncatedNormal,
-          [](const auto& config, int64_t) { return truncated_normal(config.truncated_normal()); }),
+          [](const auto& config, int64_t) { return truncated_normal(config.truncated_normal()); },
+          &check_truncated),
       distribution_kind(InitializerConfig::kXavier,
                         [](const auto& config, int64_t dim) {
                           return scaled(config.xavier().distribution(), config.xavier().gain(),
@@ -180,6 +203,11 @@ std::vector<InitializerRegistry::Kind> initializer_kinds() {
 MILLRACE_PART_FAMILY(initializer, InitializerRegistry, "initializer",
                      "initializer { custom { name: \"NAME\" } }", "kind", initializer_kinds(),
                      InitializerConfig::kUniform);
+
+absl::Status check_initializer(absl::string_view where, const InitializerConfig& config) {
+  RETURN_IF_ERROR(check_ranges(where, config));
+  return initializer_registry().check(where, config);
+}
 
 absl::StatusOr<Initializer> Initializer::create(const InitializerOptions& options) {
   const std::string place = absl::StrCat("table ", options.table);

@@ -5,7 +5,9 @@
 #include <functional>
 #include <memory>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "base/isa/instruction_set.h"
 #include "embedding/rows/row_initializer.h"
 #include "proto/config.pb.h"
@@ -23,6 +25,11 @@ using InitializerRegistry = KindRegistry<InitializerConfig, RowInitializerFactor
 
 // Returns the registry of initializers, which also has the built-in kinds.
 InitializerRegistry& initializer_registry();
+
+// Checks the numbers or the name of the kind that is chosen. Errors: InvalidArgument that begins
+// with `where`, the place of the message in the configuration, and names the field that is out of
+// range. Tables compute in float32, so that numbers must be finite in it.
+absl::Status check_initializer(absl::string_view where, const InitializerConfig& config);
 
 }  // namespace millrace
 
