@@ -13,9 +13,14 @@
 #include "base/status_macros.h"
 #include "embedding/policies/admission_registry.h"
 #include "embedding/policies/table_policy_check.h"
+#include "proto/field_check.h"
 
 namespace millrace {
 namespace {
+
+// The highest min_count, without and with a sketch.
+constexpr int64_t kMaxExactCount = 2147483647;
+constexpr int64_t kMaxSketchCount = 255;
 
 absl::Status other_kind() {
   return absl::InvalidArgumentError("the admission counts are those of another kind of admission");
@@ -140,10 +145,22 @@ class SketchCountAdmission : public Admission {
   CountSketch sketch_;
 };
 
+absl::Status check_count(absl::string_view where, const AdmissionConfig& config) {
+  const CountAdmission& count = config.count();
+  if (!count.has_min_count()) return wrong(where, "min_count is missing");
+  return within(where, "min_count", count.min_count(), 1,
+                count.has_sketch() ? kMaxSketchCount : kMaxExactCount);
+}
+
 std::unique_ptr<Admission> create_count(const AdmissionConfig& config, const AdmissionInput&) {
   const auto min_count = static_cast<uint32_t>(config.count().min_count());
   if (!config.count().has_sketch()) return std::make_unique<ExactCountAdmission>(min_count);
   return std::make_unique<SketchCountAdmission>(min_count, config.count().sketch());
+}
+
+absl::Status check_probability(absl::string_view where, const AdmissionConfig& config) {
+  if (config.probability().has_probability()) return absl::OkStatus();
+  return wrong(where, "probability is missing");
 }
 
 std::unique_ptr<Admission> create_probability(const AdmissionConfig& config,
@@ -159,8 +176,8 @@ std::vector<AdmissionRegistry::Kind> admission_kinds() {
        [](const auto&, const auto&) { return std::make_unique<EveryId>(); }},
       {AdmissionConfig::kReadOnly,
        [](const auto&, const auto&) { return std::make_unique<NoNewId>(); }},
-      {AdmissionConfig::kCount, &create_count},
-      {AdmissionConfig::kProbability, &create_probability},
+      {AdmissionConfig::kCount, &create_count, &check_count},
+      {AdmissionConfig::kProbability, &create_probability, &check_probability},
   };
 }
 

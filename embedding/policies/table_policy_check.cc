@@ -3,32 +3,18 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "base/parts/part_family.h"
 #include "base/status_macros.h"
+#include "embedding/policies/admission_registry.h"
+#include "embedding/policies/eviction_registry.h"
 #include "proto/field_check.h"
 #include "proto/range_check.h"
 
 namespace millrace {
-namespace {
-
-absl::Status check_count(const std::string& where, const CountAdmission& count) {
-  if (!count.has_min_count()) return wrong(where, "min_count is missing");
-  return within(where, "min_count", count.min_count(), 1,
-                count.has_sketch() ? kMaxSketchCount : kMaxExactCount);
-}
-
-}  // namespace
 
 absl::Status check_admission(absl::string_view table, const AdmissionConfig& config) {
   const std::string where = absl::StrCat(table, ".admission");
   RETURN_IF_ERROR(check_ranges(where, config));
-  if (config.has_count()) return check_count(where + ".count", config.count());
-  if (config.has_custom()) {
-    return annotate(PartFamily::check("admission", config.custom().name()), where + ".custom");
-  }
-  if (!config.has_probability()) return absl::OkStatus();
-  if (config.probability().has_probability()) return absl::OkStatus();
-  return wrong(where + ".probability", "probability is missing");
+  return admission_registry().check(where, config);
 }
 
 absl::Status check_default_value(absl::string_view table, const DefaultValueConfig& config) {
@@ -45,7 +31,7 @@ absl::Status check_eviction(absl::string_view table, const EvictionConfig& confi
                  "frequency_below, norm_below, custom");
   }
   if (config.has_custom()) {
-    RETURN_IF_ERROR(PartFamily::check("eviction", config.custom().name()), where + ".custom");
+    RETURN_IF_ERROR(eviction_registry().check(config.custom().name()), where + ".custom");
   }
   if (!config.has_frequency_below() && config.half_life_steps() != 0) {
     return wrong(where, "half_life_steps is given without frequency_below");

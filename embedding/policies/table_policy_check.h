@@ -2,16 +2,11 @@
 #ifndef MILLRACE_EMBEDDING_POLICIES_TABLE_POLICY_CHECK_H_
 #define MILLRACE_EMBEDDING_POLICIES_TABLE_POLICY_CHECK_H_
 
-#include <cstdint>
-
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "proto/config.pb.h"
 
 namespace millrace {
-
-inline constexpr int64_t kMaxExactCount = 2147483647;
-inline constexpr int64_t kMaxSketchCount = 255;
 
 // Each returns InvalidArgument, "<where>.<message>: <field> is …; must be …", for a number out of
 // range, a field that must be given and fields that contradict one another. `where` names the
