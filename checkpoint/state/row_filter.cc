@@ -1,5 +1,7 @@
 #include "checkpoint/state/row_filter.h"
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "optim/name_pattern.h"
 #include "proto/field_check.h"
@@ -45,7 +47,9 @@ absl::Status check_row_filter(absl::string_view where, const RowFilterConfig& co
     if (pattern.empty()) return wrong(where, "table has an empty pattern");
   }
   if (config.kind_case() == RowFilterConfig::KIND_NOT_SET) {
-    return wrong(where, "says not which rows; give frequency or custom");
+    return wrong(where,
+                 absl::StrCat("says not which rows; give ",
+                              absl::StrJoin(row_filter_registry().kinds(), ", "), " or custom"));
   }
   return row_filter_registry().check(where, config);
 }

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/text.h"
-#include "io/feature/transform_check.h"
+#include "io/transform/transform_registry.h"
 #include "proto/field_check.h"
 
 namespace millrace {
@@ -21,6 +21,23 @@ absl::Status check_no_list_transforms(absl::string_view where, const FeatureConf
     return wrong(entry(absl::StrCat(where, ".transform"), i),
                  absl::StrCat("is for lists of ids, which a ",
                               FeatureConfig::Kind_Name(feature.kind()), " feature has not"));
+  }
+  return absl::OkStatus();
+}
+
+// Checks the places of missing_values, which must be first, and is_missing, which may only come
+// after missing_values.
+absl::Status check_transform_order(absl::string_view where, const FeatureConfig& feature) {
+  const std::string list = absl::StrCat(where, ".transform");
+  for (int i = 1; i < feature.transform_size(); ++i) {
+    const TransformConfig& transform = feature.transform(i);
+    const std::string place =
+        absl::StrCat(entry(list, i), ".", transform_registry().kind(transform));
+    if (transform.has_missing_values()) return wrong(place, "must be the first transform");
+    const bool is_early = i == 1 && feature.transform(0).has_missing_values();
+    if (transform.has_is_missing() && !is_early) {
+      return wrong(place, "must be the first transform, or the second after missing_values");
+    }
   }
   return absl::OkStatus();
 }

@@ -107,5 +107,23 @@ TEST(FeatureCheckTest, CrossesNeedASparseFeatureBeforeThem) {
                        "mean \"users\"?"));
 }
 
+TEST(FeatureCheckTest, TransformsOfMissingValuesComeFirst) {
+  const std::string missing = "transform { missing_values { nan: true } } ";
+  const std::string is_missing = "transform { is_missing {} } ", other = "transform { cast {} } ";
+  for (const std::string& order :
+       {std::string(), missing, missing + other, is_missing, missing + is_missing,
+        missing + is_missing + other, is_missing + other}) {
+    EXPECT_OK(check_feature("here", parse(order))) << order;
+  }
+  const auto fails = [&](const std::string& order, const std::string& message) {
+    EXPECT_THAT(check_feature("here", parse(order)), StatusIs(kInvalid, message));
+  };
+  const std::string late = "must be the first transform, or the second after missing_values";
+  fails(other + missing, "here.transform[1].missing_values: must be the first transform");
+  fails(missing + missing, "here.transform[1].missing_values: must be the first transform");
+  fails(other + is_missing, "here.transform[1].is_missing: " + late);
+  fails(missing + other + is_missing, "here.transform[2].is_missing: " + late);
+}
+
 }  // namespace
 }  // namespace millrace

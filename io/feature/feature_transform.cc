@@ -12,7 +12,6 @@
 #include "base/status_macros.h"
 #include "io/column_rows.h"
 #include "io/feature/feature_check.h"
-#include "io/feature/transform_check.h"
 #include "io/feature/value_types.h"
 #include "io/transform/id_lists.h"
 #include "io/transform/number_transforms.h"
@@ -200,7 +199,7 @@ absl::StatusOr<FeatureTransform::Steps> FeatureTransform::create_steps(
     if (config.has_cast() && steps.size() == leading_casts_) ++leading_casts_;
     Step& step = steps.emplace_back();
     ASSIGN_OR_RETURN(step.transform, create_transform(config, crosses));
-    step.name = transform_name(config);
+    step.name = transform_registry().kind(config);
     if (steps.size() == 1) distinguishes_text_ = step.transform->distinguishes_text();
     if (config.has_custom()) {
       step.checked_as = absl::StrCat("feature \"", feature.name(), "\", transform \"",

@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "io/transform/transform.h"
 #include "proto/config.pb.h"
 #include "proto/parts/kind_registry.h"
@@ -26,9 +28,13 @@ using TransformRegistry =
 // Returns the registry of transforms, which also has the built-in kinds.
 TransformRegistry& transform_registry();
 
+// Checks the parameters of a transform. `where` is the place of `config` in the configuration and
+// begins every message. Errors: InvalidArgument naming the field that is missing or out of range.
+absl::Status check_transform(absl::string_view where, const TransformConfig& config);
+
 // Makes a transform; the caller prepares it. `crosses_before`: the number of `cross` transforms
-// before this one of the same feature. REQUIRES: check_transform (io/feature/transform_check.h)
-// accepts the configuration. Errors: as transform_registry().create(); InvalidArgument for
+// before this one of the same feature. REQUIRES: check_transform() accepts
+// the configuration. Errors: as transform_registry().create(); InvalidArgument for
 // missing_values, which changes the column before the first Transform (MissingValues,
 // io/transform/missing_values.h).
 absl::StatusOr<std::unique_ptr<Transform>> create_transform(const TransformConfig& config,

@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
+#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
+
+#include <string>
 
 #include "base/status_matchers.h"
 #include "io/transform/transform_testing.h"
@@ -76,6 +79,60 @@ TEST(TransformRegistryTest, NamesTheFilesOfATransform) {
   EXPECT_THAT(files_of_transform(config), StatusIs(absl::StatusCode::kInvalidArgument));
   config.mutable_cross();
   EXPECT_THAT(files_of_transform(config), IsOkAndHolds(IsEmpty()));
+}
+
+TransformConfig parse(const std::string& text) {
+  TransformConfig transform;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &transform)) << text;
+  return transform;
+}
+
+TEST(TransformCheckTest, AMissingKindListsAll) {
+  EXPECT_THAT(
+      check_transform("here", TransformConfig()),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               "here: says not which transform; known: hash, modulo, bucketize, log1p, clip, "
+               "threshold, multi_hash, cross, truncate, unique, vocabulary, cast, "
+               "standardize, missing_values, is_missing, custom"));
+}
+
+TEST(TransformCheckTest, Accepts) {
+  for (const char* text :
+       {"hash {}", "modulo { divisor: 1 }", "bucketize { boundary: 1 }", "log1p {}", "clip {}",
+        "threshold { at_least: -1 }", "multi_hash { divisor: 5 }", "cross { feature: 'a' }",
+        "truncate { count: 1 }", "unique {}", "vocabulary { path: 'v' }", "cast {}",
+        "standardize { mean: 0 standard_deviation: 1e-9 }", "missing_values { number: inf }",
+        "missing_values { text: ' ' }", "missing_values { nan: true }", "is_missing {}"}) {
+    EXPECT_OK(check_transform("here", parse(text))) << text;
+  }
+}
+
+TEST(TransformCheckTest, RefusesNamingPlaceAndField) {
+  const auto fails = [](const std::string& text, const std::string& what) {
+    EXPECT_THAT(check_transform("here", parse(text)),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what)));
+  };
+  fails("bucketize {}", "here.bucketize: boundary is missing");
+  fails("bucketize { boundary: [2, 2] }",
+        "here.bucketize: boundary[1] is 2 after 2; must increase");
+  fails("bucketize { boundary: nan }", "here.bucketize: boundary[0] is not a number");
+  fails("modulo {}", "here.modulo: divisor is 0; must be at least 1");
+  fails("threshold { at_least: nan }", "here.threshold: at_least is not a number");
+  fails("multi_hash { divisor: 9 count: 0 }", "here.multi_hash: count is 0");
+  fails("vocabulary {}", "here.vocabulary: path is missing");
+  fails("cross {}", "here.cross: feature is missing");
+  fails("standardize { standard_deviation: 1 }", "here.standardize: mean is missing");
+  fails("standardize { mean: 1 }", "here.standardize: standard_deviation is missing");
+  fails("standardize { mean: nan standard_deviation: 1 }", "mean is nan; must be finite");
+  fails("standardize { mean: 1 standard_deviation: 0 }",
+        "here.standardize: standard_deviation is 0; must be above 0 and finite");
+  fails("standardize { mean: 1 standard_deviation: -2 }",
+        "standard_deviation is -2; must be above");
+  fails("missing_values {}", "here.missing_values: says not which values are missing");
+  fails("missing_values { nan: false }", "give number, text or nan: true");
+  fails("missing_values { number: [1, nan] }",
+        "here.missing_values: number[1] is not a number; write nan: true");
+  fails("missing_values { text: ['a', ''] }", "here.missing_values: text[1] is empty");
 }
 
 }  // namespace

@@ -96,6 +96,22 @@ class KindRegistry<Config, std::function<Made(const CustomConfig&, Arguments...)
                         std::forward<Extra>(extra)...);
   }
 
+  // Returns the name of the field that chooses the part, such as "pairwise" or "custom"; "" if none
+  // is set.
+  absl::string_view kind(const Config& config) const {
+    const auto* const field = config.GetReflection()->GetOneofFieldDescriptor(config, &oneof_);
+    return field == nullptr ? absl::string_view() : absl::string_view(field->name());
+  }
+
+  // Returns the names of the built-in kinds, in the order of the oneof.
+  std::vector<std::string> kinds() const {
+    std::vector<std::string> names;
+    for (int i = 0; i < oneof_.field_count(); ++i) {
+      if (oneof_.field(i)->name() != "custom") names.push_back(oneof_.field(i)->name());
+    }
+    return names;
+  }
+
   // Checks the message of the kind that is chosen, or the name in `custom`. A missing kind without
   // a default is an error. `where` is the place of `config` in the configuration, `inputs` are
   // those of `Check`. Errors: InvalidArgument.
@@ -106,7 +122,8 @@ class KindRegistry<Config, std::function<Made(const CustomConfig&, Arguments...)
     }
     const Kind* const kind = find_kind(config);
     if (kind == nullptr) {
-      return wrong(where, absl::StrCat("has no kind; set one of ", fields()));
+      return wrong(where, absl::StrCat("has no kind; set one of ", absl::StrJoin(kinds(), ", "),
+                                       ", custom"));
     }
     if (kind->check == nullptr) return absl::OkStatus();
     const std::string& field = Config::descriptor()->FindFieldByNumber(kind->field)->name();
@@ -119,13 +136,6 @@ class KindRegistry<Config, std::function<Made(const CustomConfig&, Arguments...)
     const auto* const field = config.GetReflection()->GetOneofFieldDescriptor(config, &oneof_);
     const auto found = kinds_.find(field == nullptr ? default_kind_ : field->number());
     return found == kinds_.end() ? nullptr : &found->second;
-  }
-
-  // Returns the names of the fields of the oneof.
-  std::string fields() const {
-    std::vector<std::string> names;
-    for (int i = 0; i < oneof_.field_count(); ++i) names.push_back(oneof_.field(i)->name());
-    return absl::StrJoin(names, ", ");
   }
 
   const google::protobuf::OneofDescriptor& oneof_;

@@ -52,6 +52,10 @@ RowFilterConfig custom(const std::string& name) {
 TEST(KindRegistryTest, CreatesTheKindThatIsChosen) {
   const NumberRegistry& registry = new_registry(0);
   EXPECT_THAT(registry.names(), testing::ElementsAre("frequency", "seven"));
+  EXPECT_THAT(registry.kinds(), testing::ElementsAre("frequency"));
+  EXPECT_EQ(registry.kind(frequency_of(3)), "frequency");
+  EXPECT_EQ(registry.kind(custom("seven")), "custom");
+  EXPECT_EQ(registry.kind(RowFilterConfig()), "");
   EXPECT_EQ(**registry.create(frequency_of(3), 2, 1), 7);
   EXPECT_EQ(**registry.create(custom("seven"), 2, 1), 14);
   EXPECT_EQ(**registry.create(custom("seven").custom(), 2), 14);
