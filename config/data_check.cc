@@ -15,7 +15,7 @@
 #include "io/feature/split_filter.h"
 #include "io/format/csv_config.h"
 #include "io/mix/mix_check.h"
-#include "io/window/windows_check.h"
+#include "io/window/window_source_registry.h"
 #include "proto/data_windows.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"

@@ -25,7 +25,7 @@ inline constexpr int64_t kTakenNames = 3072;
 class DirectoryWindowSource : public WindowSource {
  public:
   // Borrows `files`. `taken_names`: how many a position keeps. REQUIRES: `windows` is valid
-  // (io/window/windows_check.h), with a directory.
+  // (check_windows()), with a directory.
   DirectoryWindowSource(FileSystem& files, const WindowsConfig& windows, RowCounter count_rows,
                         int64_t taken_names = kTakenNames);
 

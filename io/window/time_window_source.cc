@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "io/window/windows_check.h"
 
 namespace millrace {
 namespace {
@@ -19,6 +18,13 @@ absl::Time time_or(const std::string& text, absl::Time otherwise) {
 }
 
 }  // namespace
+
+absl::StatusOr<absl::Time> parse_window_time(absl::string_view text) {
+  absl::Time time;
+  std::string error;
+  if (absl::ParseTime("%Y-%m-%dT%H:%M:%SZ", text, &time, &error)) return time;
+  return absl::InvalidArgumentError("must be written as 2026-01-31T00:00:00Z");
+}
 
 TimeWindowSource::TimeWindowSource(FileSystem& files, const TimeWindows& config)
     : files_(files),

@@ -5,16 +5,21 @@
 #include <set>
 #include <string>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "io/window/window_source.h"
 
 namespace millrace {
 
+// "2026-01-31T00:00:00Z". Errors: InvalidArgument.
+absl::StatusOr<absl::Time> parse_window_time(absl::string_view text);
+
 // Step k is the directory TimeWindows.path at start + k * step_seconds. A step without files is a
 // window without files.
 class TimeWindowSource : public WindowSource {
  public:
-  // REQUIRES: `config` is valid (io/window/windows_check.h).
+  // REQUIRES: `config` is valid (check_windows()).
   TimeWindowSource(FileSystem& files, const TimeWindows& config);
 
   absl::StatusOr<Found> find(bool no_more, WindowPosition& position) override;

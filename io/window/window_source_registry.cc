@@ -1,11 +1,82 @@
 #include "io/window/window_source_registry.h"
 
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/status_macros.h"
 #include "io/window/directory_window_source.h"
 #include "io/window/list_window_source.h"
 #include "io/window/time_window_source.h"
+#include "proto/data_windows.h"
+#include "proto/field_check.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 namespace {
+
+// A name in a directory.
+absl::Status check_name(absl::string_view where, absl::string_view field, const std::string& name) {
+  if (name.find('/') == std::string::npos) return absl::OkStatus();
+  return wrong(where, absl::StrCat(field, " is \"", name, "\"; must be a name without /"));
+}
+
+absl::Status check_directory(absl::string_view where, const WindowsConfig& windows) {
+  const DirectoryWindows& directory = windows.directory();
+  if (directory.path().empty()) return wrong(where, "path is missing");
+  if (directory.pattern().empty()) return wrong(where, "pattern is empty; * takes every name");
+  RETURN_IF_ERROR(check_name(where, "pattern", directory.pattern()));
+  RETURN_IF_ERROR(check_name(where, "done_suffix", directory.done_suffix()));
+  return check_name(where, "end_marker", directory.end_marker());
+}
+
+absl::StatusOr<absl::Time> time_of(absl::string_view where, absl::string_view field,
+                                   const std::string& text) {
+  const absl::StatusOr<absl::Time> time = parse_window_time(text);
+  if (time.ok()) return *time;
+  return wrong(where, absl::StrCat(field, " is \"", text, "\"; ", time.status().message()));
+}
+
+absl::Status check_time(absl::string_view where, const WindowsConfig& windows) {
+  const TimeWindows& time = windows.time();
+  if (time.path().empty()) return wrong(where, "path is missing");
+  if (time.pattern().empty()) return wrong(where, "pattern is empty; * takes every name");
+  RETURN_IF_ERROR(check_name(where, "pattern", time.pattern()));
+  RETURN_IF_ERROR(check_name(where, "marker", time.marker()));
+  ASSIGN_OR_RETURN(const absl::Time start, time_of(where, "start", time.start()));
+  const absl::Time next = start + absl::Seconds(time.step_seconds());
+  const auto path_at = [&](absl::Time when) {
+    return absl::FormatTime(time.path(), when, absl::UTCTimeZone());
+  };
+  for (size_t at = 0; (at = time.path().find('%', at)) != std::string::npos; at += 2) {
+    constexpr absl::string_view kConversions = "aAbBcCdDeEFgGhHIjmMnOprRsStTuUVwWxXyYzZ%";
+    if (at + 1 < time.path().size() && absl::StrContains(kConversions, time.path()[at + 1])) {
+      continue;
+    }
+    return wrong(where, absl::StrCat("path has ", time.path().substr(at, 2),
+                                     ", which stands for no part of a time"));
+  }
+  if (path_at(start) == path_at(next)) {
+    return wrong(where, absl::StrCat("path gives ", path_at(start),
+                                     " for the first two steps; it needs %H and the like"));
+  }
+  if (time.end().empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const absl::Time end, time_of(where, "end", time.end()));
+  if (end > start) return absl::OkStatus();
+  return wrong(where, absl::StrCat("end is ", time.end(), ", not after start"));
+}
+
+absl::Status check_size(absl::string_view where, const WindowsConfig& windows) {
+  const bool has_size = windows.files() != 1 || windows.rows() != 0;
+  if (has_size && windows.has_time()) {
+    return wrong(where, "files and rows are given, but each step of time is a window");
+  }
+  if (has_size && windows.has_custom()) {
+    return wrong(where, "files and rows are given, but the source says what a window is");
+  }
+  return absl::OkStatus();
+}
 
 std::vector<WindowSourceRegistry::Kind> window_source_kinds() {
   return {
@@ -17,11 +88,13 @@ std::vector<WindowSourceRegistry::Kind> window_source_kinds() {
        [](const auto& windows, const auto& input, int64_t taken_names) {
          return std::make_unique<DirectoryWindowSource>(*input.files, windows, input.count_rows,
                                                         taken_names);
-       }},
+       },
+       &check_directory},
       {WindowsConfig::kTime,
        [](const auto& windows, const auto& input, int64_t) {
          return std::make_unique<TimeWindowSource>(*input.files, windows.time());
-       }},
+       },
+       &check_time},
   };
 }
 
@@ -30,5 +103,17 @@ std::vector<WindowSourceRegistry::Kind> window_source_kinds() {
 MILLRACE_PART_FAMILY(window_source, WindowSourceRegistry, "window source",
                      "windows { custom { name: \"NAME\" } }", "source", window_source_kinds(),
                      WindowsConfig::kList);
+
+absl::Status check_windows(absl::string_view where, const DataConfig& data) {
+  const WindowsConfig& windows = data.windows();
+  RETURN_IF_ERROR(check_ranges(where, windows));
+  RETURN_IF_ERROR(check_size(where, windows));
+  RETURN_IF_ERROR(window_source_registry().check(where, windows));
+  // The source of a registered part may use the paths.
+  if (finds_own_files(windows) && data.path_size() > 0) {
+    return wrong(where, "the data has a path, but directory and time say where its files are");
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace millrace

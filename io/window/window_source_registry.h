@@ -6,7 +6,9 @@
 #include <functional>
 #include <memory>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "base/file_system.h"
 #include "io/window/window_source.h"
 #include "proto/config.pb.h"
@@ -31,9 +33,13 @@ using WindowSourceRegistry =
 
 // Returns the registry of window sources, which also has the built-in kinds; a list of paths is the
 // default. The source of `data` is create(data.windows(), {&files, data, count_rows}, taken_names).
-// REQUIRES: check_windows() accepts the data (io/window/windows_check.h). Errors: those of the list
+// REQUIRES: check_windows() accepts the data. Errors: those of the list
 // of paths and of PartRegistry::create().
 WindowSourceRegistry& window_source_registry();
+
+// Checks data.windows. Errors: InvalidArgument that begins with `where`, its place in the
+// configuration, and names the field.
+absl::Status check_windows(absl::string_view where, const DataConfig& data);
 
 }  // namespace millrace
 

@@ -1,4 +1,4 @@
-#include "io/window/windows_check.h"
+#include "io/window/window_source_registry.h"
 
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
