@@ -25,7 +25,6 @@
 #include "embedding/rows/initializer_registry.h"
 #include "framework/precision/loss_scaler.h"
 #include "framework/precision/precision_check.h"
-#include "framework/report/sink_check.h"
 #include "io/feature/feature_check.h"
 #include "io/feature_schema.h"
 #include "losses/task_check.h"
@@ -42,6 +41,7 @@
 #include "proto/field_errors.h"
 #include "proto/optimizer_list.h"
 #include "proto/range_check.h"
+#include "sinks/configured_sinks.h"
 
 namespace millrace {
 namespace {

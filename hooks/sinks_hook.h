@@ -15,11 +15,6 @@
 
 namespace millrace {
 
-struct NamedSink {
-  std::string name;  // for messages
-  std::unique_ptr<Sink> sink;
-};
-
 // Calls the sinks of this rank. After a failure, a sink is not called again in the run; other sinks
 // are still called. Events return the errors of sinks that failed in the event, and end() also the
 // errors of start().

@@ -6,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "framework/report/sink_check.h"
 #include "job/output_place.h"
 #include "proto/config_reader.h"
+#include "sinks/configured_sinks.h"
 
 namespace millrace {
 namespace {

@@ -12,6 +12,7 @@
 #include "base/mutex.h"
 #include "base/status_matchers.h"
 #include "framework/report/report_rows.h"
+#include "hooks/sinks_hook.h"
 #include "proto/config_reader.h"
 #include "sinks/mlflow/fake_mlflow_testing.h"
 #include "sinks/prometheus/prometheus_sink.h"

@@ -56,6 +56,11 @@ class Sink {
   virtual absl::Status flush();
 };
 
+struct NamedSink {
+  std::string name;  // for messages
+  std::unique_ptr<Sink> sink;
+};
+
 // Inputs for creating a sink.
 struct SinkInput {
   FileSystem* files;       // outlives the sink

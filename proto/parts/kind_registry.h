@@ -28,25 +28,19 @@ template <typename Config, typename... Inputs>
 using KindCheck =
     std::function<absl::Status(absl::string_view where, const Config& config, Inputs... inputs)>;
 
-// The registry of a family that a message of type `Config` chooses from by a oneof. The oneof has a
-// field for each built-in kind, and the field `custom` for registered parts. `Factory` is the
+// The built-in kinds of a family that a message of type `Config` chooses from by a oneof. The oneof
+// has a field for each built-in kind, and the field `custom` for registered parts. `Factory` is the
 // std::function that makes a registered part: of CustomConfig and further arguments. The factory of
 // a built-in kind takes `Config` and the same arguments, then those of `Extra`. `Check` is the
 // KindCheck of built-in kinds.
 //
-//   using LossRegistry = KindRegistry<TaskConfig, LossFactory>;
-//   MILLRACE_PART_FAMILY(loss, LossRegistry, "loss", "task { custom { name: \"NAME\" } }", "loss",
-//                        {{TaskConfig::kPairwise, &create_pairwise}, …},
-//                        TaskConfig::kBinaryCrossEntropy);
-//
-// Built-in kinds are arguments of the constructor and not static objects in sources of their own,
-// so that no linker drops them.
+// KindRegistry is a registry with its kinds. A family whose registry stands on a lower layer than
+// its built-in kinds has a PartKinds besides: sinks (sinks/configured_sinks.cc).
 template <typename Config, typename Factory, typename Check = KindCheck<Config>, typename... Extra>
-class KindRegistry;
+class PartKinds;
 
 template <typename Config, typename Made, typename... Arguments, typename Check, typename... Extra>
-class KindRegistry<Config, std::function<Made(const CustomConfig&, Arguments...)>, Check, Extra...>
-    : public CustomRegistry<std::function<Made(const CustomConfig&, Arguments...)>> {
+class PartKinds<Config, std::function<Made(const CustomConfig&, Arguments...)>, Check, Extra...> {
  public:
   using Registry = CustomRegistry<std::function<Made(const CustomConfig&, Arguments...)>>;
 
@@ -63,34 +57,32 @@ class KindRegistry<Config, std::function<Made(const CustomConfig&, Arguments...)
     Check check;  // may be empty
   };
 
-  // `default_kind` is the field of the kind that a message without one gets; 0: none.
-  // REQUIRES: `kinds` has every field of `oneof` except `custom`.
-  KindRegistry(absl::string_view name, absl::string_view usage, const std::string& oneof,
-               const std::vector<Kind>& kinds, int default_kind = 0)
-      : Registry(name, usage, kind_fields(*Config::descriptor()->FindOneofByName(oneof))),
+  // Borrows `registry`, which has the registered parts and the name of the family. `default_kind`
+  // is the field of the kind that a message without one gets; 0: none. REQUIRES: `kinds` has every
+  // field of `oneof` except `custom`.
+  PartKinds(const Registry& registry, const std::string& oneof, const std::vector<Kind>& kinds,
+            int default_kind = 0)
+      : registry_(registry),
         oneof_(*Config::descriptor()->FindOneofByName(oneof)),
         default_kind_(default_kind) {
     for (const Kind& kind : kinds) kinds_.emplace(kind.field, kind);
     for (int i = 0; i < oneof_.field_count(); ++i) {
       MILLRACE_CHECK(oneof_.field(i)->name() == "custom" ||
                      kinds_.contains(oneof_.field(i)->number()))
-          << "the " << name << " " << oneof_.field(i)->name() << " has no factory";
+          << "the " << registry.name() << " " << oneof_.field(i)->name() << " has no factory";
     }
   }
-
-  using Registry::check;
-  using Registry::create;
 
   // Returns the part that `config` chooses. REQUIRES: check(), where the family has one, finds no
   // error. Errors: InvalidArgument if it chooses none and there is
   // no default; the errors of the built-in kind, or of CustomRegistry::create().
   Made create(const Config& config, Arguments... arguments, Extra... extra) const {
     if (config.has_custom()) {
-      return Registry::create(config.custom(), std::forward<Arguments>(arguments)...);
+      return registry_.create(config.custom(), std::forward<Arguments>(arguments)...);
     }
     const Kind* const kind = find_kind(config);
     if (kind == nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat("a ", this->name(), " has no kind"));
+      return absl::InvalidArgumentError(absl::StrCat("a ", registry_.name(), " has no kind"));
     }
     return kind->create(config, std::forward<Arguments>(arguments)...,
                         std::forward<Extra>(extra)...);
@@ -118,7 +110,7 @@ class KindRegistry<Config, std::function<Made(const CustomConfig&, Arguments...)
   template <typename... Inputs>
   absl::Status check(absl::string_view where, const Config& config, const Inputs&... inputs) const {
     if (config.has_custom()) {
-      return annotate(Registry::check(config.custom().name()), absl::StrCat(where, ".custom"));
+      return annotate(registry_.check(config.custom().name()), absl::StrCat(where, ".custom"));
     }
     const Kind* const kind = find_kind(config);
     if (kind == nullptr) {
@@ -138,9 +130,40 @@ class KindRegistry<Config, std::function<Made(const CustomConfig&, Arguments...)
     return found == kinds_.end() ? nullptr : &found->second;
   }
 
+  const Registry& registry_;
   const google::protobuf::OneofDescriptor& oneof_;
   const int default_kind_;
   std::map<int, Kind> kinds_;  // by their fields
+};
+
+// The registry of a family, with its built-in kinds.
+//
+//   using LossRegistry = KindRegistry<TaskConfig, LossFactory>;
+//   MILLRACE_PART_FAMILY(loss, LossRegistry, "loss", "task { custom { name: \"NAME\" } }", "loss",
+//                        {{TaskConfig::kPairwise, &create_pairwise}, …},
+//                        TaskConfig::kBinaryCrossEntropy);
+//
+// Built-in kinds are arguments of the constructor and not static objects in sources of their own,
+// so that no linker drops them.
+template <typename Config, typename Factory, typename Check = KindCheck<Config>, typename... Extra>
+class KindRegistry : public CustomRegistry<Factory>,
+                     public PartKinds<Config, Factory, Check, Extra...> {
+  using Registry = CustomRegistry<Factory>;
+  using Kinds = PartKinds<Config, Factory, Check, Extra...>;
+
+ public:
+  using typename Kinds::Kind;
+
+  // `name` and `usage`: see PartFamily. The rest: see PartKinds.
+  KindRegistry(absl::string_view name, absl::string_view usage, const std::string& oneof,
+               const std::vector<Kind>& kinds, int default_kind = 0)
+      : Registry(name, usage, kind_fields(*Config::descriptor()->FindOneofByName(oneof))),
+        Kinds(*this, oneof, kinds, default_kind) {}
+
+  using Kinds::check;
+  using Kinds::create;
+  using Registry::check;
+  using Registry::create;
 };
 
 }  // namespace millrace

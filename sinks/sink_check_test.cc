@@ -1,9 +1,10 @@
-#include "framework/report/sink_check.h"
+// Checks the sinks of configurations.
 
 #include <string>
 
 #include "base/status_matchers.h"
 #include "proto/config_reader.h"
+#include "sinks/configured_sinks.h"
 
 namespace millrace {
 namespace {
