@@ -9,7 +9,7 @@
 #include "base/file_system.h"
 #include "framework/report/report_rows.h"
 #include "hook/hook.h"
-#include "hooks/line_file.h"
+#include "base/lines/line_file.h"
 
 namespace millrace {
 

@@ -17,7 +17,7 @@
 #include "framework/report/monitored_metric.h"
 #include "hook/hook.h"
 #include "hook/hook_registry.h"
-#include "hooks/line_file.h"
+#include "base/lines/line_file.h"
 #include "proto/inspection_hook_configs.pb.h"
 
 namespace millrace {

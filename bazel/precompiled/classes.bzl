@@ -253,8 +253,6 @@ CLASSES = {
         "dense_optimizer_conformance": "torch",
         "optim": "torch",
         "optim_test": "torch",
-        "optim_without_torch_test": "proto",
-        "without_torch": "proto",
     },
     "optim/dense": {
         "dense": "torch",

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "base/lines/json_line.h"
+#include "base/lines/line_text.h"
 #include "framework/report/report_figures.h"
 #include "framework/report/sink.h"
 

@@ -1,9 +1,6 @@
 #include "optim/dense/dense_optimizer_registry.h"
 
 #include "absl/strings/str_cat.h"
-#include "optim/dense/adamw_tf_optimizer.h"
-#include "optim/dense/lamb_optimizer.h"
-#include "optim/dense/rmsprop_optimizer.h"
 #include "optim/dense/slot_optimizer_kinds.h"
 #include "optim/dense/torch_optimizer.h"
 #include "proto/field_check.h"

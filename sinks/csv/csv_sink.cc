@@ -5,10 +5,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/lines/csv_field.h"
 #include "base/lines/line_text.h"
 #include "framework/report/report_rows.h"
-#include "sinks/report_values.h"
 
 namespace millrace {
 namespace {

@@ -11,8 +11,8 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/file_system.h"
+#include "base/lines/line_file.h"
 #include "framework/report/sink.h"
-#include "hooks/line_file.h"
 #include "sinks/mlflow/mlflow_sender.h"
 #include "sinks/mlflow/run_state.h"
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "base/lines/line_reader.h"
+#include "base/lines/file_lines.h"
 #include "base/status_macros.h"
 
 namespace millrace {

@@ -1,6 +1,6 @@
 // A file of lines that a resumed run continues.
-#ifndef MILLRACE_HOOKS_LINE_FILE_H_
-#define MILLRACE_HOOKS_LINE_FILE_H_
+#ifndef MILLRACE_BASE_LINES_LINE_FILE_H_
+#define MILLRACE_BASE_LINES_LINE_FILE_H_
 
 #include <cstdint>
 #include <functional>
@@ -71,4 +71,4 @@ class LineFile {
 
 }  // namespace millrace
 
-#endif  // MILLRACE_HOOKS_LINE_FILE_H_
+#endif  // MILLRACE_BASE_LINES_LINE_FILE_H_

@@ -1,4 +1,4 @@
-#include "hooks/line_file.h"
+#include "base/lines/line_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
