@@ -10,9 +10,14 @@
 #include "absl/strings/str_cat.h"
 #include "base/parts/part_family.h"
 #include "base/status_macros.h"
+#include "io/epoch/batches_check.h"
+#include "io/epoch/dataset_registry.h"
 #include "io/epoch/epoch_source.h"
+#include "io/feature/sample_check.h"
 #include "io/feature/sample_filter.h"
+#include "io/feature/split_check.h"
 #include "io/feature/split_filter.h"
+#include "io/format/csv_check.h"
 #include "io/format/csv_config.h"
 #include "io/mix/mix_check.h"
 #include "io/window/window_source_registry.h"
@@ -79,7 +84,7 @@ absl::Status check_custom_dataset(const std::string& where, const DataConfig& da
     return wrong(
         where, absl::StrCat("gives the examples; remove ", field->name(), ", which is for files"));
   }
-  return annotate(PartFamily::check("dataset", data.custom_dataset().name()), where);
+  return annotate(dataset_registry().check(data.custom_dataset().name()), where);
 }
 
 absl::Status check_formats(const std::string& where, const DataConfig& data) {

@@ -95,7 +95,7 @@ absl::Status check_monitors(const JobConfig& config) {
     }
     if (!placed.schedule.has_custom()) continue;
     // validate() reports an unknown name.
-    if (!PartFamily::check("schedule", placed.schedule.custom().name()).ok()) continue;
+    if (!schedule_registry().check(placed.schedule.custom().name()).ok()) continue;
     const auto schedule =
         create_schedule(placed.schedule, placed.learning_rate, training_totals(config.train()));
     errors.add(annotate(schedule.status(), placed.where));
