@@ -56,6 +56,7 @@ class Sink {
   virtual absl::Status flush();
 };
 
+// A sink of a run.
 struct NamedSink {
   std::string name;  // for messages
   std::unique_ptr<Sink> sink;
