@@ -15,11 +15,8 @@
 namespace millrace {
 namespace {
 
-constexpr double kMostMultiplier = 1000;
-
 void check_step(absl::string_view where, const ScheduleConfig& config, const ScheduleInput& input,
                 FieldErrors* errors) {
-  errors->add(check_decay(where, "gamma", config.step().gamma()));
   check_length(where, "length", config.step().length(), 1, input, errors);
 }
 
@@ -37,7 +34,6 @@ std::unique_ptr<Schedule> create_step(const ScheduleConfig& config, const Schedu
 void check_multi_step(absl::string_view where, const ScheduleConfig& config,
                       const ScheduleInput& input, FieldErrors* errors) {
   const MultiStepScheduleConfig& steps = config.multi_step();
-  errors->add(check_decay(where, "gamma", steps.gamma()));
   if (steps.milestone().empty())
     errors->add(wrong(where, "milestone is missing; set at least one"));
   std::optional<double> last;
@@ -73,9 +69,7 @@ std::unique_ptr<Schedule> create_multi_step(const ScheduleConfig& config,
 void check_exponential(absl::string_view where, const ScheduleConfig& config,
                        const ScheduleInput& input, FieldErrors* errors) {
   const ExponentialScheduleConfig& exponential = config.exponential();
-  if (exponential.has_gamma()) {
-    errors->add(check_decay(where, "gamma", exponential.gamma()));
-  } else {
+  if (!exponential.has_gamma()) {
     errors->add(wrong(where, "gamma is missing; set it above 0 and to at most 1"));
   }
   if (!exponential.has_length()) return;
@@ -149,8 +143,6 @@ void check_polynomial(absl::string_view where, const ScheduleConfig& config,
     Warmup::check_within(absl::StrCat(where, ".warmup"), polynomial.warmup(), length, input,
                          errors);
   }
-  errors->add(positive(where, "power", polynomial.power()));
-  errors->add(check_fraction(where, "final_factor", polynomial.final_factor()));
 }
 
 // Computes the rate at position t from the warm-up W and the length L:
@@ -182,13 +174,6 @@ void check_cosine(absl::string_view where, const ScheduleConfig& config, const S
   if (cosine.has_warmup()) {
     Warmup::check_within(absl::StrCat(where, ".warmup"), cosine.warmup(), length, input, errors);
   }
-  errors->add(check_fraction(where, "final_factor", cosine.final_factor()));
-  errors->add(at_least(where, "cycles", cosine.cycles(), 0));
-  if (!(cosine.cycle_multiplier() >= 1 && cosine.cycle_multiplier() <= kMostMultiplier)) {
-    errors->add(wrong_number(where, "cycle_multiplier", cosine.cycle_multiplier(),
-                             absl::StrCat("1 to ", kMostMultiplier)));
-  }
-  errors->add(check_decay(where, "cycle_decay", cosine.cycle_decay()));
 }
 
 // Computes the rate at position t from the warm-up W and cycles i = 0, 1, …. Cycle i is

@@ -11,11 +11,6 @@
 namespace millrace {
 namespace {
 
-void check_constant(absl::string_view where, const ScheduleConfig& config,
-                    const ScheduleInput& input, FieldErrors* errors) {
-  errors->add(check_fraction(where, "factor", config.constant().factor()));
-}
-
 // rate(t) = factor × learning_rate
 // A part of a chain with a factor equals `ConstantLR` of torch.optim.lr_scheduler.
 std::unique_ptr<Schedule> create_constant(const ScheduleConfig& config,
@@ -27,11 +22,10 @@ std::unique_ptr<Schedule> create_constant(const ScheduleConfig& config,
 
 void check_linear_warmup(absl::string_view where, const ScheduleConfig& config,
                          const ScheduleInput& input, FieldErrors* errors) {
-  const LinearWarmupScheduleConfig& warmup = config.linear_warmup();
-  errors->add(check_fraction(where, "start_factor", warmup.start_factor()));
-  check_within_training(where, "length",
-                        check_length(where, "length", warmup.length(), 0, input, errors), input,
-                        errors);
+  check_within_training(
+      where, "length",
+      check_length(where, "length", config.linear_warmup().length(), 0, input, errors), input,
+      errors);
 }
 
 // Computes the rate at position t from the length W:
@@ -52,15 +46,11 @@ void check_tri_stage(absl::string_view where, const ScheduleConfig& config,
                      const ScheduleInput& input, FieldErrors* errors) {
   const TriStageScheduleConfig& stages = config.tri_stage();
   check_length(where, "length", stages.length(), 1, input, errors);
-  errors->add(check_fraction(where, "warmup_ratio", stages.warmup_ratio()));
-  errors->add(check_fraction(where, "hold_ratio", stages.hold_ratio()));
   const double sum = stages.warmup_ratio() + stages.hold_ratio();
   if (sum >= 1) {
     errors->add(wrong(where, absl::StrCat("warmup_ratio + hold_ratio is ", sum,
                                           "; must be below 1, so that the decay has a length")));
   }
-  errors->add(check_fraction(where, "start_factor", stages.start_factor()));
-  errors->add(check_decay(where, "final_factor", stages.final_factor()));
 }
 
 // Computes the rate at position t from the length L, the end of the warm-up W = warmup_ratio × L,
@@ -91,7 +81,7 @@ std::unique_ptr<Schedule> create_tri_stage(const ScheduleConfig& config,
 }  // namespace
 
 ScheduleKinds ramps() {
-  return {{ScheduleConfig::kConstant, &create_constant, &check_constant},
+  return {{ScheduleConfig::kConstant, &create_constant},
           {ScheduleConfig::kLinearWarmup, &create_linear_warmup, &check_linear_warmup},
           {ScheduleConfig::kTriStage, &create_tri_stage, &check_tri_stage}};
 }

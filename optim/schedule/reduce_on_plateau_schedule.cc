@@ -10,6 +10,7 @@
 #include "optim/schedule/schedule_kinds.h"
 #include "proto/field_check.h"
 #include "proto/monitor_name.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 namespace {
@@ -21,16 +22,10 @@ void check_reduce_on_plateau(absl::string_view where, const ScheduleConfig& conf
   if (config.unit() != ScheduleConfig::STEPS) {
     errors->add(wrong(where, "unit does nothing; the rate follows from values of the metric"));
   }
-  if (!(plateau.factor() > 0 && plateau.factor() < 1)) {
-    errors->add(wrong_number(where, "factor", plateau.factor(), "above 0 and below 1"));
+  if (plateau.threshold_mode() == ReduceOnPlateauScheduleConfig::REL && plateau.threshold() >= 1 &&
+      std::isfinite(plateau.threshold())) {
+    errors->add(wrong_number(where, "threshold", plateau.threshold(), "at least 0 and below 1"));
   }
-  errors->add(at_least(where, "patience", plateau.patience(), 0));
-  errors->add(plateau.threshold_mode() == ReduceOnPlateauScheduleConfig::REL
-                  ? below_one(where, "threshold", plateau.threshold())
-                  : not_negative(where, "threshold", plateau.threshold()));
-  errors->add(at_least(where, "cooldown", plateau.cooldown(), 0));
-  errors->add(not_negative(where, "min_rate", plateau.min_rate()));
-  errors->add(not_negative(where, "epsilon", plateau.epsilon()));
 }
 
 // For each observed value:
@@ -119,11 +114,7 @@ ScheduleState ReduceOnPlateauSchedule::state() const {
 absl::Status ReduceOnPlateauSchedule::load_state(const ScheduleState& state) {
   if (!state.has_reduce_on_plateau()) return absl::OkStatus();
   const ReduceOnPlateauState& loaded = state.reduce_on_plateau();
-  const std::string where = "state of schedule reduce_on_plateau";
-  if (!std::isfinite(loaded.best())) return wrong_number(where, "best", loaded.best(), "finite");
-  RETURN_IF_ERROR(at_least(where, "bad_values", loaded.bad_values(), 0));
-  RETURN_IF_ERROR(at_least(where, "cooldown_left", loaded.cooldown_left(), 0));
-  RETURN_IF_ERROR(check_fraction(where, "factor", loaded.factor()));
+  RETURN_IF_ERROR(check_own_ranges("state of schedule reduce_on_plateau", loaded));
   state_ = loaded;
   state_.set_factor(loaded.factor());  // set even if the value is the default
   return absl::OkStatus();

@@ -134,9 +134,9 @@ TEST(ReduceOnPlateauScheduleTest, ReportsEachError) {
                          "min_rate: -1 epsilon: nan }"),
       "s.reduce_on_plateau: monitor is missing; set it to SET/METRIC with the name of an "
       "evaluation set, such as eval/auc, or to train/METRIC\n"
+      "s.reduce_on_plateau: threshold is 1; must be at least 0 and below 1\n"
       "s.reduce_on_plateau: factor is 1; must be above 0 and below 1\n"
       "s.reduce_on_plateau: patience is -1; must be at least 0\n"
-      "s.reduce_on_plateau: threshold is 1; must be at least 0 and below 1\n"
       "s.reduce_on_plateau: cooldown is -1; must be at least 0\n"
       "s.reduce_on_plateau: min_rate is -1; must be at least 0 and finite\n"
       "s.reduce_on_plateau: epsilon is nan; must be at least 0 and finite");

@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "proto/field_check.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 namespace {
@@ -49,20 +50,18 @@ absl::Status unknown_total(absl::string_view place, const ScheduleInput& input) 
                             " of training, which is not known; ", remedy, other_unit(input)));
 }
 
-// Errors: InvalidArgument for a value that is not set or not a length, and for a share of a total
-// that is not known.
+// Errors: a value that is not set, or a share of a total that is not known.
 absl::Status check_value(absl::string_view place, const ScheduleLength& length,
                          const ScheduleInput& input) {
   switch (length.value_case()) {
-    case ScheduleLength::kCount: return not_negative(place, "count", length.count());
+    case ScheduleLength::kCount: return absl::OkStatus();
     case ScheduleLength::kShare: break;
     case ScheduleLength::VALUE_NOT_SET: return wrong(place, "is missing; set count or share");
   }
-  if (!(length.share() > 0 && length.share() <= 1)) {
-    return wrong_number(place, "share", length.share(), "above 0 and at most 1");
-  }
   return input.totals.will_know(input.unit) ? absl::OkStatus() : unknown_total(place, input);
 }
+
+bool is_in_range(const ScheduleLength& length) { return check_own_ranges("", length).ok(); }
 
 absl::Status too_short(absl::string_view place, const ScheduleLength& length, double value,
                        double minimum, const ScheduleInput& input) {
@@ -80,7 +79,7 @@ double snap_to_whole(double value) {
 }
 
 std::optional<double> length_of(const ScheduleLength& length, const ScheduleInput& input) {
-  if (!check_value("", length, input).ok()) return std::nullopt;
+  if (!is_in_range(length) || !check_value("", length, input).ok()) return std::nullopt;
   if (length.has_count()) return length.count();
   const std::optional<int64_t> total = input.totals.of(input.unit);
   if (!total.has_value()) return std::nullopt;
@@ -90,6 +89,7 @@ std::optional<double> length_of(const ScheduleLength& length, const ScheduleInpu
 std::optional<double> check_length(absl::string_view where, absl::string_view field,
                                    const ScheduleLength& length, double minimum,
                                    const ScheduleInput& input, FieldErrors* errors) {
+  if (!is_in_range(length)) return std::nullopt;
   const std::string place = absl::StrCat(where, ".", field);
   errors->add(check_value(place, length, input));
   const std::optional<double> value = length_of(length, input);
@@ -120,7 +120,6 @@ Warmup::Warmup(const ScheduleWarmup& config, const ScheduleInput& input)
 std::optional<double> Warmup::check(absl::string_view where, const ScheduleWarmup& config,
                                     double minimum, const ScheduleInput& input,
                                     FieldErrors* errors) {
-  errors->add(check_fraction(where, "start_factor", config.start_factor()));
   const std::optional<double> length =
       check_length(where, "length", config.length(), minimum, input, errors);
   check_within_training(where, "length", length, input, errors);
@@ -140,16 +139,6 @@ void Warmup::check_within(absl::string_view where, const ScheduleWarmup& config,
 double Warmup::factor(double position) const {
   if (position >= length_) return 1;
   return start_factor_ + (1 - start_factor_) * (position / length_);
-}
-
-absl::Status check_fraction(absl::string_view where, absl::string_view field, double value) {
-  if (value >= 0 && value <= 1) return absl::OkStatus();
-  return wrong_number(where, field, value, "0 to 1");
-}
-
-absl::Status check_decay(absl::string_view where, absl::string_view field, double value) {
-  if (value > 0 && value <= 1) return absl::OkStatus();
-  return wrong_number(where, field, value, "above 0 and at most 1");
 }
 
 }  // namespace millrace

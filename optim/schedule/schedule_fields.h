@@ -1,4 +1,4 @@
-// Fields that several kinds of schedules have: lengths, warm-ups and factors.
+// Fields that several kinds of schedules have: lengths and warm-ups.
 #ifndef MILLRACE_OPTIM_SCHEDULE_SCHEDULE_FIELDS_H_
 #define MILLRACE_OPTIM_SCHEDULE_SCHEDULE_FIELDS_H_
 
@@ -12,23 +12,19 @@
 
 namespace millrace {
 
-// Checks that a number is from 0 to 1. Errors: wrong_number() of proto/field_check.h.
-absl::Status check_fraction(absl::string_view where, absl::string_view field, double value);
-// Checks that a number is above 0 and at most 1. Errors: wrong_number().
-absl::Status check_decay(absl::string_view where, absl::string_view field, double value);
-
 // Returns `value`, or the nearest whole number if that number differs by no more than rounding
-// errors (1e-9 × max(1, |value|)). Positions are whole numbers, and a length that should be whole
-// must not end one position late.
+// errors (1e-9 × max(1, |value|)). Positions are whole numbers, and a length that should be whole must not
+// end one position late.
 double snap_to_whole(double value);
 
 // Returns the length in the unit of `input`; absent if `length` has an error, is not set, or is a
 // share of a total that is counted when the job starts.
 std::optional<double> length_of(const ScheduleLength& length, const ScheduleInput& input);
 
-// Adds an error if the length is not set, not finite, below `minimum`, or a share of a total that
-// is not known. `where` is the place of the message that holds the length, `field` the name of the
-// length in this message. Returns length_of(), or nothing if the length is below `minimum`.
+// Adds an error if the length is not set, below `minimum`, or a share of a total that is not known.
+// Ignores a number out of range, which check_ranges() reports. `where` is the place of the message
+// that holds the length, `field` its name there.
+// Returns: length_of(), or nothing if the length is below `minimum`.
 std::optional<double> check_length(absl::string_view where, absl::string_view field,
                                    const ScheduleLength& length, double minimum,
                                    const ScheduleInput& input, FieldErrors* errors);
@@ -53,8 +49,9 @@ class Warmup {
   // REQUIRES: check() adds no error, or `config` is the default message: no warm-up.
   Warmup(const ScheduleWarmup& config, const ScheduleInput& input);
 
-  // Adds all errors of the message at `where`, whose length must be at least `minimum` and at most
-  // the length of training, if known. Returns the length if there is no error.
+  // Adds the errors of the length in the message at `where`, which must be at least `minimum` and
+  // at most the length of training where that is known.
+  // Returns the length if there is no error.
   static std::optional<double> check(absl::string_view where, const ScheduleWarmup& config,
                                      double minimum, const ScheduleInput& input,
                                      FieldErrors* errors);

@@ -1,5 +1,5 @@
-// The built-in kinds of schedules, by theme. Each is a check and a factory function, whose comment
-// has the formula and its source.
+// The built-in kinds of schedules, by theme. Each is a factory function, whose comment has the
+// formula and its source, and a check of the rules that are no ranges of single fields.
 #ifndef MILLRACE_OPTIM_SCHEDULE_SCHEDULE_KINDS_H_
 #define MILLRACE_OPTIM_SCHEDULE_SCHEDULE_KINDS_H_
 

@@ -121,8 +121,8 @@ TEST(ScheduleKindsTest, EachErrorIsReported) {
       {"constant { factor: 1.5 }", "s.constant: factor is 1.5; must be 0 to 1"},
       {"constant { factor: nan }", "s.constant: factor is nan; must be 0 to 1"},
       {"linear_warmup { start_factor: -1 }",
-       "s.linear_warmup: start_factor is -1; must be 0 to 1\n"
-       "s.linear_warmup.length: is missing; set count or share"},
+       "s.linear_warmup.length: is missing; set count or share\n"
+       "s.linear_warmup: start_factor is -1; must be 0 to 1"},
       {"linear_warmup { length { count: 10000 } }", ""},
       {"linear_warmup { length { count: 10001 } }",
        "s.linear_warmup.length: the warm-up of 10001 steps does not end in training, which has "
@@ -131,17 +131,17 @@ TEST(ScheduleKindsTest, EachErrorIsReported) {
       {"linear_warmup { length { count: 1e9 } } unit: EXAMPLES", ""},
       {"tri_stage { length { share: 2 } warmup_ratio: 0.5 hold_ratio: 0.5 start_factor: -1 "
        "final_factor: 0 }",
-       "s.tri_stage.length: share is 2; must be above 0 and at most 1\n"
        "s.tri_stage: warmup_ratio + hold_ratio is 1; must be below 1, so that the decay has a "
        "length\n"
        "s.tri_stage: start_factor is -1; must be 0 to 1\n"
-       "s.tri_stage: final_factor is 0; must be above 0 and at most 1"},
+       "s.tri_stage: final_factor is 0; must be above 0 and at most 1\n"
+       "s.tri_stage.length: share is 2; must be above 0 and at most 1"},
       {"step { length { count: 0 } gamma: 0 }",
-       "s.step: gamma is 0; must be above 0 and at most 1\n"
-       "s.step.length: count is 0; must be at least 1"},
+       "s.step.length: count is 0; must be at least 1\n"
+       "s.step: gamma is 0; must be above 0 and at most 1"},
       {"multi_step { gamma: 2 }",
-       "s.multi_step: gamma is 2; must be above 0 and at most 1\n"
-       "s.multi_step: milestone is missing; set at least one"},
+       "s.multi_step: milestone is missing; set at least one\n"
+       "s.multi_step: gamma is 2; must be above 0 and at most 1"},
       {"multi_step { milestone { count: 5 } milestone {} milestone { count: 4 } }",
        "s.multi_step.milestone[1]: is missing; set count or share\n"
        "s.multi_step.milestone[2]: is at 4, before 5, the milestone before it; milestones must "
@@ -166,12 +166,12 @@ TEST(ScheduleKindsTest, EachErrorIsReported) {
       {"cosine { warmup { start_factor: 2 } final_factor: -1 cycles: -1 cycle_multiplier: 0.5 "
        "cycle_decay: inf }",
        "s.cosine.length: is missing; set count or share\n"
-       "s.cosine.warmup: start_factor is 2; must be 0 to 1\n"
        "s.cosine.warmup.length: is missing; set count or share\n"
        "s.cosine: final_factor is -1; must be 0 to 1\n"
        "s.cosine: cycles is -1; must be at least 0\n"
        "s.cosine: cycle_multiplier is 0.5; must be 1 to 1000\n"
-       "s.cosine: cycle_decay is inf; must be above 0 and at most 1"},
+       "s.cosine: cycle_decay is inf; must be above 0 and at most 1\n"
+       "s.cosine.warmup: start_factor is 2; must be 0 to 1"},
       {"cosine { warmup { length { share: 0.1 } } length { count: 9 } }",
        "s.cosine.warmup: its length is 1000; must be at most 8, one less than the schedule with "
        "its warm-up"},
@@ -181,13 +181,13 @@ TEST(ScheduleKindsTest, EachErrorIsReported) {
        "part { length { count: 1 } } }",
        "s.chained.part[0].length: is missing; set count or share\n"
        "s.chained.part[0].schedule: unit is set; set it in the schedule that holds the chain\n"
-       "s.chained.part[0].schedule.constant: factor is 2; must be 0 to 1\n"
        "s.chained.part[1].schedule: its rate follows from a metric, so it cannot be part of a "
        "chain\n"
        "s.chained.part[2]: length is set; the last part has none, since it does not end\n"
        "s.chained.part[2].schedule: has no kind; set one of constant, linear_warmup, step, "
        "multi_step, exponential, cosine, polynomial, inverse_square_root, myle, tri_stage, "
-       "chained, reduce_on_plateau, custom"},
+       "chained, reduce_on_plateau, custom\n"
+       "s.chained.part[0].schedule.constant: factor is 2; must be 0 to 1"},
   };
   for (const auto& [schedule, errors] : cases) {
     EXPECT_EQ(errors_of_schedule(schedule), errors) << schedule;

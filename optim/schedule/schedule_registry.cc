@@ -3,6 +3,7 @@
 #include "base/status_macros.h"
 #include "optim/schedule/schedule_kinds.h"
 #include "proto/field_check.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 namespace {
@@ -26,7 +27,8 @@ absl::StatusOr<std::unique_ptr<Schedule>> create_schedule(const ScheduleConfig& 
   RETURN_IF_ERROR(not_negative("schedule", "learning_rate", learning_rate));
   ScheduleTotals known = totals;
   known.counted_at_start = false;  // a length needs the number
-  RETURN_IF_ERROR(check_schedule("schedule", config, known));
+  RETURN_IF_ERROR(
+      all_errors({check_schedule("schedule", config, known), check_ranges("schedule", config)}));
   return schedule_registry().create(config, ScheduleInput{learning_rate, config.unit(), known});
 }
 

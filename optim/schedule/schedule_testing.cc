@@ -4,6 +4,8 @@
 
 #include "base/status_matchers.h"
 #include "optim/schedule/schedule_registry.h"
+#include "proto/field_errors.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 
@@ -28,7 +30,10 @@ std::unique_ptr<Schedule> make_schedule(const std::string& text, double learning
 }
 
 std::string errors_of_schedule(const std::string& text) {
-  return std::string(check_schedule("s", parse_schedule(text), test_totals()).message());
+  const ScheduleConfig config = parse_schedule(text);
+  return std::string(
+      all_errors({check_schedule("s", config, test_totals()), check_ranges("s", config)})
+          .message());
 }
 
 }  // namespace millrace
