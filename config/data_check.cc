@@ -127,7 +127,7 @@ absl::Status check_data(const std::string& where, const DataConfig& data, const 
   // A custom dataset reads by its own rules, so the rules of files do not apply.
   if (data.has_custom_dataset()) {
     errors.add(check_custom_dataset(where + ".custom_dataset", data));
-    errors.add(check_batches(where, data));
+    errors.add(check_own_ranges(where, data));
     return errors.status();
   }
   if (data.has_windows()) errors.add(check_windows(where + ".windows", data));
@@ -142,7 +142,7 @@ absl::Status check_data(const std::string& where, const DataConfig& data, const 
   for (int i = 0; i < data.path_size(); ++i) {
     if (data.path(i).empty()) errors.add(wrong(entry(where + ".path", i), "is empty"));
   }
-  errors.add(check_batches(where, data));
+  errors.add(check_own_ranges(where, data));
   if (data.has_split()) errors.add(check_split(where + ".split", data.split()));
   errors.add(check_formats(where, data));
   return errors.status();

@@ -8,7 +8,6 @@
 #include "base/status_macros.h"
 #include "framework/report/directory_check.h"
 #include "hooks/inspect/chrome_trace.h"
-#include "proto/field_check.h"
 #include "proto/field_errors.h"
 #include "proto/inspection_hook_configs.pb.h"
 #include "proto/range_check.h"
@@ -24,15 +23,6 @@ absl::Status check(const ProfilerHookConfig& config) {
   constexpr char kWhere[] = "[millrace.profiler]";
   FieldErrors errors;
   errors.add(check_ranges(kWhere, config));
-  const auto at_most = [&](absl::string_view field, int64_t value, int64_t minimum) {
-    if (value <= TraceSchedule::kMostSteps) return;
-    errors.add(within(kWhere, field, value, minimum, TraceSchedule::kMostSteps));
-  };
-  at_most("skip_first", config.skip_first(), 0);
-  at_most("wait", config.wait(), 0);
-  at_most("warmup", config.warmup(), 0);
-  at_most("active", config.active(), 1);
-  at_most("repeat", config.repeat(), 0);
   errors.add(check_directory(kWhere, config.directory()));
   return errors.status();
 }

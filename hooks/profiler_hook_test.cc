@@ -282,8 +282,8 @@ TEST_F(ProfilerHookTest, ShapesAreRecordedWhereAskedFor) {
 TEST_F(ProfilerHookTest, WrongConfigurations) {
   EXPECT_OK(create(""));
   const std::pair<const char*, const char*> cases[] = {
-      {"active: 0", "[millrace.profiler]: active is 0; must be at least 1"},
-      {"skip_first: -1", "skip_first is -1; must be at least 0"},
+      {"active: 0", "[millrace.profiler]: active is 0; must be 1 to 1152921504606846976"},
+      {"skip_first: -1", "skip_first is -1; must be 0 to 1152921504606846976"},
       {"wait: 9000000000000000000", "wait is 9000000000000000000; must be"},
       {"directory: ''", "[millrace.profiler]: directory is \"\""},
   };

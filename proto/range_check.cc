@@ -22,7 +22,7 @@ using google::protobuf::Message;
 
 constexpr double kLargestFloat = std::numeric_limits<float>::max();
 constexpr double kSmallestNormalFloat = std::numeric_limits<float>::min();
-constexpr double kMaxExactInteger = 9007199254740992;  // 2^53
+constexpr double kEndOfIntegers = 9223372036854775808.0;  // 2^63
 
 bool is_floating(const FieldDescriptor& field) {
   return field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE ||
@@ -30,7 +30,7 @@ bool is_floating(const FieldDescriptor& field) {
 }
 
 std::string bound_text(double bound) {
-  const bool is_integer = std::trunc(bound) == bound && std::fabs(bound) <= kMaxExactInteger;
+  const bool is_integer = std::trunc(bound) == bound && std::fabs(bound) < kEndOfIntegers;
   return is_integer ? absl::StrCat(static_cast<int64_t>(bound)) : absl::StrCat(bound);
 }
 

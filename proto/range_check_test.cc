@@ -54,6 +54,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"mean: -1e39", "w: mean is -1e+39; must be finite"},
         Case{"scale: 1e-39", "w: scale is 1e-39; must be a positive, normal number of float32"},
         Case{"divisor: 144115188075855873", "w: divisor is 144115188075855873; must be up to 2^57"},
+        Case{"steps: -1", "w: steps is -1; must be 0 to 1152921504606846976"},
         Case{"width: 1 width: 0", "w: width[1] is 0; must be at least 1"},
         Case{"inner { count: 0 }", "w.inner: count is 0; must be at least 1"},
         Case{"part {} part { inner { limit: 9 } }",

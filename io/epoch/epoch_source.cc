@@ -18,7 +18,7 @@ namespace millrace {
 namespace {
 
 absl::Status check_options(const DatasetOptions& options) {
-  RETURN_IF_ERROR(check_batches("data", options.data));
+  RETURN_IF_ERROR(check_own_ranges("data", options.data));
   RETURN_IF_ERROR(at_least("data", "reader_threads", options.reader_threads, 1));
   RETURN_IF_ERROR(at_least("data", "prefetch_batches", options.prefetch_batches, 1));
   RETURN_IF_ERROR(at_least("data", "world_size", options.world_size, 1));
