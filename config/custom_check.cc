@@ -56,22 +56,6 @@ std::vector<const FieldDescriptor*> extensions_of_others(const Message& message,
   return fields;
 }
 
-absl::Status check_extension_ranges(absl::string_view where, const Message& message,
-                                    absl::string_view name) {
-  FieldErrors errors;
-  std::vector<const FieldDescriptor*> fields;
-  message.GetReflection()->ListFields(message, &fields);
-  for (const FieldDescriptor* field : fields) {
-    if (!field->is_extension() || field->is_repeated() || field->message_type() == nullptr)
-      continue;
-    const std::string place = field->name() == name
-                                  ? std::string(where)
-                                  : absl::StrCat(where, ".[", field->full_name(), "]");
-    errors.add(check_ranges(place, message.GetReflection()->GetMessage(message, field)));
-  }
-  return errors.status();
-}
-
 absl::Status check_custom_messages(const std::string& where, const Message& message) {
   FieldErrors errors;
   check(where, message, &errors);

@@ -20,16 +20,9 @@ namespace millrace {
 std::vector<const google::protobuf::FieldDescriptor*> extensions_of_others(
     const google::protobuf::Message& message, absl::string_view name);
 
-// Checks the numbers in the extensions of `message`, the configuration of a part: see
-// proto/range_check.h. The place of the extension with the name of the part is `where`; that of
-// another one has its name in brackets, too.
-absl::Status check_extension_ranges(absl::string_view where,
-                                    const google::protobuf::Message& message,
-                                    absl::string_view name);
-
 // Checks every CustomConfig within `message`, whose place in the configuration is `where`: an
 // extension must have the name of the part, so no part gets the message of another part. Includes
-// check_extension_ranges().
+// check_extension_ranges() of proto/range_check.h.
 // Errors: InvalidArgument with all places, one per line.
 absl::Status check_custom_messages(const std::string& where,
                                    const google::protobuf::Message& message);

@@ -8,6 +8,7 @@
 #include "base/status_matchers.h"
 #include "config/custom_check_test.pb.h"
 #include "proto/config.pb.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 namespace {

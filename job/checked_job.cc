@@ -23,8 +23,7 @@ namespace {
 // Checks that each metric can be made.
 absl::Status check_metric_names(const TrainConfig& train) {
   FieldErrors errors;
-  const std::vector<CustomConfig> configs(train.custom_metric().begin(),
-                                          train.custom_metric().end());
+  const std::vector<CustomConfig> configs = metric_messages_in_range(train);
   const auto check = [&](const std::string& list, const auto& names) {
     for (int i = 0; i < names.size(); ++i) {
       const absl::Status status = create_metric(names[i], configs).status();

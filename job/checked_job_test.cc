@@ -44,6 +44,15 @@ TEST(CheckedJobTest, HasExpandedNames) {
   EXPECT_EQ(job.train().feature(2).name(), "c2");
 }
 
+TEST(CheckedJobTest, ReportsAnOptionOfAMetricOnce) {
+  EXPECT_THAT(check({"train.metric=['auc_buckets']",
+                     "train.custom_metric=[{name: 'auc_buckets' [millrace.auc_buckets] "
+                     "{buckets: 0}}]"},
+                    {}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "job: train.custom_metric[0]: buckets is 0; must be 1 to 1000000"));
+}
+
 // A program of one's own passes the same rules as the commands, each once.
 TEST(CheckedJobTest, ReportsEachMistakeOnce) {
   struct Case {

@@ -199,15 +199,15 @@ std::vector<Path> all_rules() {
   std::vector<Path> rules;
   std::set<const Descriptor*> seen;
   add_rules(*JobConfig::descriptor(), {}, &seen, &rules);
-  const Path hooks = {JobConfig::descriptor()->FindFieldByName("train"),
-                      TrainConfig::descriptor()->FindFieldByName("hooks")};
-  std::vector<const FieldDescriptor*> extensions;
-  DescriptorPool::generated_pool()->FindAllExtensions(HookConfig::descriptor(), &extensions);
-  for (const FieldDescriptor* extension : extensions) {
-    if (extension->message_type() == nullptr) continue;
-    Path path = hooks;
-    path.push_back(extension);
-    add_rules(*extension->message_type(), path, &seen, &rules);
+  for (const char* part : {"hooks", "model", "custom_metric"}) {
+    const FieldDescriptor* const field = TrainConfig::descriptor()->FindFieldByName(part);
+    std::vector<const FieldDescriptor*> extensions;
+    DescriptorPool::generated_pool()->FindAllExtensions(field->message_type(), &extensions);
+    for (const FieldDescriptor* extension : extensions) {
+      if (extension->message_type() == nullptr) continue;
+      const Path path = {JobConfig::descriptor()->FindFieldByName("train"), field, extension};
+      add_rules(*extension->message_type(), path, &seen, &rules);
+    }
   }
   return rules;
 }
@@ -246,9 +246,9 @@ TEST(JobCheckTest, EveryRangeIsCheckedOnce) {
                    "test", &config));
     ASSERT_TRUE(google::protobuf::TextFormat::MergeFromString(text, &config)) << text;
     const std::string errors(all_errors({validate(config), check_job(config)}).message());
-    const std::vector<std::string> pieces =
-        absl::StrSplit(errors, absl::StrCat(": ", path.back()->name(), " is ", value, "; must be ",
-                                            range_text(*path.back())));
+    const std::string name = path.back()->name() + (path.back()->is_repeated() ? "[0]" : "");
+    const std::vector<std::string> pieces = absl::StrSplit(
+        errors, absl::StrCat(": ", name, " is ", value, "; must be ", range_text(*path.back())));
     EXPECT_EQ(pieces.size(), 2u) << text << "\n" << errors;
   }
 }

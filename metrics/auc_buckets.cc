@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <vector>
@@ -17,17 +18,14 @@ namespace millrace {
 namespace {
 
 MILLRACE_REGISTER_METRIC(auc_buckets, "area under the ROC curve from a histogram",
-                         &AucBucketsMetric::create,
+                         [](const CustomConfig& config) {
+                           return std::make_unique<AucBucketsMetric>(
+                               config.GetExtension(auc_buckets).buckets());
+                         },
                          {.direction = MetricDirection::kHigherIsBetter,
                           .needs_probabilities = true});
 
 }  // namespace
-
-absl::StatusOr<std::unique_ptr<Metric>> AucBucketsMetric::create(const CustomConfig& config) {
-  const int64_t buckets = config.GetExtension(auc_buckets).buckets();
-  RETURN_IF_ERROR(check_buckets(buckets));
-  return std::make_unique<AucBucketsMetric>(buckets);
-}
 
 void AucBucketsMetric::update(const MetricInput& input) {
   for (size_t i = 0; i < input.predictions.size(); ++i) {

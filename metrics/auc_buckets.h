@@ -3,11 +3,10 @@
 #define MILLRACE_METRICS_AUC_BUCKETS_H_
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "metrics/bucket_sums.h"
 #include "metrics/metric.h"
 
@@ -32,9 +31,7 @@ namespace millrace {
 // Takes 16 bytes a bucket. Sums run example after example.
 class AucBucketsMetric : public Metric {
  public:
-  // Reads [millrace.auc_buckets]. Errors: InvalidArgument.
-  static absl::StatusOr<std::unique_ptr<Metric>> create(const CustomConfig& config);
-  // REQUIRES: check_buckets(buckets).ok().
+  // REQUIRES: buckets is 1 to 1000000.
   explicit AucBucketsMetric(int64_t buckets) : positives_(buckets), negatives_(buckets) {}
 
   absl::string_view name() const override { return "auc_buckets"; }

@@ -105,16 +105,19 @@ TEST(AucBucketsTest, Undefined) {
 
 TEST(AucBucketsTest, TheNumberOfBucketsIsAnOption) {
   CustomConfig config;
-  ASSERT_OK_AND_ASSIGN(std::unique_ptr<Metric> metric, AucBucketsMetric::create(config));
+  config.set_name("auc_buckets");
+  const auto create = [&] { return create_metric(config.name(), {config}); };
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<Metric> metric, create());
   EXPECT_OK(AucBucketsMetric(10000).merge_saved(metric->save())) << "the default";
   config.MutableExtension(auc_buckets)->set_buckets(7);
-  ASSERT_OK_AND_ASSIGN(metric, AucBucketsMetric::create(config));
+  ASSERT_OK_AND_ASSIGN(metric, create());
   EXPECT_THAT(AucBucketsMetric(8).merge_saved(metric->save()),
               StatusIs(absl::StatusCode::kDataLoss,
                        HasSubstr("buckets 7; the metric that reads it has 8")));
   config.MutableExtension(auc_buckets)->set_buckets(0);
-  EXPECT_THAT(AucBucketsMetric::create(config),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("buckets is 0")));
+  EXPECT_THAT(create(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("metric \"auc_buckets\": buckets is 0; must be 1 to 1000000")));
 }
 
 [[maybe_unused]] const bool kAucBuckets = register_metric_conformance(

@@ -3,20 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "absl/strings/str_cat.h"
-
 namespace millrace {
 namespace {
 
 constexpr size_t kEntryBytes = 12;  // uint32 and float64
 
 }  // namespace
-
-absl::Status check_buckets(int64_t buckets) {
-  if (buckets >= 1 && buckets <= kMostBuckets) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("buckets is ", buckets, "; it must be from 1 to ", kMostBuckets));
-}
 
 void BucketSums::add(const BucketSums& other) {
   for (size_t i = 0; i < sums_.size(); ++i) sums_[i] += other.sums_[i];

@@ -7,16 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "base/byte_stream.h"
 
 namespace millrace {
-
-// The largest number of buckets, with sums of 8 MB.
-inline constexpr int64_t kMostBuckets = 1000000;
-
-// Checks a number of buckets of the configuration. Errors: InvalidArgument.
-absl::Status check_buckets(int64_t buckets);
 
 // One sum for each of n buckets of equal width. Bucket b has the predictions in (b/n, (b+1)/n]; the
 // first bucket also has predictions of at most 0, and the last bucket predictions above 1. For a <=
@@ -30,7 +23,7 @@ class BucketSums {
     double sum = 0;
   };
 
-  // REQUIRES: check_buckets(buckets).ok().
+  // REQUIRES: buckets is 1 to 1000000.
   explicit BucketSums(int64_t buckets) : sums_(buckets) {}
 
   // Adds a value to the bucket of a prediction. REQUIRES: neither is not-a-number.

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -17,17 +18,14 @@ namespace {
 constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
 MILLRACE_REGISTER_METRIC(calibration_error, "expected calibration error, by buckets",
-                         &CalibrationErrorMetric::create,
+                         [](const CustomConfig& config) {
+                           return std::make_unique<CalibrationErrorMetric>(
+                               config.GetExtension(calibration_error).buckets());
+                         },
                          {.direction = MetricDirection::kLowerIsBetter,
                           .needs_probabilities = true});
 
 }  // namespace
-
-absl::StatusOr<std::unique_ptr<Metric>> CalibrationErrorMetric::create(const CustomConfig& config) {
-  const int64_t buckets = config.GetExtension(calibration_error).buckets();
-  RETURN_IF_ERROR(check_buckets(buckets));
-  return std::make_unique<CalibrationErrorMetric>(buckets);
-}
 
 void CalibrationErrorMetric::update(const MetricInput& input) {
   for (size_t i = 0; i < input.predictions.size(); ++i) {

@@ -3,10 +3,9 @@
 #define MILLRACE_METRICS_CALIBRATION_ERROR_H_
 
 #include <cstdint>
-#include <memory>
 #include <string>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "metrics/bucket_sums.h"
 #include "metrics/metric.h"
 
@@ -26,9 +25,7 @@ namespace millrace {
 // Takes 8 bytes a bucket. Sums run example after example.
 class CalibrationErrorMetric : public Metric {
  public:
-  // Reads [millrace.calibration_error]. Errors: InvalidArgument.
-  static absl::StatusOr<std::unique_ptr<Metric>> create(const CustomConfig& config);
-  // REQUIRES: check_buckets(buckets).ok().
+  // REQUIRES: buckets is 1 to 1000000.
   explicit CalibrationErrorMetric(int64_t buckets) : gaps_(buckets) {}
 
   absl::string_view name() const override { return "calibration_error"; }

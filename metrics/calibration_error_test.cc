@@ -44,16 +44,18 @@ TEST(CalibrationErrorTest, Undefined) {
 
 TEST(CalibrationErrorTest, TheNumberOfBucketsIsAnOption) {
   CustomConfig config;
-  ASSERT_OK_AND_ASSIGN(std::unique_ptr<Metric> metric, CalibrationErrorMetric::create(config));
+  config.set_name("calibration_error");
+  const auto create = [&] { return create_metric(config.name(), {config}); };
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<Metric> metric, create());
   EXPECT_OK(CalibrationErrorMetric(20).merge_saved(metric->save())) << "the default";
   config.MutableExtension(calibration_error)->set_buckets(7);
-  ASSERT_OK_AND_ASSIGN(metric, CalibrationErrorMetric::create(config));
+  ASSERT_OK_AND_ASSIGN(metric, create());
   EXPECT_THAT(CalibrationErrorMetric(8).merge_saved(metric->save()),
               StatusIs(absl::StatusCode::kDataLoss,
                        HasSubstr("buckets 7; the metric that reads it has 8")));
   config.MutableExtension(calibration_error)->set_buckets(-1);
-  EXPECT_THAT(CalibrationErrorMetric::create(config),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("buckets is -1")));
+  EXPECT_THAT(create(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                 HasSubstr("buckets is -1; must be 1 to 1000000")));
 }
 
 [[maybe_unused]] const bool kCalibrationError = register_metric_conformance(

@@ -10,7 +10,9 @@
 #include "base/text.h"
 #include "metrics/auc.h"
 #include "metrics/metric_registry.h"
+#include "metrics/ne.h"
 #include "metrics/probability_metrics.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 namespace {
@@ -46,6 +48,7 @@ absl::StatusOr<std::unique_ptr<Metric>> create_metric(absl::string_view name,
   });
   CustomConfig config = found == configs.end() ? CustomConfig() : *found;
   config.set_name(std::string(name));
+  RETURN_IF_ERROR(check_extension_ranges(absl::StrCat("metric \"", base, "\""), config, base));
   ASSIGN_OR_RETURN(std::unique_ptr<Metric> metric, metric_registry().create(base, config));
   // Reports and checkpoints find values by this name.
   if (metric->name() == name) return metric;

@@ -75,8 +75,8 @@ std::vector<std::string> metric_names();
 
 // Returns a new metric. `name`: a name of metric_names(); for a metric NAME_at with a cutoff, such
 // as "ndcg@10" for ndcg_at. `configs`: may have the message of the metric, under the name of
-// metric_names(). Errors: NotFound naming the nearest; as check_cutoff() and the factory of the
-// metric; Internal if Metric::name() is another name.
+// metric_names(). Errors: NotFound naming the nearest; as check_cutoff(), check_extension_ranges()
+// and the factory of the metric; Internal if Metric::name() is another name.
 absl::StatusOr<std::unique_ptr<Metric>> create_metric(absl::string_view name,
                                                       absl::Span<const CustomConfig> configs = {});
 

@@ -25,11 +25,6 @@ absl::StatusOr<std::shared_ptr<Model>> DeepFm::create(const ModelConfig& config,
                                                       const ModelResources& resources) {
   RETURN_IF_ERROR(check_only_message(config, "millrace.deepfm"));
   const DeepFmConfig& own = config.GetExtension(deepfm);
-  RETURN_IF_ERROR(check_widths("hidden", deepfm_widths(own)));
-  if (!(own.dropout() >= 0 && own.dropout() < 1)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("dropout is ", own.dropout(), "; it must be in [0, 1)"));
-  }
   ASSIGN_OR_RETURN(const ClickInputs inputs, check_click_inputs(resources));
   ASSIGN_OR_RETURN(TaskLosses tasks, TaskLosses::create(resources));
   const auto added = static_cast<int>(tasks.size());

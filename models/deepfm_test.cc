@@ -126,8 +126,9 @@ TEST(DeepFmTest, ConfigurationOutOfRangeIsNamed) {
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          AllOf(HasSubstr("model \"deepfm\""), HasSubstr(what))));
   };
-  refused([](DeepFmConfig& c) { c.add_hidden(0); }, "hidden has a width of 0");
-  refused([](DeepFmConfig& c) { c.set_dropout(1); }, "dropout is 1");
+  refused([](DeepFmConfig& c) { c.add_hidden(0); }, "hidden[2] is 0; must be 1 to 65536");
+  refused([](DeepFmConfig& c) { c.set_dropout(1); },
+          "dropout is 1; must be at least 0 and below 1");
   refused([](DeepFmConfig& c) { c.set_dropout(-0.1); }, "dropout is -0.1");
   refused([](DeepFmConfig& c) { c.set_dropout(std::nan("")); }, "dropout is nan");
 }

@@ -29,8 +29,6 @@ absl::StatusOr<std::shared_ptr<Model>> Dlrm::create(const ModelConfig& config,
                                                     const ModelResources& resources) {
   RETURN_IF_ERROR(check_only_message(config, "millrace.dlrm"));
   const DlrmConfig& own = config.GetExtension(dlrm);
-  RETURN_IF_ERROR(check_widths("bottom", bottom_widths(own)));
-  RETURN_IF_ERROR(check_widths("top", top_widths(own)));
   ASSIGN_OR_RETURN(const ClickInputs inputs, check_click_inputs(resources));
   if (inputs.dense == 0) {
     return absl::InvalidArgumentError(

@@ -66,11 +66,12 @@ TEST(DlrmTest, WidthsOutOfRangeAreNamed) {
   ModelConfig config = small_config();
   config.MutableExtension(dlrm)->add_bottom(-3);
   EXPECT_THAT(make_test_model(config, model_test_config(3, 2, 4)),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("bottom has a width of -3")));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("bottom[1] is -3; must be 1 to 65536")));
   config = small_config();
   config.MutableExtension(dlrm)->add_top(0);
   EXPECT_THAT(make_test_model(config, model_test_config(3, 2, 4)),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("top has a width of 0")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("top[1] is 0")));
 }
 
 TEST(DlrmTest, MessageOfAnotherModelIsRefused) {

@@ -4,8 +4,6 @@
 #include <torch/nn/modules/dropout.h>
 #include <torch/nn/modules/linear.h>
 
-#include "absl/strings/str_cat.h"
-
 namespace millrace {
 
 torch::nn::Sequential make_mlp(int64_t inputs, const std::vector<int64_t>& widths, int64_t outputs,
@@ -19,16 +17,6 @@ torch::nn::Sequential make_mlp(int64_t inputs, const std::vector<int64_t>& width
   }
   if (outputs > 0) layers->push_back(torch::nn::Linear(inputs, outputs));
   return layers;
-}
-
-absl::Status check_widths(absl::string_view field, const std::vector<int64_t>& widths) {
-  constexpr int64_t kMaxWidth = 65536;
-  for (const int64_t width : widths) {
-    if (width >= 1 && width <= kMaxWidth) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(field, " has a width of ", width, "; widths must be from 1 to ", kMaxWidth));
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace millrace

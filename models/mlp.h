@@ -7,9 +7,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/strings/string_view.h"
-
 namespace millrace {
 
 // Creates a multilayer perceptron: linear layers of these widths, each followed by ReLU and, in
@@ -19,10 +16,6 @@ namespace millrace {
 // least one layer.
 torch::nn::Sequential make_mlp(int64_t inputs, const std::vector<int64_t>& widths, int64_t outputs,
                                double dropout = 0);
-
-// Checks the widths of layers. Errors: InvalidArgument naming `field` for a width below 1 or above
-// 65,536.
-absl::Status check_widths(absl::string_view field, const std::vector<int64_t>& widths);
 
 }  // namespace millrace
 

@@ -33,11 +33,6 @@ absl::StatusOr<std::shared_ptr<Model>> MlpModel::create(const ModelConfig& confi
                                                         const ModelResources& resources) {
   RETURN_IF_ERROR(check_only_message(config, "millrace.mlp"));
   const MlpConfig& own = config.GetExtension(mlp);
-  RETURN_IF_ERROR(check_widths("hidden", mlp_widths(own)));
-  if (!(own.dropout() >= 0 && own.dropout() < 1)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("dropout is ", own.dropout(), "; it must be in [0, 1)"));
-  }
   RETURN_IF_ERROR(check_features(resources.schema));
   const auto inputs = static_cast<int64_t>(resources.schema.dense().size());
   ASSIGN_OR_RETURN(TaskLosses tasks, TaskLosses::create(resources));

@@ -70,7 +70,7 @@ TEST(MlpModelTest, WhatDoesNotFitIsNamed) {
                          AllOf(HasSubstr("model \"mlp\""), HasSubstr(what))));
   };
   const TrainConfig job = model_test_config(0, kDense, 4);
-  refused(small_config({0}), job, "hidden has a width of 0");
+  refused(small_config({0}), job, "hidden[0] is 0; must be 1 to 65536");
   refused(small_config({}), model_test_config(1, 1, 4), "feature \"s0\" is sparse");
   refused(small_config({}), model_test_config(0, 0, 4), "at least one dense feature");
   ModelConfig config = small_config({});

@@ -153,6 +153,22 @@ absl::Status check_ranges(absl::string_view where, const Message& message) {
   return errors.status();
 }
 
+absl::Status check_extension_ranges(absl::string_view where, const Message& message,
+                                    absl::string_view name) {
+  FieldErrors errors;
+  std::vector<const FieldDescriptor*> fields;
+  message.GetReflection()->ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (!field->is_extension() || field->is_repeated() || field->message_type() == nullptr)
+      continue;
+    const std::string place = field->name() == name
+                                  ? std::string(where)
+                                  : absl::StrCat(where, ".[", field->full_name(), "]");
+    check_all(place, message.GetReflection()->GetMessage(message, field), &errors);
+  }
+  return errors.status();
+}
+
 std::string range_text(const FieldDescriptor& field) {
   if (!field.options().HasExtension(must_be)) return "";
   return text_of(field.options().GetExtension(must_be), is_floating(field));

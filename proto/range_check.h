@@ -25,6 +25,13 @@ absl::Status check_own_ranges(absl::string_view where, const google::protobuf::M
 // check_custom_messages() of config/custom_check.h.
 absl::Status check_ranges(absl::string_view where, const google::protobuf::Message& message);
 
+// As check_ranges(), for the extensions of `message`, the configuration of the part `name`. The
+// place of the extension with the name of the part is `where`; that of another extension has its
+// name in brackets, too.
+absl::Status check_extension_ranges(absl::string_view where,
+                                    const google::protobuf::Message& message,
+                                    absl::string_view name);
+
 // Returns the rule of a field in words, such as "above 0 and at most 1"; "" if it has none.
 std::string range_text(const google::protobuf::FieldDescriptor& field);
 

@@ -7,9 +7,11 @@
 #include <mutex>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/parts/part_registry.h"
 #include "base/status_macros.h"
 #include "framework/model/model.h"
+#include "proto/range_check.h"
 
 namespace millrace {
 namespace {
@@ -37,8 +39,10 @@ bool register_model(absl::string_view name, ModelFactory factory, ModelLabels ta
 absl::StatusOr<std::shared_ptr<Model>> create_model(const ModelConfig& config,
                                                     const ModelResources& resources,
                                                     uint64_t seed) {
-  // A wrong name must not change the generators of the process.
+  // A wrong name or number must not change the generators of the process.
   RETURN_IF_ERROR(model_registry().check(config.name()));
+  RETURN_IF_ERROR(
+      check_extension_ranges(absl::StrCat("model \"", config.name(), "\""), config, config.name()));
   // The generators belong to the process: two threads that each create a model (ranks of one
   // process) would draw from one another's sequence. The mutex is recursive because a model may
   // create a part of itself by name.

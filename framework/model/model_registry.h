@@ -51,8 +51,9 @@ bool register_model(absl::string_view name, ModelFactory factory,
                     std::source_location place = std::source_location::current());
 
 // Creates the model that `config` names, with parameters initialised from `seed`. Seeds LibTorch's
-// generators unless the name is wrong. Threads may call this function concurrently; each gets the
-// parameters of its seed. Errors: as PartRegistry::create().
+// generators unless the name or a number is wrong. Threads may call this function concurrently;
+// each gets the parameters of its seed. Errors: as PartRegistry::create() and
+// check_extension_ranges() (proto/range_check.h).
 absl::StatusOr<std::shared_ptr<Model>> create_model(const ModelConfig& config,
                                                     const ModelResources& resources, uint64_t seed);
 

@@ -124,8 +124,7 @@ bool has_groups(const TrainConfig& train) {
 // Checks that the metrics of a list at `where` exist.
 void check_names(const TrainConfig& train, const std::string& where, const Names& metrics,
                  FieldErrors* errors) {
-  const std::vector<CustomConfig> configs(train.custom_metric().begin(),
-                                          train.custom_metric().end());
+  const std::vector<CustomConfig> configs = metric_messages_in_range(train);
   for (int i = 0; i < metrics.size(); ++i) {
     errors->add(annotate(create_metric(metrics[i], configs).status(), entry(where, i)));
   }
@@ -242,6 +241,14 @@ void check_spans(const JobConfig& config, FieldErrors* errors) {
 }
 
 }  // namespace
+
+std::vector<CustomConfig> metric_messages_in_range(const TrainConfig& train) {
+  std::vector<CustomConfig> messages;
+  for (const CustomConfig& message : train.custom_metric()) {
+    if (check_extension_ranges("", message, message.name()).ok()) messages.push_back(message);
+  }
+  return messages;
+}
 
 absl::Status check_report(const JobConfig& config) {
   const TrainConfig& train = config.train();

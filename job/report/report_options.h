@@ -38,6 +38,10 @@ Cadence report_cadence(const ReportConfig& report, const Cadence& otherwise);
 // `evaluation.when`, by default at the end.
 Cadence evaluation_cadence(const EvaluationConfig& evaluation, absl::string_view set);
 
+// Returns the messages of train.custom_metric whose numbers are in range. validate() reports the
+// other messages, so the names of metrics are checked without them.
+std::vector<CustomConfig> metric_messages_in_range(const TrainConfig& train);
+
 // Checks train.slice, run.report.span and run.report.moving_reports. Checks that a feature of kind
 // GROUP_ID exists if any list has a metric that needs groups. Errors: InvalidArgument with all
 // mistakes and their places.

@@ -2,8 +2,8 @@
 
 #include <cmath>
 #include <limits>
+#include <memory>
 
-#include "absl/strings/str_cat.h"
 #include "base/byte_stream.h"
 #include "base/status_macros.h"
 #include "metrics/metric_registry.h"
@@ -18,38 +18,32 @@ constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 MILLRACE_REGISTER_METRIC(
     accuracy, "share of right decisions at a threshold",
     [](const CustomConfig& config) {
-      return create_threshold_metric<AccuracyMetric>(config.GetExtension(accuracy));
+      return std::make_unique<AccuracyMetric>(config.GetExtension(accuracy).threshold());
     },
     threshold_traits());
 
 MILLRACE_REGISTER_METRIC(
     f1, "harmonic mean of precision and recall",
     [](const CustomConfig& config) {
-      return create_threshold_metric<F1Metric>(config.GetExtension(f1));
+      return std::make_unique<F1Metric>(config.GetExtension(f1).threshold());
     },
     threshold_traits());
 
 MILLRACE_REGISTER_METRIC(
     precision, "share of positives among predicted positives",
     [](const CustomConfig& config) {
-      return create_threshold_metric<PrecisionMetric>(config.GetExtension(precision));
+      return std::make_unique<PrecisionMetric>(config.GetExtension(precision).threshold());
     },
     threshold_traits());
 
 MILLRACE_REGISTER_METRIC(
     recall, "share of positives that are predicted positive",
     [](const CustomConfig& config) {
-      return create_threshold_metric<RecallMetric>(config.GetExtension(recall));
+      return std::make_unique<RecallMetric>(config.GetExtension(recall).threshold());
     },
     threshold_traits());
 
 }  // namespace
-
-absl::Status check_threshold(float threshold) {
-  if (threshold >= 0 && threshold <= 1) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("threshold is ", threshold, "; it must be from 0 to 1"));
-}
 
 MetricTraits threshold_traits() {
   return {.direction = MetricDirection::kHigherIsBetter, .needs_probabilities = true};

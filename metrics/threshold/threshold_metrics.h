@@ -2,20 +2,13 @@
 #ifndef MILLRACE_METRICS_THRESHOLD_THRESHOLD_METRICS_H_
 #define MILLRACE_METRICS_THRESHOLD_THRESHOLD_METRICS_H_
 
-#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "base/status_macros.h"
 #include "metrics/metric.h"
 #include "metrics/metric_registry.h"
-#include "proto/metric_options.pb.h"
 
 namespace millrace {
-
-// Checks a threshold of the configuration. Errors: InvalidArgument.
-absl::Status check_threshold(float threshold);
 
 // Sums of the weights of examples, by the class of the label and the predicted class.
 struct ConfusionMatrix {
@@ -34,7 +27,7 @@ struct ConfusionMatrix {
 // name and a formula.
 class ThresholdMetric : public Metric {
  public:
-  // REQUIRES: check_threshold(threshold).ok().
+  // REQUIRES: threshold is 0 to 1.
   explicit ThresholdMetric(float threshold) : threshold_(threshold) {}
 
   void update(const MetricInput& input) override;
@@ -60,15 +53,6 @@ class ThresholdMetric : public Metric {
 
 // Returns the traits of a metric of decisions.
 MetricTraits threshold_traits();
-
-// Returns a new metric with the threshold of `options`, by default 0.5. Errors: as
-// check_threshold().
-template <typename ThresholdMetricType>
-absl::StatusOr<std::unique_ptr<Metric>> create_threshold_metric(
-    const ThresholdMetricConfig& options) {
-  RETURN_IF_ERROR(check_threshold(options.threshold()));
-  return std::make_unique<ThresholdMetricType>(options.threshold());
-}
 
 // (TP + TN) / (TP + FP + TN + FN), by weight. See ThresholdMetric for decisions. The accuracy of
 // rare positives is high without skill: predicting none has the share of negatives. Undefined
