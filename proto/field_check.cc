@@ -32,16 +32,6 @@ absl::Status not_negative(absl::string_view where, absl::string_view field, doub
   return wrong_number(where, field, value, "at least 0 and finite");
 }
 
-absl::Status positive(absl::string_view where, absl::string_view field, double value) {
-  if (std::isfinite(value) && value > 0) return absl::OkStatus();
-  return wrong_number(where, field, value, "greater than 0 and finite");
-}
-
-absl::Status below_one(absl::string_view where, absl::string_view field, double value) {
-  if (value >= 0 && value < 1) return absl::OkStatus();
-  return wrong_number(where, field, value, "at least 0 and below 1");
-}
-
 absl::Status plain_name(absl::string_view where, absl::string_view name) {
   if (name.empty()) return wrong(where, "name is missing");
   for (const char c : name) {

@@ -25,15 +25,13 @@ absl::Status wrong_number(absl::string_view where, absl::string_view field, Numb
   return wrong(where, absl::StrCat(field, " is ", value, "; must be ", rule));
 }
 
-// Each function checks one number. Errors: wrong_number.
+// Each function checks one number that is no field of a message, or whose limit depends on another
+// field. Errors: wrong_number. See proto/range_check.h for all other numbers.
 absl::Status at_least(absl::string_view where, absl::string_view field, int64_t value,
                       int64_t minimum);
 absl::Status within(absl::string_view where, absl::string_view field, int64_t value,
                     int64_t minimum, int64_t maximum);
 absl::Status not_negative(absl::string_view where, absl::string_view field, double value);
-absl::Status positive(absl::string_view where, absl::string_view field, double value);
-// Checks that `value` is at least 0 and below 1.
-absl::Status below_one(absl::string_view where, absl::string_view field, double value);
 
 // Checks a name that becomes part of file and metric names: letters, digits, _ and -.
 absl::Status plain_name(absl::string_view where, absl::string_view name);

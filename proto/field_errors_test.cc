@@ -9,7 +9,7 @@ namespace {
 TEST(FieldErrorsTest, OkIsNoError) {
   FieldErrors errors;
   errors.add(absl::OkStatus());
-  errors.add(positive("here", "gamma", 1));
+  errors.add(not_negative("here", "gamma", 0));
   EXPECT_TRUE(errors.empty());
   EXPECT_OK(errors.status());
 }
