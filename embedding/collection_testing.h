@@ -88,7 +88,7 @@ struct Trained {
   float* row(int table_number, int64_t id) {
     RowIndex row;
     table(table_number).find({&id, 1}, {&row, 1});
-    return row == kNoRow ? nullptr : table(table_number).content().mutable_rows().weights(row);
+    return row == kNoRow ? nullptr : table(table_number).content().mutable_row(row).weights();
   }
 
   std::shared_ptr<EmbeddingCollection> collection;

@@ -66,7 +66,7 @@ void check_gradients(const KeyedJagged& features,
   for (int t = 0; t < 2; ++t) {
     for (const RowIndex row : trained.table(t).content().rows_in_placement_order()) {
       for (int64_t c = 0; c < trained.table(t).dim(); ++c) {
-        float& weight = trained.table(t).content().mutable_rows().weights(row)[c];
+        float& weight = trained.table(t).content().mutable_row(row).weights()[c];
         const float original = weight;
         weight = original + kStep;
         const double above = loss_of(trained.evaluate(features)).item<float>();

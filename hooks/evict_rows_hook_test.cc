@@ -139,8 +139,8 @@ TEST_F(EvictRowsHookTest, RowsThatAreNearZero) {
   result.applied = true;
   for (const float value : {0.6f, 0.4f}) {
     ASSERT_OK(table(0).find_or_insert({&id, 1}, {&row, 1}));
-    std::fill_n(table(0).content().mutable_rows().weights(row), table(0).dim(), 0.0f);
-    table(0).content().mutable_rows().weights(row)[0] = value;
+    std::fill_n(table(0).content().mutable_row(row).weights(), table(0).dim(), 0.0f);
+    table(0).content().mutable_row(row).weights()[0] = value;
     table(0).commit(++context_.at.step);
     ASSERT_OK(hook_->after_step(context_, result));
     EXPECT_EQ(table(0).maintenance().statistics().rows, value > 0.5f ? 1 : 0);

@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "metrics/auc.h"
 #include "metrics/metric_registry.h"
-#include "metrics/ne.h"
 #include "metrics/probability_metrics.h"
 #include "proto/range_check.h"
 

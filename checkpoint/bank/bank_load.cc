@@ -53,22 +53,23 @@ absl::Status copy_rows(const EmbeddingTable& from, const RowParts& parts, int64_
   std::vector<RowIndex> before(ids.size());
   to.find(ids, absl::MakeSpan(before));
   ASSIGN_OR_RETURN(const std::vector<RowIndex> rows, to.content().place_rows(ids));
-  RowStore& here = to.content().mutable_rows();
   for (size_t i = 0; i < rows.size(); ++i) {
     const char* source = there.record(sources[i]);
-    char* record = here.record(rows[i]);
-    int64_t at = here.weight_bytes();
+    const MutableRow row = to.content().mutable_row(rows[i]);
+    int64_t at = there.weight_bytes();
     const bool some = before[i] != kNoRow && parts.columns >= 0;
-    std::memcpy(record, source, some ? parts.columns * row_type_bytes(here.type()) : at);
+    std::memcpy(row.record, source, some ? parts.columns * row_type_bytes(there.type()) : at);
     for (const SlotSpec& slot : to.slots()) {
-      if (parts.slots.count(slot.name) > 0) std::memcpy(record + at, source + at, 4 * slot.size);
+      if (parts.slots.count(slot.name) > 0) {
+        std::memcpy(row.record + at, source + at, 4 * slot.size);
+      }
       at += 4 * slot.size;
     }
-    if (parts.frequency) here.frequency(rows[i]) = there.frequency(sources[i]);
+    if (parts.frequency) row.meta.frequency = there.frequency(sources[i]);
     if (parts.last_step) {
-      here.last_step(rows[i]) = there.last_step(sources[i]);
+      row.meta.last_step = there.last_step(sources[i]);
     } else if (before[i] == kNoRow) {
-      here.last_step(rows[i]) = static_cast<uint32_t>(step);
+      row.meta.last_step = static_cast<uint32_t>(step);
     }
   }
   return absl::OkStatus();
@@ -283,14 +284,14 @@ class BankLoad {
       result->content().restart_evicted_log(log_begins);
       return absl::OkStatus();
     }
-    RowStore& store = rows->content().mutable_rows();
-    for (RowIndex row = 0; row < store.end() && !parts.last_step; ++row) {
-      if (store.in_use(row)) store.last_step(row) = static_cast<uint32_t>(step);
+    TableContent& content = rows->content();
+    for (RowIndex row = 0; row < content.rows().end() && !parts.last_step; ++row) {
+      if (!content.rows().in_use(row)) continue;
+      content.mutable_row(row).meta.last_step = static_cast<uint32_t>(step);
     }
-    if (!admission)
-      RETURN_IF_ERROR(rows->content().set_admission_state(own.content().admission_state()));
-    if (!table_state) rows->content().restart_evicted_log(log_begins);
-    RETURN_IF_ERROR(rows->content().set_counters(own.content().counters()));
+    if (!admission) RETURN_IF_ERROR(content.set_admission_state(own.content().admission_state()));
+    if (!table_state) content.restart_evicted_log(log_begins);
+    RETURN_IF_ERROR(content.set_counters(own.content().counters()));
     result = std::move(rows);
     return absl::OkStatus();
   }

@@ -206,7 +206,7 @@ class TableLoad {
     const auto found = targets_.find(tensor.name);
     if (found == targets_.end()) return absl::OkStatus();
     const Target& target = found->second;
-    RowStore& store = table_.content().mutable_rows();
+    TableContent& content = table_.content();
     switch (target.kind) {
       case Target::kBytes:
         std::memcpy(target.bytes->data() + begin, bytes.data(), bytes.size());
@@ -220,24 +220,29 @@ class TableLoad {
         }
         return absl::DataLossError(absl::StrCat(tensor.name, " changed while it was read"));
       case Target::kFrequency:
-        return take_counts(begin, bytes,
-                           [&](RowIndex row, uint32_t value) { store.frequency(row) = value; });
+        return take_counts(begin, bytes, [&](RowIndex row, uint32_t value) {
+          content.mutable_row(row).meta.frequency = value;
+        });
       case Target::kLastStep:
-        return take_counts(begin, bytes,
-                           [&](RowIndex row, uint32_t value) { store.last_step(row) = value; });
+        return take_counts(begin, bytes, [&](RowIndex row, uint32_t value) {
+          content.mutable_row(row).meta.last_step = value;
+        });
       case Target::kRecord: break;
     }
     const int64_t row_bytes = tensor.size_bytes() / tensor.shape[0];
     begin = cut_to_own(row_bytes, begin, &bytes);
     const int64_t last = static_cast<int64_t>(rows_.size()) - 1;
-    for_each_row_piece(
-        row_bytes, begin, static_cast<int64_t>(bytes.size()),
-        [&](int64_t row, int64_t at, int64_t from, int64_t count) {
-          // Rows are scattered in memory: fetches a later row while this row is copied.
-          char* next = store.record(rows_[std::min(row + kRowsAhead, last)]) + target.at;
-          for (int64_t b = 0; b < row_bytes; b += 64) __builtin_prefetch(next + b, 1);
-          std::memcpy(store.record(rows_[row]) + target.at + at, bytes.data() + from, count);
-        });
+    for_each_row_piece(row_bytes, begin, static_cast<int64_t>(bytes.size()),
+                       [&](int64_t row, int64_t at, int64_t from, int64_t count) {
+                         // Rows are scattered in memory: fetches a later row while this row is
+                         // copied.
+                         const RowIndex ahead = rows_[std::min(row + kRowsAhead, last)];
+                         const char* next = content.mutable_row(ahead).record + target.at;
+                         for (int64_t b = 0; b < row_bytes; b += 64)
+                           __builtin_prefetch(next + b, 1);
+                         char* record = content.mutable_row(rows_[row]).record;
+                         std::memcpy(record + target.at + at, bytes.data() + from, count);
+                       });
     return absl::OkStatus();
   }
 

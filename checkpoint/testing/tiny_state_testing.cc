@@ -13,6 +13,7 @@
 #include "checkpoint/folder/commit_directory.h"
 #include "checkpoint/format/checkpoint_names.h"
 #include "checkpoint/state/state_messages.h"
+#include "embedding/table/table_access.h"
 #include "optim/dense_optimizer_factory.h"
 
 namespace millrace {
@@ -56,13 +57,13 @@ void step_table(EmbeddingTable& table, int64_t step, const std::vector<int64_t>&
   for (const RowIndex row : rows) {
     if (row != kNoRow) seen.push_back(row);
   }
-  table.content().mutable_rows().preserve(seen);
+  TableWriteAccess(table).preserve(seen);
   for (const RowIndex row : seen) {
     std::vector<float> weights(table.dim());
     table.content().rows().read_weights(row, absl::MakeSpan(weights));
     for (float& weight : weights) weight += static_cast<float>(step) * 0.25f;
-    table.content().mutable_rows().write_weights(row, weights);
-    table.content().mutable_rows().slots(row)[1] += static_cast<float>(step);
+    table.content().write_weights(row, weights);
+    table.content().mutable_row(row).slots[1] += static_cast<float>(step);
   }
   table.record_occurrences(step, seen, std::vector<uint32_t>(seen.size(), 2));
   table.commit(step);

@@ -147,7 +147,7 @@ TEST(EmbeddingTableTest, LoadMakesTheSameTable) {
     for (int i = 0; i < 100; ++i) ids.push_back(i * 64 + random() % 64);
     for (const RowIndex row : step(*table, number, ids)) {
       for (int c = 0; c < 7; ++c)
-        table->content().mutable_rows().weights(row)[c] += 0.001f * (random() % 1000);
+        table->content().mutable_row(row).weights()[c] += 0.001f * (random() % 1000);
     }
   }
   step(*copy, 1, {0, 1, 2});
@@ -164,7 +164,7 @@ TEST(EmbeddingTableTest, LoadMakesTheSameTable) {
 TEST(EmbeddingTableTest, LoadOfWeightsAloneBeginsWithFreshSlots) {
   std::unique_ptr<EmbeddingTable> table = make_table();
   const std::vector<RowIndex> rows = step(*table, 4, {1});
-  table->content().mutable_rows().slots(rows[0])[0] = 8;
+  table->content().mutable_row(rows[0]).slots[0] = 8;
   TableRows weights;
   weights.dim = 3;
   weights.ids = {2, 1};
@@ -209,13 +209,13 @@ TEST(EmbeddingTableTest, DigestSeesEveryPart) {
     return before != last;
   };
   EXPECT_FALSE(changed());
-  table->content().mutable_rows().weights(row)[2] += 1;
+  table->content().mutable_row(row).weights()[2] += 1;
   EXPECT_TRUE(changed());
-  table->content().mutable_rows().slots(row)[3] += 1;
+  table->content().mutable_row(row).slots[3] += 1;
   EXPECT_TRUE(changed());
-  ++table->content().mutable_rows().frequency(row);
+  ++table->content().mutable_row(row).meta.frequency;
   EXPECT_TRUE(changed());
-  ++table->content().mutable_rows().last_step(row);
+  ++table->content().mutable_row(row).meta.last_step;
   EXPECT_TRUE(changed());
 }
 

@@ -290,7 +290,7 @@ TEST_F(StepPlanTest, ReadOnlyLookupsChangeNothing) {
   ASSERT_OK(plan.look_up(known.lists(), {output.data(), 2}));
   UpdateContext context;
   plan.apply(SparseSgdOptimizer(), context, 1);
-  table->content().mutable_rows().weights(0)[0] = 7;
+  table->content().mutable_row(0).weights()[0] = 7;
   const absl::uint128 digest = table->content().digest();
 
   Input mixed{{6, 1, 6}, NONE};

@@ -39,7 +39,7 @@ std::unique_ptr<TableSnapshot> TableContent::view() const {
 }
 
 std::unique_ptr<TableSnapshot> TableContent::freeze(std::shared_ptr<UndoBudget> budget) {
-  MILLRACE_CHECK(parts_.store.thaw()) << "table " << parts_.options.name << " frozen twice";
+  MILLRACE_CHECK(thaw()) << "table " << parts_.options.name << " frozen twice";
   return std::make_unique<TableSnapshot>(snapshot_parts(parts_.store.freeze(std::move(budget))));
 }
 

@@ -23,6 +23,16 @@
 
 namespace millrace {
 
+// The state of one row, for writing. Holds until the row is removed.
+struct MutableRow {
+  char* record;  // see RowStore::record()
+  float* slots;
+  RowMeta& meta;
+
+  // REQUIRES: the type of the rows is kFloat32.
+  float* weights() const { return reinterpret_cast<float*>(record); }
+};
+
 // The complete state of one EmbeddingTable, for checkpoints and for loading rows:
 //
 //   std::unique_ptr<TableSnapshot> saved = table->content().freeze(budget);   // to a checkpoint
@@ -48,12 +58,20 @@ class TableContent {
   // Returns the table as it is now, readable while the table changes. REQUIRES: not inside a step;
   // reading of an earlier result has finished.
   std::unique_ptr<TableSnapshot> freeze(std::shared_ptr<UndoBudget> budget);
+  // Releases a frozen snapshot that has been read. Returns true if none is left.
+  bool thaw() { return parts_.store.thaw(); }
 
   // Returns the rows, for reading while no step changes them.
   const RowStore& rows() const { return parts_.store; }
-  // Returns the rows for writing. REQUIRES: place_rows() returned the row that is written, or
-  // RowStore::preserve() was called for it. Only the functions below add and remove rows.
-  RowStore& mutable_rows() { return parts_.store; }
+  // Returns the state of a row for writing. Several threads may write different rows at once.
+  // REQUIRES: place_rows() returned the row, or TableWriteAccess::preserve() was called for it.
+  MutableRow mutable_row(RowIndex row) {
+    return {parts_.store.record(row), parts_.store.slots(row), parts_.store.meta(row)};
+  }
+  // Sets the weights of a row, rounded to the type of the table. REQUIRES: as mutable_row().
+  void write_weights(RowIndex row, absl::Span<const float> weights) {
+    parts_.store.write_weights(row, weights);
+  }
   // Returns the rows in use by ascending placement_hash of their id: the order of checkpoint files.
   std::vector<RowIndex> rows_in_placement_order() const;
   // Returns a copy of all rows in that order. REQUIRES: no tentative rows.
@@ -70,8 +88,8 @@ class TableContent {
   // ResourceExhausted for more rows than a limit with on_full FAIL allows; FailedPrecondition
   // inside a step. After an error the table is as before.
   absl::Status load_rows(const TableRows& rows);
-  // Returns the rows of `ids`, for rows that are loaded in pieces: the caller writes them in
-  // mutable_rows(). Adds rows that do not exist; new rows have initial slots (kInitial) or
+  // Returns the rows of `ids`, for rows that are loaded in pieces: the caller writes them by
+  // mutable_row(). Adds rows that do not exist; new rows have initial slots (kInitial) or
   // undefined slots (kUnset), and undefined weights. REQUIRES: ids are distinct and of this rank;
   // not inside a step. Errors: ResourceExhausted as load_rows(); nothing changes then.
   enum class NewSlots { kInitial, kUnset };

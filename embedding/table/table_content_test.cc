@@ -38,8 +38,8 @@ void step(EmbeddingTable& table, int64_t number) {
     std::vector<float> weights(3);
     table.content().rows().read_weights(row, absl::MakeSpan(weights));
     for (float& weight : weights) weight += static_cast<float>(number) * 0.25f;
-    table.content().mutable_rows().write_weights(row, weights);
-    table.content().mutable_rows().slots(row)[0] += 1;
+    table.content().write_weights(row, weights);
+    table.content().mutable_row(row).slots[0] += 1;
   }
   table.record_occurrences(number, seen, std::vector<uint32_t>(seen.size(), 2));
   table.commit(number);

@@ -40,8 +40,8 @@ void step(EmbeddingTable& table, int64_t number, const Ids& ids) {
   for (const auto& [row, count] : seen) {
     rows.push_back(row);
     counts.push_back(count);
-    for (int c = 0; c < kDim; ++c) table.content().mutable_rows().weights(row)[c] += 1;
-    for (int c = 0; c < 2; ++c) table.content().mutable_rows().slots(row)[c] += 1;
+    for (int c = 0; c < kDim; ++c) table.content().mutable_row(row).weights()[c] += 1;
+    for (int c = 0; c < 2; ++c) table.content().mutable_row(row).slots[c] += 1;
   }
   table.record_occurrences(number, rows, counts);
   table.commit(number);

@@ -19,6 +19,7 @@
 #include "distributed/one_rank_collectives.h"
 #include "distributed/thread_collectives.h"
 #include "embedding/table/embedding_table.h"
+#include "embedding/table/table_access.h"
 #include "framework/trainer.h"
 #include "tests/fakes/gated_file_system.h"
 #include "tests/fakes/memory_checkpoint.h"
@@ -366,8 +367,8 @@ class LargeTable {
   void step() {
     std::vector<RowIndex> rows(ids_.size());
     EXPECT_OK(table_->find_or_insert(ids_, absl::MakeSpan(rows)));
-    table_->content().mutable_rows().preserve(rows);
-    for (const RowIndex row : rows) table_->content().mutable_rows().weights(row)[0] += 1;
+    TableWriteAccess(*table_).preserve(rows);
+    for (const RowIndex row : rows) table_->content().mutable_row(row).weights()[0] += 1;
     table_->record_occurrences(++step_, rows, std::vector<uint32_t>(rows.size(), 1));
     table_->commit(step_);
   }
@@ -378,7 +379,7 @@ class LargeTable {
     return state;
   }
   // Returns true if no row is retained for a snapshot.
-  bool thawed() { return table_->content().mutable_rows().thaw(); }
+  bool thawed() { return table_->content().thaw(); }
 
  private:
   std::unique_ptr<EmbeddingTable> table_;

@@ -476,7 +476,7 @@ TEST_F(ModelBankTest, VectorsMayLackTheColumnThatTheModelAdds) {
   const auto weights = [&](int64_t id) {
     RowIndex row = kNoRow;
     table.find({&id, 1}, {&row, 1});
-    return table.content().mutable_rows().weights(row);
+    return table.content().mutable_row(row).weights();
   };
   std::vector<float> initial(4);
   for (const int64_t id : {777777, 888888}) {

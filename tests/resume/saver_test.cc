@@ -215,7 +215,7 @@ TEST_F(SaverTest, AnotherStateOfTheSameStepKeepsTheDataFiles) {
   EXPECT_EQ(found->state.shared.pending_size(), 1);
   EXPECT_EQ(found->metrics.count("eval/auc"), 1u);
   // Other rows are written, and need space.
-  state.tables[0]->content().mutable_rows().weights(0)[0] += 1;
+  state.tables[0]->content().mutable_row(0).weights()[0] += 1;
   EXPECT_THAT(saver->save(state, {}, ranks_),
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("has room for")));
   SaverOptions read_only;
