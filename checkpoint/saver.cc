@@ -223,7 +223,7 @@ void Saver::retain(int64_t saved, ThreadPool& threads) {
   }
   for (const absl::Status& status : result->damaged) {
     const std::string line(status.message());
-    if (!told_.insert(line).second) continue;
+    if (!logged_.insert(line).second) continue;
     MILLRACE_LOG(WARNING) << "retained, but no run can resume from it: " << line;
   }
 }

@@ -215,7 +215,7 @@ class Saver : public StateSaver {
   bool was_missing_ = false;                    // if true, restore() found no folder
   std::string restored_;                        // path of the restored checkpoint; "": none
   std::set<std::string> unusable_;              // paths of damaged checkpoints
-  std::set<std::string> told_;                  // messages that are logged once
+  std::set<std::string> logged_;                // messages that are logged once
   std::deque<std::unique_ptr<Pending>> saves_;  // saves under way, oldest first
   std::vector<CheckpointInfo> durable_;         // durable ones that poll() has not returned yet
   std::optional<Last> last_;

@@ -162,7 +162,7 @@ absl::StatusOr<FoundCheckpoint> Saver::read_newest(absl::string_view listed,
                : search.status();
   }
   for (const absl::Status& damaged : search->damaged) {
-    told_.insert(std::string(damaged.message()));
+    logged_.insert(std::string(damaged.message()));
     found.notes.push_back(absl::StrCat("passed over: ", damaged.message()));
   }
   if (search->found.has_value()) return found;

@@ -127,7 +127,7 @@ void check_metric_messages(const TrainConfig& train, FieldErrors* errors) {
   for (int i = 0; i < train.custom_metric_size(); ++i) {
     const std::string& name = train.custom_metric(i).name();
     const std::string where = entry("train.custom_metric", i, name);
-    errors->add(untaken(where, name, &names));
+    errors->add(check_unique(where, name, &names));
     if (used.count(name) > 0) continue;
     errors->add(wrong(where, "no list of metrics names it; add it to train.metric or remove it"));
   }
@@ -141,7 +141,7 @@ absl::Status check_evaluation_sets(const TrainConfig& train) {
     const EvaluationSetConfig& set = train.eval_data(i);
     const std::string where = entry("train.eval_data", i, set.name());
     errors.add(plain_name(where, set.name()));
-    errors.add(untaken(where, set.name(), &names));
+    errors.add(check_unique(where, set.name(), &names));
     if (set.name() == "train") {
       errors.add(wrong(where, "reports of training have this name; give the set another one"));
     }
@@ -210,7 +210,7 @@ absl::Status check_tables(const TrainConfig& train) {
     const TableConfig& table = train.table(i);
     const std::string where = entry("train.table", i, table.name());
     errors.add(plain_name(where, table.name()));
-    errors.add(untaken(where, table.name(), &names));
+    errors.add(check_unique(where, table.name(), &names));
     errors.add(check_own_ranges(where, table));
     errors.add(check_initializer(where + ".initializer", table.initializer()));
     errors.add(check_sparse_optimizer(where + ".optimizer", table.optimizer()));
@@ -282,7 +282,7 @@ absl::Status check_hooks(const std::string& list,
     errors.add(check_plugin_hook(where, hooks[i]));
     errors.add(check_extension_ranges(where, hooks[i], hooks[i].name()));
     if (!name.empty()) {
-      errors.add(untaken(where, name, names));
+      errors.add(check_unique(where, name, names));
     } else if (!hooks[i].has_plugin()) {
       errors.add(wrong(where, "name is missing"));
     }
@@ -292,16 +292,16 @@ absl::Status check_hooks(const std::string& list,
 
 // Checks that rules of eviction have their inputs, and the hook that applies the rules.
 absl::Status check_eviction_hook(const JobConfig& config) {
-  const auto is_it = [](const HookConfig& hook) {
+  const auto evicts_rows = [](const HookConfig& hook) {
     return hook.name() == kEvictionHook && !hook.has_plugin();
   };
   const auto& hooks = config.train().hooks();
   const auto& others = config.run().hooks();
   FieldErrors errors;
-  if (std::any_of(others.begin(), others.end(), is_it)) {
+  if (std::any_of(others.begin(), others.end(), evicts_rows)) {
     errors.add(wrong("run.hooks", "evict_rows changes the result: it belongs in train.hooks"));
   }
-  const bool evicts = std::any_of(hooks.begin(), hooks.end(), is_it);
+  const bool evicts = std::any_of(hooks.begin(), hooks.end(), evicts_rows);
   const bool windows = comes_in_windows(config.train().train_data());
   for (int i = 0; i < config.train().table_size(); ++i) {
     const TableConfig& table = config.train().table(i);
@@ -348,7 +348,7 @@ absl::Status check_set_cadences(const EvaluationConfig& evaluation, const TrainC
                        "training; remove the entry"));
     }
     // An empty name has its own error above.
-    if (!set.name().empty()) errors.add(untaken(where, set.name(), &seen));
+    if (!set.name().empty()) errors.add(check_unique(where, set.name(), &seen));
     if (!set.has_when()) {
       errors.add(wrong(where,
                        "when is missing; without a cadence of its own the set needs no "

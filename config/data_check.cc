@@ -50,7 +50,8 @@ absl::Status check_tfrecord(const std::string& where, const DataConfig& data) {
   for (int i = 0; i < data.tfrecord().column_size(); ++i) {
     const std::string& name = data.tfrecord().column(i).name();
     const std::string column = entry(where + ".column", i, name);
-    errors.add(name.empty() ? wrong(column, "name is missing") : untaken(column, name, &names));
+    errors.add(name.empty() ? wrong(column, "name is missing")
+                            : check_unique(column, name, &names));
   }
   return errors.status();
 }

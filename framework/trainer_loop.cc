@@ -432,7 +432,7 @@ absl::StatusOr<TrainerLoop::PassEnd> TrainerLoop::train_pass(Place place, int64_
   if (loop_.stop.stopped) return PassEnd::kInterrupted;
   RETURN_IF_ERROR(feed_.check_interruption());
   if (!may_be_empty) RETURN_IF_ERROR(check_data(agreed, place));
-  while (goes_on(agreed)) {
+  while (has_next_step(agreed)) {
     if (limit_reached(options_, loop_.position.progress)) return PassEnd::kInterrupted;
     if (max_steps > 0 && loop_.position.steps_done() >= max_steps) return PassEnd::kCap;
     std::unique_ptr<StepData> current = std::move(next);
@@ -458,7 +458,7 @@ absl::Status TrainerLoop::check_data(const ExchangeResult& agreed, Place place) 
         absl::StrCat(place.what, " ", place.number,
                      ": the training data has no examples; check its paths and split"));
   }
-  if (!goes_on(agreed) && options_.max_epochs == 0) {
+  if (!has_next_step(agreed) && options_.max_epochs == 0) {
     return absl::InvalidArgumentError(
         "a rank has no examples, so with uneven_data: UNTIL_FIRST no epoch has a step; use "
         "fewer ranks, more data or UNTIL_LAST");
@@ -466,7 +466,7 @@ absl::Status TrainerLoop::check_data(const ExchangeResult& agreed, Place place) 
   return absl::OkStatus();
 }
 
-bool TrainerLoop::goes_on(const ExchangeResult& agreed) const {
+bool TrainerLoop::has_next_step(const ExchangeResult& agreed) const {
   return options_.until_first ? agreed.ranks_with_data == context_.world_size()
                               : agreed.ranks_with_data > 0;
 }
@@ -528,7 +528,7 @@ absl::StatusOr<ExchangeResult> TrainerLoop::run_step(const StepData& data,
     advance(result);
     for (const Batch& batch : data.micro_batches) recorder_.bad_examples(batch.bad_examples);
     // Precedes serving, because a checkpoint holds the position after this step.
-    loop_.position.after_step(data.micro_batches.back().cursor, !goes_on(agreed));
+    loop_.position.after_step(data.micro_batches.back().cursor, !has_next_step(agreed));
     RETURN_IF_ERROR(steps_.after_backward_status());
     // Part of the update phase, also in messages of other ranks about this rank.
     if (result.applied) {

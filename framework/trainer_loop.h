@@ -105,7 +105,7 @@ class TrainerLoop {
   absl::Status complete_window(const Window& window, bool out_of_data);
   absl::StatusOr<PassEnd> train_pass(Place place, int64_t max_steps, bool may_be_empty);
   absl::Status check_data(const ExchangeResult& agreed, Place place) const;
-  bool goes_on(const ExchangeResult& agreed) const;
+  bool has_next_step(const ExchangeResult& agreed) const;
   absl::Status drop_rest(std::unique_ptr<StepData> next);
   absl::StatusOr<ExchangeResult> run_step(const StepData& data, const ExchangeResult& of_step,
                                           const StepData* next);

@@ -60,7 +60,7 @@ absl::Status check_evaluation_sets(const TrainerOptions& options, const TrainerP
   const auto check = [&](const std::string& name,
                          const std::vector<std::string>& metrics) -> absl::Status {
     const std::string where = absl::StrCat("evaluation set \"", name, "\"");
-    RETURN_IF_ERROR(untaken(where, name, &names));
+    RETURN_IF_ERROR(check_unique(where, name, &names));
     for (const std::string& metric : metrics) {
       RETURN_IF_ERROR(create_metric(metric, options.metric_configs).status(), where);
     }

@@ -373,19 +373,19 @@ TEST(TrainerStateTest, ObjectsHaveNamesOfTheirOwn) {
 }
 
 // A dataset that records the cursors of seek().
-class SoughtDataset : public Dataset {
+class SeekDataset : public Dataset {
  public:
-  explicit SoughtDataset(std::vector<Cursor>* sought) : sought_(sought) {}
+  explicit SeekDataset(std::vector<Cursor>* seeks) : seeks_(seeks) {}
   absl::Status start_epoch(int64_t) override { return absl::OkStatus(); }
   absl::Status seek(absl::Span<const Cursor> cursors) override {
-    sought_->assign(cursors.begin(), cursors.end());
+    seeks_->assign(cursors.begin(), cursors.end());
     return absl::OkStatus();
   }
   absl::StatusOr<std::optional<Batch>> next() override { return std::optional<Batch>(); }
   void cancel() override {}
 
  private:
-  std::vector<Cursor>* sought_;
+  std::vector<Cursor>* seeks_;
 };
 
 // Two ranks wrote the state, and one rank reads it: the rank gets both positions, even if no data
@@ -396,10 +396,10 @@ TEST(TrainerStateTest, AnotherNumberOfRanksGetsAllPositions) {
   options.trainer.max_steps = 3;
   options.trainer.report = {};
   const MemoryCheckpoint one = captured(*trained(options));
-  std::vector<Cursor> sought;
+  std::vector<Cursor> seeks;
   const auto reader = [&] {
     TrainerParts parts = tiny_parts(options);
-    parts.train_data = std::make_unique<SoughtDataset>(&sought);
+    parts.train_data = std::make_unique<SeekDataset>(&seeks);
     TrainerOptions more = options.trainer;
     more.max_steps = 0;
     auto trainer = Trainer::create(more, std::move(parts));
@@ -415,9 +415,9 @@ TEST(TrainerStateTest, AnotherNumberOfRanksGetsAllPositions) {
   std::unique_ptr<Trainer> second = reader();
   ASSERT_OK(second->restore(loaded(captured(*first), *second), &notes));
   ASSERT_OK(second->train());
-  ASSERT_EQ(sought.size(), 2u);
-  EXPECT_THAT(sought[0].rows_left(), ElementsAre(RowInterval{3, 4}));
-  EXPECT_THAT(sought[1].rows_left(), ElementsAre(RowInterval{2, 4}));
+  ASSERT_EQ(seeks.size(), 2u);
+  EXPECT_THAT(seeks[0].rows_left(), ElementsAre(RowInterval{3, 4}));
+  EXPECT_THAT(seeks[1].rows_left(), ElementsAre(RowInterval{2, 4}));
 }
 
 }  // namespace

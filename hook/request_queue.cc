@@ -49,7 +49,7 @@ void RequestQueue::resume(bool within_pass) {
 
 void RequestQueue::resume_due_later() { this_rank_.merge(std::exchange(deferred_.due_later, {})); }
 
-absl::Status RequestQueue::look() {
+absl::Status RequestQueue::run_callbacks() {
   absl::Status first;
   for (const auto& [hook, look] : callbacks_) {
     set_caller(hook);
@@ -64,7 +64,7 @@ absl::Status RequestQueue::look() {
   return first;
 }
 
-void RequestQueue::forget_looks(absl::string_view hook) {
+void RequestQueue::remove_callbacks(absl::string_view hook) {
   callbacks_.erase(std::remove_if(callbacks_.begin(), callbacks_.end(),
                                   [&](const auto& entry) { return entry.first == hook; }),
                    callbacks_.end());

@@ -50,9 +50,9 @@ class RequestQueue : public Requests {
   // Sets the hook whose event runs, which names the requests. Borrowed until the next call.
   void set_caller(absl::string_view hook) { caller_ = hook; }
   // Calls the callbacks of before_exchange. Errors: Internal naming the hook whose callback threw.
-  absl::Status look();
+  absl::Status run_callbacks();
   // Drops the callbacks of a hook.
-  void forget_looks(absl::string_view hook);
+  void remove_callbacks(absl::string_view hook);
 
   const RequestSet& common() const { return common_; }
   const RequestSet& this_rank() const { return this_rank_; }

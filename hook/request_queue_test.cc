@@ -107,10 +107,10 @@ TEST(RequestQueueTest, LooksBeforeEachExchangeInTheHooksName) {
     if (signalled) requests.stop("signal", Scope::kThisRank);
   });
   requests.set_caller("two");
-  EXPECT_TRUE(requests.look().ok());
+  EXPECT_TRUE(requests.run_callbacks().ok());
   EXPECT_TRUE(requests.take_this_rank().empty());
   signalled = true;
-  EXPECT_TRUE(requests.look().ok());
+  EXPECT_TRUE(requests.run_callbacks().ok());
   const RequestSet set = requests.take_this_rank();
   EXPECT_TRUE(set.has(Request::kStop));
   EXPECT_EQ(set.first(Request::kStop)->hook, "one");
@@ -120,13 +120,13 @@ TEST(RequestQueueTest, ALookThatThrowsIsNamed) {
   RequestQueue requests;
   requests.set_caller("one");
   requests.before_exchange([] { throw std::runtime_error("planted"); });
-  const absl::Status status = requests.look();
+  const absl::Status status = requests.run_callbacks();
   EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
   EXPECT_THAT(std::string(status.message()), testing::HasSubstr("hook one before an exchange"));
-  requests.forget_looks("two");
-  EXPECT_FALSE(requests.look().ok());
-  requests.forget_looks("one");
-  EXPECT_TRUE(requests.look().ok());
+  requests.remove_callbacks("two");
+  EXPECT_FALSE(requests.run_callbacks().ok());
+  requests.remove_callbacks("one");
+  EXPECT_TRUE(requests.run_callbacks().ok());
 }
 
 TEST(RequestSetTest, EachPartMakesItNotEmpty) {

@@ -153,9 +153,9 @@ TEST(SignalStopHookTest, AsksOnceInARun) {
     context.asked.begin_run();
     ASSERT_OK(hook.start(context));
     std::raise(SIGTERM);
-    EXPECT_OK(context.asked.look());
+    EXPECT_OK(context.asked.run_callbacks());
     EXPECT_TRUE(context.asked.take_this_rank().has(Request::kStop));
-    EXPECT_OK(context.asked.look());
+    EXPECT_OK(context.asked.run_callbacks());
     EXPECT_TRUE(context.asked.take_this_rank().empty());
     ASSERT_OK(hook.end(context, absl::OkStatus()));
   }
@@ -167,7 +167,7 @@ TEST(SignalStopHookTest, LooksOnlyBetweenStartAndEnd) {
   ASSERT_OK(hook.start(context));
   std::raise(SIGTERM);
   ASSERT_OK(hook.end(context, absl::OkStatus()));
-  EXPECT_OK(context.asked.look());
+  EXPECT_OK(context.asked.run_callbacks());
   EXPECT_TRUE(context.asked.take_this_rank().empty());
 }
 
@@ -230,7 +230,7 @@ TEST(SignalStopHookTest, OldSignalsAreForgotten) {
   std::raise(SIGTERM);
   ASSERT_OK(hook.end(context, absl::OkStatus()));
   ASSERT_OK(hook.start(context));
-  EXPECT_OK(context.asked.look());
+  EXPECT_OK(context.asked.run_callbacks());
   EXPECT_TRUE(context.asked.take_this_rank().empty());
   ASSERT_OK(hook.end(context, absl::OkStatus()));
 }
@@ -245,7 +245,7 @@ TEST(SignalStopHookTest, AWarningBeforeTheFirstTerminationIsNoSecondOne) {
   }
   std::raise(SIGTERM);
   for (const int warning : {SIGUSR1, SIGHUP, SIGXCPU, SIGUSR2}) std::raise(warning);
-  EXPECT_OK(context.asked.look());
+  EXPECT_OK(context.asked.run_callbacks());
   EXPECT_EQ(context.asked.take_this_rank().first(Request::kStop)->detail, "signal SIGUSR1");
   ASSERT_OK(hook.end(context, absl::OkStatus()));
 }

@@ -55,7 +55,7 @@ absl::Status check_feature_schema(absl::string_view where, const TrainConfig& tr
     const FeatureConfig& feature = train.feature(i);
     const std::string place = entry(absl::StrCat(where, ".feature"), i, feature.name());
     errors.add(feature.name().empty() ? wrong(place, "name is missing")
-                                      : untaken(place, feature.name(), &names));
+                                      : check_unique(place, feature.name(), &names));
     const bool is_first = kinds.insert(feature.kind()).second;
     const bool is_single = feature.kind() == FeatureConfig::WEIGHT ||
                            feature.kind() == FeatureConfig::EXAMPLE_ID ||

@@ -29,9 +29,9 @@ namespace {
 
 // A name identifies a hook, so a hook of a plugin must not have the name of a hook of the program.
 absl::Status check_not_linked(const std::string& name) {
-  const auto is_it = [&](const DefaultHook& hook) { return hook.name == name; };
+  const auto has_name = [&](const DefaultHook& hook) { return hook.name == name; };
   if (!PartFamily::check("hook", name).ok() &&
-      std::none_of(default_hooks().begin(), default_hooks().end(), is_it)) {
+      std::none_of(default_hooks().begin(), default_hooks().end(), has_name)) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
@@ -74,7 +74,7 @@ absl::Status check_log(const JobConfig& config) {
     const std::string& metric = config.run().log().metric(i);
     const std::string where = entry("run.log.metric", i, metric);
     errors.add(names.check_shown(where, metric));
-    errors.add(untaken(where, metric, &seen));
+    errors.add(check_unique(where, metric, &seen));
   }
   return errors.status();
 }

@@ -371,7 +371,7 @@ TEST_F(JobTest, WritesWhatWasAskedForAndDone) {
   const std::string path = testing::TempDir() + "/out/events.jsonl";
   std::filesystem::remove(path);
   ASSERT_OK(make()->train());
-  ASSERT_OK_AND_ASSIGN(const EventHistory history, read_events(FileSystem::local(), path));
+  ASSERT_OK_AND_ASSIGN(const EventHistory history, read_event_history(FileSystem::local(), path));
   ASSERT_GE(history.events.size(), 3);
   EXPECT_EQ(history.events.front().kind, "started");
   EXPECT_EQ(history.events.front().world_size, 1);

@@ -52,7 +52,7 @@ void write_example(const ScoredExample& example, ByteWriter* writer) {
 bool read_example(ByteReader* reader, ScoredExample* example) {
   example->prediction = reader->read_float();
   example->signed_weight = reader->read_float();
-  return reader->ok() && is_number(*example) && example->signed_weight != 0;
+  return reader->ok() && has_numbers(*example) && example->signed_weight != 0;
 }
 
 }  // namespace millrace

@@ -38,13 +38,13 @@ inline ScoredExample scored_example(const MetricInput& input, size_t example) {
 
 // Returns true if neither the prediction nor the weight is not-a-number. sort_examples() relies
 // on this.
-inline bool is_number(const ScoredExample& example) {
+inline bool has_numbers(const ScoredExample& example) {
   return !std::isnan(example.prediction) && !std::isnan(example.signed_weight);
 }
 
 // Sorts by prediction. Equal predictions are sorted by signed weight, so that sums over the
 // examples have the same bits for every initial order. Needs memory for another copy of the
-// examples. REQUIRES: is_number() of each.
+// examples. REQUIRES: has_numbers() of each.
 void sort_examples(std::vector<ScoredExample>* examples);
 
 // Returns all examples that have the prediction of the first, or of the last one. The examples are
@@ -60,7 +60,7 @@ ClassWeights sum_classes(absl::Span<const ScoredExample> examples);
 void write_example(const ScoredExample& example, ByteWriter* writer);
 
 // Reads the next example into `example`. Returns false if the bytes end or hold an example that no
-// metric keeps: with weight 0, or with is_number() false.
+// metric keeps: with weight 0, or with has_numbers() false.
 bool read_example(ByteReader* reader, ScoredExample* example);
 
 }  // namespace millrace

@@ -18,9 +18,9 @@ TEST(ScoredExampleTest, TheSignOfTheWeightIsTheClass) {
   EXPECT_EQ(scored_example(input, 0).prediction, 0.25f);
   EXPECT_EQ(scored_example(input, 0).signed_weight, 2);
   EXPECT_EQ(scored_example(input, 1).signed_weight, -3);
-  EXPECT_TRUE(is_number(scored_example(input, 1)));
-  EXPECT_FALSE(is_number(scored_example(input, 2)));
-  EXPECT_FALSE(is_number({kNan, 1}));
+  EXPECT_TRUE(has_numbers(scored_example(input, 1)));
+  EXPECT_FALSE(has_numbers(scored_example(input, 2)));
+  EXPECT_FALSE(has_numbers({kNan, 1}));
 }
 
 TEST(ScoredExampleTest, TiesOfSortedExamples) {

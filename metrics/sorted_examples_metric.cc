@@ -23,7 +23,7 @@ bool SortedExamplesMetric::keep(const MetricInput& input, std::vector<ScoredExam
   for (size_t i = 0; i < input.predictions.size(); ++i) {
     if (input.weight(i) == 0) continue;
     const ScoredExample example = scored_example(input, i);
-    if (is_number(example)) {
+    if (has_numbers(example)) {
       kept->push_back(example);
     } else {
       are_numbers = false;

@@ -43,7 +43,8 @@ absl::Status plain_name(absl::string_view where, absl::string_view name) {
   return absl::OkStatus();
 }
 
-absl::Status untaken(absl::string_view where, absl::string_view name, std::set<std::string>* seen) {
+absl::Status check_unique(absl::string_view where, absl::string_view name,
+                          std::set<std::string>* seen) {
   if (seen->insert(std::string(name)).second) return absl::OkStatus();
   return wrong(where, "the name is taken by an entry before it");
 }

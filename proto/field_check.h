@@ -36,7 +36,8 @@ absl::Status not_negative(absl::string_view where, absl::string_view field, doub
 // Checks a name that becomes part of file and metric names: letters, digits, _ and -.
 absl::Status plain_name(absl::string_view where, absl::string_view name);
 // Checks that no earlier entry had the name; adds the name to `seen`.
-absl::Status untaken(absl::string_view where, absl::string_view name, std::set<std::string>* seen);
+absl::Status check_unique(absl::string_view where, absl::string_view name,
+                          std::set<std::string>* seen);
 
 }  // namespace millrace
 

@@ -248,7 +248,7 @@ class Report {
 
 }  // namespace
 
-absl::StatusOr<EventHistory> read_events(FileSystem& files, const std::string& path) {
+absl::StatusOr<EventHistory> read_event_history(FileSystem& files, const std::string& path) {
   absl::StatusOr<std::string> text = read_file(files, path);
   if (absl::IsNotFound(text.status())) {
     return absl::NotFoundError(absl::StrCat(

@@ -33,7 +33,7 @@ struct EventHistory {
 // Reads events.jsonl completely. The last line may be torn, as may a line before the beginning of
 // another run. Errors: NotFound with a remedy; errors of reading; DataLoss with the number of an
 // invalid line.
-absl::StatusOr<EventHistory> read_events(FileSystem& files, const std::string& path);
+absl::StatusOr<EventHistory> read_event_history(FileSystem& files, const std::string& path);
 
 // Returns a paragraph per run: its beginning with the number of ranks, requests with requesters and
 // results, refused steps, errors, and its end. A request and its serving are one line.

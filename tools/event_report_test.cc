@@ -65,7 +65,7 @@ class EventReportTest : public testing::Test {
   }
 
   std::string report() {
-    const auto history = read_events(FileSystem::local(), path_);
+    const auto history = read_event_history(FileSystem::local(), path_);
     EXPECT_OK(history);
     return history.ok() ? event_report(*history) : "";
   }
@@ -211,11 +211,11 @@ TEST_F(EventReportTest, TornLinesAreToleratedAndNamed) {
   const std::string whole = *read_file(FileSystem::local(), path_);
   for (size_t size = 1; size + 1 < whole.size(); ++size) {
     write(whole + whole.substr(0, size));
-    ASSERT_OK_AND_ASSIGN(EventHistory history, read_events(FileSystem::local(), path_));
+    ASSERT_OK_AND_ASSIGN(EventHistory history, read_event_history(FileSystem::local(), path_));
     EXPECT_EQ(history.events.size(), 1);
     EXPECT_THAT(history.torn_lines, ElementsAre(2)) << size;
     started(1, 4);  // the next run continues the file
-    ASSERT_OK_AND_ASSIGN(history, read_events(FileSystem::local(), path_));
+    ASSERT_OK_AND_ASSIGN(history, read_event_history(FileSystem::local(), path_));
     EXPECT_EQ(history.events.size(), 2);
     EXPECT_THAT(history.torn_lines, ElementsAre(2)) << size;
   }
@@ -226,7 +226,7 @@ TEST_F(EventReportTest, AnEventWithoutItsNewlineIsWhole) {
   started(1);
   const std::string whole = *read_file(FileSystem::local(), path_);
   write(whole.substr(0, whole.size() - 1));
-  ASSERT_OK_AND_ASSIGN(const EventHistory history, read_events(FileSystem::local(), path_));
+  ASSERT_OK_AND_ASSIGN(const EventHistory history, read_event_history(FileSystem::local(), path_));
   EXPECT_EQ(history.events.size(), 1);
   EXPECT_THAT(history.torn_lines, IsEmpty());
 }
@@ -238,11 +238,11 @@ TEST_F(EventReportTest, AMalformedLineIsNamedByItsNumber) {
     write("");
     started(1);
     append(absl::StrCat(line, "\n"));
-    EXPECT_THAT(read_events(FileSystem::local(), path_),
+    EXPECT_THAT(read_event_history(FileSystem::local(), path_),
                 StatusIs(absl::StatusCode::kDataLoss, HasSubstr("events.jsonl:2: ")))
         << line;
     ended("completed", 1);
-    EXPECT_THAT(read_events(FileSystem::local(), path_),
+    EXPECT_THAT(read_event_history(FileSystem::local(), path_),
                 StatusIs(absl::StatusCode::kDataLoss, HasSubstr("events.jsonl:2: ")))
         << line;
   }
@@ -251,12 +251,12 @@ TEST_F(EventReportTest, AMalformedLineIsNamedByItsNumber) {
 TEST_F(EventReportTest, TerminalsAreNotObeyed) {
   started(1);
   append("\x1b]0;title\x07\n");
-  EXPECT_THAT(read_events(FileSystem::local(), path_).status().message(),
+  EXPECT_THAT(read_event_history(FileSystem::local(), path_).status().message(),
               AllOf(HasSubstr("\\x1b]0;title\\x07"), testing::Not(HasSubstr("\x1b"))));
 }
 
 TEST_F(EventReportTest, AMissingFileSaysWhatToDo) {
-  EXPECT_THAT(read_events(FileSystem::local(), testing::TempDir() + "/none/events.jsonl"),
+  EXPECT_THAT(read_event_history(FileSystem::local(), testing::TempDir() + "/none/events.jsonl"),
               StatusIs(absl::StatusCode::kNotFound, AllOf(HasSubstr("none/events.jsonl"),
                                                           HasSubstr("give the output directory"))));
 }

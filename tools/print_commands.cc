@@ -91,7 +91,7 @@ namespace {
 
 absl::StatusOr<int> explain_runs(const std::string& directory) {
   ASSIGN_OR_RETURN(const EventHistory history,
-                   read_events(FileSystem::local(), join_path(directory, "events.jsonl")));
+                   read_event_history(FileSystem::local(), join_path(directory, "events.jsonl")));
   std::cout << event_report(history) << std::flush;
   return kExitFinished;
 }

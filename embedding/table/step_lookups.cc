@@ -28,7 +28,7 @@ absl::Span<uint32_t> StepLookups::add(const IdLists& lists) {
 }
 
 void StepLookups::finish(bool all_have_rows) {
-  lookups_.back().told_by_sums = lookups_.back().copies && all_have_rows;
+  lookups_.back().covered_by_sums = lookups_.back().copies && all_have_rows;
   forget_sums();
 }
 
@@ -100,16 +100,16 @@ bool StepLookups::gradients_are_finite() {
 }
 
 bool StepLookups::find_finite() {
-  bool told_by_sums = false;
+  bool covered_by_sums = false;
   uint32_t largest = 0;  // of the others
   for (const Lookup& lookup : lookups_) {
     if (lookup.gradient == nullptr) continue;
-    told_by_sums = told_by_sums || lookup.told_by_sums;
-    if (!lookup.told_by_sums) largest = std::max(largest, largest_magnitude(lookup));
+    covered_by_sums = covered_by_sums || lookup.covered_by_sums;
+    if (!lookup.covered_by_sums) largest = std::max(largest, largest_magnitude(lookup));
   }
   const auto magnitude = absl::bit_cast<float>(largest);
   if (!std::isfinite(magnitude)) return false;
-  if (!told_by_sums && !may_overflow(magnitude)) return true;
+  if (!covered_by_sums && !may_overflow(magnitude)) return true;
   return add_up();
 }
 

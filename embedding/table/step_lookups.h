@@ -90,7 +90,7 @@ class StepLookups {
     bool copies = false;  // IdLists::copies
     // True if each number of the gradient has a part in the sum of a row, so that finite sums imply
     // a finite gradient.
-    bool told_by_sums = false;
+    bool covered_by_sums = false;
     const float* gradient = nullptr;
     int64_t stride = 0;
 

@@ -60,7 +60,7 @@ absl::StatusOr<std::optional<Batch>> DataWatch::next(Dataset& data, absl::Durati
   if (!thread_.joinable()) thread_ = std::thread([this] { watch(); });
   exceeded_ = false;
   absl::Duration rest;
-  most_looks_ = std::max<int64_t>(1, absl::IDivDuration(at_most, pause_, &rest));
+  most_checks_ = std::max<int64_t>(1, absl::IDivDuration(at_most, pause_, &rest));
   Call call(*this, data, call_.load(std::memory_order_relaxed) + 1);
   absl::StatusOr<std::optional<Batch>> batch =
       catch_part_exceptions("the dataset", [&] { return data.next(); });
@@ -81,17 +81,17 @@ absl::StatusOr<std::optional<Batch>> DataWatch::next(Dataset& data, absl::Durati
 void DataWatch::watch() {
   absl::Duration rest;
   const int64_t most = std::max<int64_t>(1, absl::IDivDuration(timeout_, pause_, &rest));
-  int64_t seen = 0;   // call_ at the last check
-  int64_t looks = 0;  // successive checks that found the same call under way
+  int64_t seen = 0;    // call_ at the last check
+  int64_t checks = 0;  // successive checks that found the same call under way
   MutexLock lock(mutex_);
   while (!mutex_.await_for(pause_, [this] { return stopping_; })) {
     int64_t call = call_.load(std::memory_order_acquire);
-    looks = call == seen && call % 2 == 1 ? looks + 1 : 0;
+    checks = call == seen && call % 2 == 1 ? checks + 1 : 0;
     seen = call;
-    if (looks == 0) continue;
+    if (checks == 0) continue;
     const bool interrupted = interrupted_ != nullptr && interrupted_();
-    const bool exceeded = !interrupted && looks >= most_looks_;
-    if (looks < most && !interrupted && !exceeded) continue;
+    const bool exceeded = !interrupted && checks >= most_checks_;
+    if (checks < most && !interrupted && !exceeded) continue;
     if (!call_.compare_exchange_strong(call, kCancelling)) continue;
     was_interrupted_ = interrupted;
     was_exceeded_ = exceeded;

@@ -61,7 +61,7 @@ class DataWatch {
   // Even: no call is under way; odd: a call is under way, on data_; kCancelling: the call takes too
   // long.
   std::atomic<int64_t> call_{0};
-  std::atomic<int64_t> most_looks_{0};  // number of checks that find the call under way, at most
+  std::atomic<int64_t> most_checks_{0};  // number of checks that find the call under way, at most
   Dataset* data_ = nullptr;
   // Written before the call is cancelled, and read after the call ends.
   bool was_interrupted_ = false;

@@ -155,11 +155,11 @@ absl::Status HookList::call(HookContext& context, Entry& entry, Event event, abs
   if (timer_ != nullptr) timer_->add_hooks(now - *since);
   *since = now;
   if (status.ok()) return status;
-  return judge(context, entry, event, entry.on_error, std::move(status));
+  return handle_error(context, entry, event, entry.on_error, std::move(status));
 }
 
-absl::Status HookList::judge(HookContext& context, Entry& entry, Event event, OnError on_error,
-                             absl::Status error) {
+absl::Status HookList::handle_error(HookContext& context, Entry& entry, Event event,
+                                    OnError on_error, absl::Status error) {
   if (entry.errors++ == 0) entry.first_error = std::string(error.message());
   error = annotate(as_part_failure(std::move(error)),
                    absl::StrCat("hook ", entry.hook->name(), " in ", event_name(event)));
@@ -167,7 +167,7 @@ absl::Status HookList::judge(HookContext& context, Entry& entry, Event event, On
   // A hook whose start failed lacks the state that its other functions need.
   const bool disable = on_error == OnError::kDisable || event == kStart;
   entry.disabled |= disable;
-  if (disable) context.request_queue().forget_looks(entry.hook->name());
+  if (disable) context.request_queue().remove_callbacks(entry.hook->name());
   // Reports only the first error, so that a hook that fails at each step does not fill the log.
   if (entry.errors == 1 || disable) {
     MILLRACE_LOG(WARNING) << error.message() << " (the run goes on"
@@ -207,7 +207,7 @@ absl::Status HookList::close(HookContext& context, Event event, const Call& call
     const absl::Status status = this->call(context, entry, event, &since, call);
     absl::Status checked = check();
     if (!checked.ok()) {
-      first.Update(judge(context, entry, event, OnError::kFail, std::move(checked)));
+      first.Update(handle_error(context, entry, event, OnError::kFail, std::move(checked)));
     }
     first.Update(status);
   }
@@ -300,7 +300,7 @@ absl::Status HookList::end(HookContext& context, const absl::Status& outcome) {
       first.Update(
           call(context, entry, kEnd, &since, [&](Hook& hook) { return hook.end(context, told); }));
     }
-    context.request_queue().forget_looks(entry.hook->name());
+    context.request_queue().remove_callbacks(entry.hook->name());
     if (entry.on_error != OnError::kFail && entry.errors > 1) {
       MILLRACE_LOG(WARNING) << "hook " << entry.hook->name() << " failed " << entry.errors
                             << " times in this run; the first error was: " << entry.first_error;

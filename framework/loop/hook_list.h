@@ -114,8 +114,8 @@ class HookList {
   template <typename Call, typename Check = NoCheck>
   absl::Status close(HookContext& context, Event event, const Call& call, const Check& check = {});
   // Counts an error and applies `on_error`. Returns the error if it ends the run, else OK.
-  absl::Status judge(HookContext& context, Entry& entry, Event event, OnError on_error,
-                     absl::Status error);
+  absl::Status handle_error(HookContext& context, Entry& entry, Event event, OnError on_error,
+                            absl::Status error);
 
   Clock& clock_;
   EventLog* event_log_ = nullptr;

@@ -15,8 +15,8 @@ void LoopPosition::open_epoch() {
 }
 
 void LoopPosition::open_window(const Window& opened) {
-  const bool goes_on = within_pass() && is_in_window(*cursor, &opened);
-  if (!goes_on) window_first_step = steps_done();
+  const bool continues = within_pass() && is_in_window(*cursor, &opened);
+  if (!continues) window_first_step = steps_done();
   window = opened;
 }
 

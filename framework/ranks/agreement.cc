@@ -76,8 +76,8 @@ void Agreement::start(Place place, const RankShare& share) {
 
 void Agreement::start(Place place, const RankShare& share, absl::Status failure) {
   // A callback may also fail: this rank then takes part as failed.
-  const absl::Status looked = requests_.look();
-  own_failure_ = failure.ok() ? looked : std::move(failure);
+  const absl::Status called = requests_.run_callbacks();
+  own_failure_ = failure.ok() ? called : std::move(failure);
   // Requests of an earlier exchange that were not served are sent again.
   RequestSet pending = requests_taken_ ? RequestSet() : std::move(of_this_rank_);
   pending.merge(requests_.take_this_rank());

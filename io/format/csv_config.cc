@@ -34,7 +34,7 @@ absl::Status check_csv(absl::string_view where, const CsvConfig& csv) {
   for (int i = 0; i < csv.column_size(); ++i) {
     const std::string column = entry(absl::StrCat(where, ".column"), i, csv.column(i));
     if (csv.column(i).empty()) return wrong(column, "is empty");
-    RETURN_IF_ERROR(untaken(column, csv.column(i), &names));
+    RETURN_IF_ERROR(check_unique(column, csv.column(i), &names));
   }
   if (csv.header() == CsvConfig::TYPED && !csv.list_delimiter().empty()) {
     return wrong(where, "list_delimiter is given, but a TYPED header says which columns are lists");

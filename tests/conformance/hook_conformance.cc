@@ -282,9 +282,9 @@ void check_destruction_without_end(const HookConformance& conformance) {
   FakeHookContext context;
   const std::unique_ptr<Hook> hook = conformance.make();
   EXPECT_OK(hook->start(context)) << "after another instance was destroyed without end";
-  EXPECT_OK(context.asked.look());
+  EXPECT_OK(context.asked.run_callbacks());
   EXPECT_OK(hook->end(context, absl::OkStatus()));
-  EXPECT_OK(context.asked.look());
+  EXPECT_OK(context.asked.run_callbacks());
 }
 
 std::vector<HookState> damaged_states(const HookState& good) {
