@@ -1,4 +1,4 @@
-// What a collection refuses, and what it says of gradients.
+// Errors of a collection and summaries of gradients.
 #include <torch/csrc/autograd/function.h>
 #include <torch/types.h>
 
@@ -23,8 +23,8 @@ TEST(CollectionErrorsTest, Summaries) {
   Trained trained(small_options());
   EXPECT_TRUE(trained.collection->summarize(true).finite);
   at::Tensor gradient = torch::zeros({2, 8});
-  gradient[1][3] = 4;  // b of the second example, id -5
-  gradient[0][0] = 1;  // a of the first: ids 1 (twice) and 2
+  gradient[1][3] = 4;  // feature b of the second example, id -5
+  gradient[0][0] = 1;  // feature a of the first example: ids 1 (twice) and 2
   trained.forward(jagged(kLists)).pooled.backward(gradient);
   GradientSummary summary = trained.collection->summarize(true);
   EXPECT_TRUE(summary.finite);
@@ -48,7 +48,7 @@ TEST(CollectionErrorsTest, RefusesBadInputAndChangesNothing) {
   EXPECT_THAT(trained.collection->forward(features),
               StatusIs(kInvalid, HasSubstr("feature b of table t, example 1")));
   EXPECT_EQ(trained.digests(), digests);
-  // Nothing of the step has begun: it goes on.
+  // The failed lookup left no trace in the step, so the step can continue.
   trained.forward(jagged(kLists)).pooled.sum().backward();
   EXPECT_OK(trained.apply());
 }
@@ -84,7 +84,7 @@ TEST(CollectionErrorsTest, SummariesDependOnNoThread) {
       for (int64_t i = 0; i < 4 * batch; ++i) lists[i] = {i % 70};
       const EmbeddingOutput output = trained.forward(jagged(lists));
       at::Tensor gradient = torch::ones_like(output.pooled);
-      gradient[batch - 1][-1] = NAN;  // d, of table u
+      gradient[batch - 1][-1] = NAN;  // feature d of table u
       output.pooled.backward(gradient);
       const GradientSummary summary = trained.collection->summarize(true);
       EXPECT_FALSE(summary.finite);
@@ -167,7 +167,7 @@ TEST(CollectionErrorsTest, RefusesGradientsThatChangedSinceTheyCame) {
   EXPECT_EQ(trained.digests(), digests);
 }
 
-// Micro-batches may come in the same tensors.
+// Callers may reuse the input tensors for the next micro-batch.
 TEST(CollectionErrorsTest, InputsMayChangeBeforeTheStepEnds) {
   Trained refilled(small_options()), fresh(small_options());
   const Lists lists = {{1, 2}, {3}, {1}, {1, 3, 3}, {7}, {8, 9}, {9}, {9, 2}};
@@ -198,7 +198,7 @@ TEST(CollectionErrorsTest, RefusesGradientsOfAnotherShapeOrType) {
       {{{}, torch::ones({4, 2})}, "feature c of table t: a gradient Float [4, 2]; Float [4, 3]"},
   };
   for (const auto& [gradients, message] : cases) {
-    // The engine of LibTorch looks at shapes itself; who calls the node does not.
+    // Calls the node directly, since the autograd engine would check shapes first.
     const EmbeddingOutput output = trained.forward(jagged(kLists));
     (*output.pooled.grad_fn())(std::vector<at::Tensor>(gradients));
     EXPECT_THAT(trained.apply(), StatusIs(kInvalid, HasSubstr(message)));
@@ -236,7 +236,7 @@ TEST(CollectionErrorsTest, ApplyRefusesBadUpdatesAndChangesNothing) {
   EXPECT_EQ(trained.table(0).maintenance().statistics().rows, 5);
 }
 
-// A row notes the last step that saw it in 32 bits.
+// A row stores its last step in 32 bits.
 TEST(CollectionErrorsTest, AStepThatRowsCannotNoteIsRefusedAndChangesNothing) {
   Trained trained(small_options());
   TableUpdate update;
@@ -305,7 +305,7 @@ TEST(CollectionErrorsTest, CreateRefusesBadOptions) {
 TEST(CollectionErrorsTest, FiniteGradientsWhoseSumIsNotAreSeen) {
   Trained trained(small_options());
   const EmbeddingOutput output = trained.forward(jagged(kLists));
-  (output.pooled.sum() * 3e38).backward();  // id 1 comes twice in one list
+  (output.pooled.sum() * 3e38).backward();  // one list contains id 1 twice
   EXPECT_FALSE(trained.collection->summarize(/*with_norm=*/false).finite);
   trained.collection->discard();
 }

@@ -54,7 +54,7 @@ absl::Status check_tensors(const KeyedJagged& features, const EmbeddingCollectio
   return absl::OkStatus();
 }
 
-// Of the first offset that is wrong. REQUIRES: one is.
+// Returns the error for the first invalid offset. REQUIRES: an offset is invalid.
 absl::Status wrong_offsets(const KeyedJagged& features, int64_t batch,
                            const EmbeddingCollectionOptions& options) {
   const int64_t* offsets = features.offsets.const_data_ptr<int64_t>();
@@ -79,8 +79,9 @@ absl::Status check_offsets(CheckedInput& input, const EmbeddingCollectionOptions
   const int64_t* offsets = input.features.offsets.const_data_ptr<int64_t>();
   const auto count = static_cast<int64_t>(options.features.size());
   const Kernels& kernels = millrace::kernels(options.instruction_set);
-  // Every offset of every batch comes by here. Those that start at 0, do not decrease and end at
-  // the number of ids are right.
+  // This check reads every offset of every batch, so each feature is checked by a vector kernel.
+  // Offsets are valid if the first is 0, none decreases and the last is the number of ids. Only
+  // invalid offsets are read again, for the message.
   std::vector<ListsSeen> seen(count);
   loop(count,
        [&](int64_t f) { seen[f] = kernels.look_at_lists(offsets + f * input.batch, input.batch); });
@@ -94,12 +95,12 @@ absl::Status check_offsets(CheckedInput& input, const EmbeddingCollectionOptions
   return wrong_offsets(input.features, input.batch, options);
 }
 
-// Without the ids that come after the first max_ids of a list.
+// Returns the features without the ids after the first max_ids of each list.
 KeyedJagged cut(const KeyedJagged& features, const EmbeddingCollectionOptions& options,
                 int64_t batch) {
   const int64_t* offsets = features.offsets.const_data_ptr<int64_t>();
   const int64_t lists = features.offsets.numel() - 1;
-  // How many ids of a list are looked up.
+  // Returns the number of ids of a list that are looked up.
   auto length = [&](int64_t list) {
     const int64_t all = offsets[list + 1] - offsets[list];
     const int64_t most = options.features[list / batch].max_ids;
@@ -128,7 +129,7 @@ KeyedJagged cut(const KeyedJagged& features, const EmbeddingCollectionOptions& o
   return result;
 }
 
-// "a, b, c"; of many, the first few.
+// Returns "a, b, c"; lists at most kMost names, followed by "...".
 std::string listed(const std::vector<absl::string_view>& names) {
   constexpr size_t kMost = 8;
   if (names.size() <= kMost) return absl::StrJoin(names, ", ");
@@ -157,7 +158,7 @@ absl::StatusOr<CheckedInput> checked_input(const KeyedJagged& features,
   const at::Tensor looked_at = input.features.offsets;
   input.features = cut(input.features, options, input.batch);
   if (input.features.offsets.is_same(looked_at)) return input;  // no list was too long
-  // For one_id_each of the lists that are left.
+  // Sets one_id_each of the shortened lists.
   RETURN_IF_ERROR(check_offsets(input, options, loop));
   return input;
 }

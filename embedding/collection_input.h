@@ -1,4 +1,4 @@
-// What a collection is asked to look up.
+// The input of a collection and its checks.
 #ifndef MILLRACE_EMBEDDING_COLLECTION_INPUT_H_
 #define MILLRACE_EMBEDDING_COLLECTION_INPUT_H_
 
@@ -18,29 +18,31 @@
 namespace millrace {
 
 struct CheckedInput {
-  // In the order of the options, contiguous, without the ids that come after the first max_ids of a
-  // list.
+  // The features in the order of the options, contiguous, without the ids after the first max_ids
+  // of a list.
   KeyedJagged features;
-  int64_t batch = 0;              // examples
-  std::vector<char> one_id_each;  // of each feature: whether all its lists have one id
+  int64_t batch = 0;              // number of examples
+  std::vector<char> one_id_each;  // of each feature: 1 if every list has one id
 };
 
-// Calls body(i) for all i below count, in any order and from any threads; the second: in order, by
-// the caller alone.
+// Runs body(i) for each i below `count`, in any order and on any threads. one_after_another() runs
+// the calls in ascending order on the calling thread.
 using InputLoop = absl::FunctionRef<void(int64_t count, const std::function<void(int64_t)>& body)>;
 void one_after_another(int64_t count, const std::function<void(int64_t)>& body);
 
-// Errors: InvalidArgument for tensors of another type or size than KeyedJagged says, and offsets
-// that decrease or go beyond the ids, naming the feature, its table and the example.
+// Checks the input of a lookup. Errors: InvalidArgument for tensors with another type or size than
+// KeyedJagged states, and for offsets that decrease or exceed the number of ids, naming the
+// feature, its table and the example.
 absl::StatusOr<CheckedInput> checked_input(const KeyedJagged& features,
                                            const EmbeddingCollectionOptions& options,
                                            InputLoop loop = one_after_another);
 
-// For messages: "features a, b of table t", each table once, of many the first few; "table t"
-// without features, "features a, b" without tables, "" without both.
+// Returns a text for messages: "features a, b of table t". Names each table once and at most 8
+// features and tables. Returns "table t" without features, "features a, b" without tables, ""
+// without both.
 std::string features_of_tables(const std::vector<absl::string_view>& features,
                                const std::vector<absl::string_view>& tables);
-// For messages: such as "Double [3, 2]".
+// Returns a text for messages, such as "Double [3, 2]".
 std::string type_and_shape(const at::Tensor& tensor);
 
 }  // namespace millrace

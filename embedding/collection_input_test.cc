@@ -15,7 +15,8 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Features a (of table t) and b (of u), two examples: a has 1, 2, 3 and nothing, b has 4 and 5, 6.
+// Features a (table t) and b (table u) with two examples. Feature a has the lists [1, 2, 3] and [];
+// b has [4] and [5, 6].
 class CollectionInputTest : public testing::Test {
  protected:
   CollectionInputTest() {
@@ -88,7 +89,7 @@ TEST_F(CollectionInputTest, TellsFeaturesOfOneIdAList) {
   EXPECT_THAT(one_id_each({0, 1, 2, 4, 6}), ElementsAre(1, 0));
   EXPECT_THAT(one_id_each({0, 4, 4, 5, 6}), ElementsAre(0, 1));
   EXPECT_THAT(one_id_each({0, 2, 2, 4, 6}), ElementsAre(0, 0));
-  // Of the ids that are looked up.
+  // max_ids applies before one_id_each.
   options_.features[1].max_ids = 1;
   EXPECT_THAT(one_id_each({0, 2, 2, 4, 6}), ElementsAre(0, 1));
   EXPECT_THAT(one_id_each({0, 1, 2, 2, 6}), ElementsAre(1, 0));
@@ -145,7 +146,7 @@ TEST_F(CollectionInputTest, RefusesOffsetsThatDoNotFit) {
   refused("feature b of table u, example 0: offsets go from 3 to 2: they decrease");
   with(1, -1);
   refused("feature a of table t, example 0: offsets go from 0 to -1: they decrease");
-  // Their differences in 64 bits are those of offsets that do not decrease.
+  // The 64-bit differences of these offsets wrap around to non-negative numbers.
   constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
   const int64_t wrapping[] = {0, 1, kLeast, -1, 6};
   std::copy_n(wrapping, 5, features_.offsets.mutable_data_ptr<int64_t>());

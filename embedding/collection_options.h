@@ -1,4 +1,4 @@
-// What an embedding collection is made of. Knows no LibTorch.
+// The options of an embedding collection. Independent of LibTorch.
 #ifndef MILLRACE_EMBEDDING_COLLECTION_OPTIONS_H_
 #define MILLRACE_EMBEDDING_COLLECTION_OPTIONS_H_
 
@@ -16,22 +16,24 @@ struct EmbeddingFeature {
   std::string name;
   std::string table;
   Pooling pooling = SUM;
-  // Only so many ids of a list are looked up, the first ones; 0: all. With FIRST_N at least 1.
+  // The number of ids of each list to look up, from the start of the list; 0: all. At least 1 with
+  // FIRST_N.
   int64_t max_ids = 0;
 };
 
-// Decides the result: seed, tables, features. Does not: threads, instruction set.
+// The seed, tables and features decide results; threads and instruction_set do not.
 struct EmbeddingCollectionOptions {
   uint64_t seed = 1;
   std::vector<TableConfig> tables;  // names are unique
-  // How many columns of each table, the last ones, the model has added to its configured dim; part
-  // of TableConfig.dim here. See EmbeddingTableOptions.
+  // The number of columns that the model has added to the configured dim of each table. They are
+  // the last columns, and TableConfig.dim includes them here. See EmbeddingTableOptions.
   int64_t added_columns = 0;
-  // In the order of the KeyedJagged that forward gets. Each names one of the tables.
+  // The features in the order of the KeyedJagged of forward(). Each names one of the tables.
   std::vector<EmbeddingFeature> features;
-  // Threads that share the work of one call; the caller's is one of them. Default: one.
+  // Threads that share the work of one call, including the calling thread. Default: 1.
   int threads = 1;
-  // What the arithmetic of tables may use. One that this machine has. Default: the best.
+  // The instruction set of the arithmetic of tables; the machine must support it. Default: the best
+  // supported.
   InstructionSet instruction_set = best_instruction_set();
 };
 

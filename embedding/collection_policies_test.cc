@@ -1,5 +1,5 @@
-// Admission, limits and default values seen from the collection, through forward, backward, apply
-// and discard.
+// Admission, limits and default values of a collection in forward and backward passes, apply() and
+// discard().
 #include <google/protobuf/text_format.h>
 #include <torch/types.h>
 
@@ -19,8 +19,8 @@ using testing::HasSubstr;
 using Ids = std::vector<int64_t>;
 using Values = std::vector<float>;
 
-// Features a (sum) and b (unpooled) share the table t of one column, whose rows begin as 1.
-// Plain SGD at rate 1.
+// Features a (sum) and b (unpooled) share the table t of one column. New rows have the value 1.
+// Plain SGD with rate 1.
 class CollectionPoliciesTest : public testing::Test {
  protected:
   void make(const std::string& policies, int threads = 1) {
@@ -40,7 +40,7 @@ class CollectionPoliciesTest : public testing::Test {
   }
   EmbeddingTable& table() { return *collection_->tables()[0]; }
 
-  // One example; the loss is the sum of everything put out.
+  // Looks up one example. The loss is the sum of all outputs.
   absl::StatusOr<EmbeddingOutput> forward(const Ids& a, const Ids& b) {
     Ids all = a;
     all.insert(all.end(), b.begin(), b.end());
@@ -69,7 +69,7 @@ class CollectionPoliciesTest : public testing::Test {
     update.context.step = ++step_;
     ASSERT_OK(collection_->apply(step_, {&update, 1}));
   }
-  // The weight of an id's row.
+  // Returns the weight of an id's row; NaN without a row.
   float weight(int64_t id) {
     RowIndex row = 0;
     table().find({&id, 1}, {&row, 1});
@@ -108,7 +108,7 @@ TEST_F(CollectionPoliciesTest, UnadmittedIdsReadTheDefaultAndLearnNothing) {
   apply();
   EXPECT_EQ(table().maintenance().statistics().rows, 0);
   EXPECT_EQ(evaluate({5}, {6, 7}), (Values{10, 10, 10}));
-  // 5 and 6 are admitted, 7 is not, wherever it stands.
+  // Ids 5 and 6 are admitted; 7 is not admitted at any position.
   EXPECT_EQ(run({7, 5, 5}, {7, 6, 7}), (Values{12, 10, 1, 10}));
   EXPECT_EQ(collection_->summarize(true).norm_squared, 4 + 1);
   apply();
@@ -142,7 +142,7 @@ TEST_F(CollectionPoliciesTest, ADiscardedStepLeavesRowsAndCountsAsTheyWere) {
   collection_->discard();
   EXPECT_EQ(table().content().digest(), digest);
   EXPECT_EQ(table().content().admission_state(), counts);
-  // The same step again ends as if the first try had not been.
+  // Repeating the discarded step has the result of a first try.
   run({2, 3, 3}, {1, 4});
   apply();
   EXPECT_EQ(weight(2), 0);
@@ -187,7 +187,7 @@ TEST_F(CollectionPoliciesTest, LimitsActAfterTheUpdate) {
   apply();
   EXPECT_EQ(weight(1), 1 - 2);
   EXPECT_EQ(weight(3), 0);
-  EXPECT_EQ(run({2}, {}), Values{1});  // back, with its first value
+  EXPECT_EQ(run({2}, {}), Values{1});  // inserted again, with its initial value
   apply();
   EXPECT_EQ(table().maintenance().statistics().evicted_rows(), 2);
 }

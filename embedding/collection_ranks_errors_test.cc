@@ -1,4 +1,4 @@
-// Tables over ranks where something goes wrong, or not everything that was announced happens.
+// Errors of sharded tables, and steps that look up only some of the announced ids.
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -32,7 +32,7 @@ MicroBatch batch_of(const Lists& lists) {
   return batch;
 }
 
-// Features a and b, one example each, of the tables t and u of one column.
+// Features a and b, one example each, of the tables t and u with one column each.
 JobOptions two_tables(const std::string& policy = "") {
   JobOptions options;
   options.collection.tables = {table_config("t", 1), table_config("u", 1)};
@@ -48,7 +48,7 @@ JobOptions two_tables(const std::string& policy = "") {
 class CollectionRanksErrorsTest : public testing::TestWithParam<int> {
  protected:
   int ranks() const { return GetParam(); }
-  // Batches of which only the first rank has one.
+  // Returns the batches of all ranks; only the first rank has a batch.
   std::vector<RankBatches> first_has(MicroBatch batch) const {
     std::vector<RankBatches> batches(ranks());
     batches[0].push_back(std::move(batch));
@@ -112,13 +112,13 @@ TEST_P(CollectionRanksErrorsTest, IdsThatWereNotAnnouncedAreErrors) {
     EXPECT_THAT(output.status(), StatusIs(absl::StatusCode::kInvalidArgument,
                                           AllOf(HasSubstr("feature a"), HasSubstr("id 5"))));
     if (training) {
-      // The error is kept, as that of any lookup.
+      // apply() returns the error of a failed lookup.
       EXPECT_FALSE(job.exchange_sums().ok() && job.apply().ok());
       for (int rank = 0; rank < ranks(); ++rank) job.collection(rank).discard();
     }
   }
   job.collection(0).train();
-  // Without requests nothing was announced.
+  // Without requests, no id is announced.
   EXPECT_FALSE(job.collection(0).forward(batch_of({{1}, {}}).features).ok());
   job.collection(0).discard();
   ASSERT_OK(job.step(first_has(batch_of({{1}, {}}))).status);
@@ -177,7 +177,7 @@ TEST_P(CollectionRanksErrorsTest, FrozenTablesAreOnlyRead) {
   ASSERT_OK(ranked.status);
   expect_same(ranked.outputs[0], fused.outputs[0]);
   EXPECT_EQ(job.digest(0), digest);
-  // What comes back to them must be finite all the same.
+  // Gradients of frozen tables must also be finite.
   batch.gradients = {torch::tensor({{std::numeric_limits<float>::quiet_NaN(), 4.0f}})};
   const StepResult refused = job.step(first_has(batch));
   EXPECT_FALSE(refused.summary.finite);
@@ -198,8 +198,8 @@ TEST_P(CollectionRanksErrorsTest, GradientsOfIdsThatAreNotAdmittedMustBeFinite) 
   EXPECT_TRUE(has_row(job, 0, 1));
 }
 
-// Before a step is decided nothing of it is in a table. The table can be read, but refuses changes:
-// the step refers to rows.
+// Until apply(), a step changes no table. Tables can be read during the step, but refuse changes,
+// since the step refers to rows.
 TEST_P(CollectionRanksErrorsTest, ARefusedStepLeavesTablesAsTheyWere) {
   JobOptions options = two_tables();
   options.collection.tables[0].mutable_eviction()->set_idle_steps(1);
@@ -269,7 +269,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, CollectionRanksErrorsTest, testing::Values(1, 2,
 
 // ---- Frames ----
 
-// Two ranks, of which the first has a batch; every frame of its step.
+// Two ranks, the first with a batch, and all frames of one step.
 class DamagedFramesTest : public testing::Test {
  protected:
   DamagedFramesTest() {
@@ -301,7 +301,8 @@ class DamagedFramesTest : public testing::Test {
     EXPECT_OK(first().exchange().request(batch_.features));
   }
 
-  // Each of these begins a step of its own, reads one frame, and expects no more than an error.
+  // Each function begins a new step and reads one frame. Damage must have no consequence except an
+  // error.
   absl::Status read_ids(const std::string& bytes) {
     begin();
     absl::string_view ids = bytes;
@@ -359,7 +360,7 @@ TEST_F(DamagedFramesTest, WholeFramesAreRead) {
 TEST_F(DamagedFramesTest, EveryShorterFrameIsAnError) {
   for (const Frame& frame : frames()) {
     for (size_t size = 0; size < frame.bytes.size(); ++size) {
-      // Memory of that size, so that a sanitizer sees reads behind it.
+      // A copy of exactly `size` bytes lets sanitizers detect reads after the end.
       const std::string bytes(frame.bytes.substr(0, size));
       EXPECT_THAT((this->*frame.read)(bytes), StatusIs(absl::StatusCode::kDataLoss)) << size;
     }
@@ -379,13 +380,13 @@ TEST_F(DamagedFramesTest, ChangedBytesNeverCrash) {
       EXPECT_THAT(status.code(),
                   testing::AnyOf(absl::StatusCode::kOk, absl::StatusCode::kDataLoss));
     }
-    // Every bit of the first pieces.
+    // Flips every bit of every frame.
     for (size_t at = 0; at < frame.bytes.size(); ++at) {
       for (int bit = 0; bit < 8; ++bit) {
         std::string bytes = frame.bytes;
         bytes[at] = static_cast<char>(bytes[at] ^ (1 << bit));
         const absl::Status status = (this->*frame.read)(bytes);
-        if (at >= 24) continue;  // a number may be another one
+        if (at >= 24) continue;  // a changed number may be valid
         EXPECT_THAT(status, StatusIs(absl::StatusCode::kDataLoss)) << at;
       }
     }
@@ -416,7 +417,7 @@ TEST_F(DamagedFramesTest, FramesInTheWrongOrderAreErrors) {
 }
 
 TEST_F(DamagedFramesTest, IdsOfAnotherRankAreErrors) {
-  // The frame that the second rank would get, handed to a rank that owns none of its ids.
+  // A frame for the second rank, read by a rank that owns none of the ids.
   const std::shared_ptr<EmbeddingCollection> zero =
       *EmbeddingCollection::create(options_.collection);
   ASSERT_OK(zero->shard({0, 2}));

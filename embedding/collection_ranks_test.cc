@@ -1,4 +1,4 @@
-// Tables over ranks against tables of one rank: rules that hold to the bit.
+// Sharded tables compared with tables of one rank, bitwise.
 #include <string>
 #include <vector>
 
@@ -17,11 +17,11 @@ JobOptions options_of(const EmbeddingCollectionOptions& collection,
   return {collection, optimizer, first_rows(collection)};
 }
 
-// ---- One rank, forced through requests, against the path without ranks ----
+// ---- One rank with requests, compared with one rank without ----
 
 class OneRankTest : public testing::TestWithParam<int> {};
 
-// Of optimizers, all; gradients of duplicates become sums or means.
+// The parameter selects one of all optimizers, and sums or means of duplicate gradients.
 TEST_P(OneRankTest, EqualsThePathWithoutRanks) {
   SparseOptimizerConfig optimizer = all_optimizers()[GetParam() / 2];
   if (GetParam() % 2 == 1) optimizer.set_duplicate_gradients(SparseOptimizerConfig::MEAN);
@@ -43,8 +43,9 @@ TEST_P(OneRankTest, EqualsThePathWithoutRanks) {
       EXPECT_EQ(ranked.summary.norm_squared, fused.summary.norm_squared) << where;
       EXPECT_EQ(ranked.summary.not_finite, fused.summary.not_finite) << where;
     }
-    // A limit with FAIL shows itself in forward there, and here in the update; but a step that is
-    // not finite, too, is refused for that first.
+    // A FAIL limit is an error of forward() without requests and an error of the update with
+    // requests. The update checks first that gradients are finite, so a non-finite step has another
+    // error.
     ASSERT_EQ(ranked.status.ok(), fused.status.ok())
         << where << ": " << ranked.status << ", " << fused.status;
     applied += fused.status.ok() ? 1 : 0;
@@ -95,7 +96,7 @@ TEST(CollectionRanksTest, LimitsThatFailDoSoBeforeTheUpdate) {
 class SeveralRanksTest : public testing::TestWithParam<int> {
  protected:
   int ranks() const { return GetParam(); }
-  // Without limits that only one rank enforces.
+  // Excludes limits that are enforced only with one rank.
   static EmbeddingCollectionOptions kinds() {
     EmbeddingCollectionOptions collection = all_kinds();
     for (TableConfig& table : collection.tables) {
@@ -114,7 +115,7 @@ TEST_P(SeveralRanksTest, OneRankWithDataEqualsOneRank) {
     if (number % 2 == 1) optimizer.set_duplicate_gradients(SparseOptimizerConfig::MEAN);
     const JobOptions options = options_of(kinds(), optimizer);
     Job expected(options, 0), job(options, ranks());
-    job.set_offset(number % 3);  // frames anywhere in memory
+    job.set_offset(number % 3);  // any alignment of frames
     RandomBatches random(options.collection, number + 100);
     for (int step = 0; step < 12; ++step) {
       const std::string where = absl::StrCat("optimizer ", number, ", step ", step);
@@ -140,7 +141,7 @@ TEST_P(SeveralRanksTest, OneRankWithDataEqualsOneRank) {
   }
 }
 
-// Gradients that are whole numbers add up without rounding, in any order.
+// Sums of integer gradients have no rounding error, in any order.
 TEST_P(SeveralRanksTest, EqualsOneRankWhereNothingIsRounded) {
   SparseOptimizerConfig sgd;
   sgd.mutable_sgd();
@@ -176,7 +177,7 @@ TEST_P(SeveralRanksTest, EqualsOneRankWhereNothingIsRounded) {
   }
 }
 
-// Ids, counts and admission do not depend on the number of ranks, whatever the gradients.
+// Ids, counts and admission do not depend on the number of ranks, for any gradients.
 TEST_P(SeveralRanksTest, CountsEqualThoseOfOneRank) {
   const JobOptions options = options_of(kinds(), all_optimizers()[3]);
   Job expected(options, 0), job(options, ranks());
@@ -193,7 +194,7 @@ TEST_P(SeveralRanksTest, CountsEqualThoseOfOneRank) {
     for (size_t t = 0; t < options.collection.tables.size(); ++t) {
       const auto number = static_cast<int>(t);
       const TableRows one = expected.table(0, number).content().export_rows();
-      // Ranges of placement hashes follow one another as ranks do.
+      // Ranges of placement hashes are in the order of ranks.
       TableRows rows;
       for (int rank = 0; rank < ranks(); ++rank) {
         const TableRows own = job.table(rank, number).content().export_rows();
@@ -209,7 +210,8 @@ TEST_P(SeveralRanksTest, CountsEqualThoseOfOneRank) {
   }
 }
 
-// One table, fed what each rank's own occurrences of an id add up to.
+// A reference with one table, in which the gradient of an id is the sum of one summand per rank:
+// the rank's own sum.
 class PartialSumsReference {
  public:
   PartialSumsReference(const JobOptions& options, int table)
@@ -253,7 +255,7 @@ class PartialSumsReference {
     EXPECT_OK(plan_->look_up(lists, {output.data(), table_->dim()}));
   }
 
-  // SGD at rate 1 on rows of zeros makes a row minus the sum of its gradients.
+  // SGD with rate 1 sets a row of zeros to minus the sum of its gradients.
   void sums(const RankBatches& batches, std::vector<int64_t>& ids, std::vector<int64_t>& repeats,
             std::vector<float>& gradients) const {
     JobOptions options = options_;

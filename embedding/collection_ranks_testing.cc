@@ -21,7 +21,7 @@ TableConfig table_config(const std::string& text) {
   return config;
 }
 
-// All outputs of a forward call: pooled, then each unpooled one.
+// Returns all outputs of a forward call: the pooled tensor, then each unpooled one.
 std::vector<at::Tensor> tensors_of(const EmbeddingOutput& output) {
   std::vector<at::Tensor> tensors = {output.pooled};
   for (const FeaturePlace& place : output.places()) {
@@ -48,7 +48,7 @@ Job::Job(const JobOptions& options, int world_size) : over_ranks_(world_size > 0
     collections_.push_back(*EmbeddingCollection::create(options.collection));
     EmbeddingCollection& collection = *collections_.back();
     const Placement placement{rank, ranks};
-    // What gradients become may be set before or after.
+    // The kind of duplicate gradients may be set before or after shard().
     const auto set = [&] {
       for (size_t t = 0; t < collection.tables().size(); ++t) {
         collection.set_duplicate_gradients(static_cast<int64_t>(t),
@@ -89,7 +89,7 @@ absl::Status Job::send(
     std::vector<std::vector<ByteBuffer>>& frames,
     const std::function<absl::Status(int from, int to, absl::string_view&)>& read) {
   for (int from = 0; from < ranks(); ++from) {
-    // Not in the order of ranks.
+    // The result must not depend on the order of ranks.
     for (int to = ranks() - 1; to >= 0; --to) {
       if (from == to) continue;
       absl::string_view bytes = body(frames[from][to]);
@@ -246,7 +246,7 @@ MicroBatch RandomBatches::next(bool integers, bool all_gradients) {
     for (int64_t example = 0; example < batch; ++example) {
       const int64_t length = one_each ? 1 : static_cast<int64_t>(below(5));
       for (int64_t i = 0; i < length; ++i) {
-        // Some ids often, the others rarely; of either sign.
+        // Half of the ids are drawn from 6 frequent ids. Ids have both signs.
         const auto id = static_cast<int64_t>(below(below(2) == 0 ? 6 : 40)) - 8;
         values.push_back(below(50) == 0 ? std::numeric_limits<int64_t>::min() + id + 9 : id);
         weights.push_back(static_cast<float>(below(7)) / 3 - 0.5f);
@@ -377,7 +377,7 @@ void expect_same_tables(const Job& job, const Job& expected, const std::string& 
     same([](Table& table) { return table.maintenance().statistics().unique_ids; });
     same([](Table& table) { return table.maintenance().statistics().unadmitted; });
     same([](Table& table) { return table.maintenance().statistics().evicted_rows(); });
-    // Of exact counts: an additive fingerprint.
+    // An additive fingerprint of exact counts.
     same([](Table& table) {
       const AdmissionState state = table.content().admission_state();
       uint64_t sum = 0;

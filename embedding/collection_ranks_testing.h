@@ -1,4 +1,4 @@
-// Steps of collections whose tables are over ranks, all in one process, for tests.
+// Steps of sharded collections in one process, for tests.
 #ifndef MILLRACE_EMBEDDING_COLLECTION_RANKS_TESTING_H_
 #define MILLRACE_EMBEDDING_COLLECTION_RANKS_TESTING_H_
 
@@ -21,50 +21,50 @@
 
 namespace millrace::ranks_testing {
 
-// A lookup of a rank, and its gradients.
+// A lookup of a rank and its gradients.
 struct MicroBatch {
   KeyedJagged features;
-  std::vector<at::Tensor> gradients;  // of each output; undefined: none comes back
-  bool looked_up = true;              // false: is announced alone
+  std::vector<at::Tensor> gradients;  // of each output; undefined: no gradient
+  bool looked_up = true;              // false: announced without a lookup
 };
 using RankBatches = std::vector<MicroBatch>;
 
-// The options in which compared jobs may differ.
+// The options of a job.
 struct JobOptions {
   EmbeddingCollectionOptions collection;
   SparseOptimizerConfig optimizer;
-  // Rows of each table at the beginning: those of these ids.
+  // The ids of the initial rows of each table.
   std::vector<std::vector<int64_t>> rows;
 };
 
 // The outcome of a step on all ranks.
 struct StepResult {
-  absl::Status status;                           // of apply, or what came before it
-  std::vector<std::vector<at::Tensor>> outputs;  // of each rank, of its forward calls in order
+  absl::Status status;                           // of apply(), or the first error before it
+  std::vector<std::vector<at::Tensor>> outputs;  // of each rank's forward calls, in order
   GradientSummary summary;
 };
 
-// The collections of all ranks of a job, which take turns.
+// The collections of all ranks of a job, called one after the other.
 class Job {
  public:
-  // `world_size` 0: one collection that is not over ranks.
+  // Creates the collections. `world_size` 0: one collection that is not sharded.
   Job(const JobOptions& options, int world_size);
 
-  // One step: fetches, looks up, goes back, exchanges sums, decides, and updates or discards.
-  // `batches`: of each rank; there is one without ranks. `tries`: how often the step is made; all
-  // but the last are discarded after their backward passes.
+  // Runs one step: fetches rows, runs forward and backward passes, exchanges sums, and updates or
+  // discards. `batches`: by rank; one entry if not sharded. `tries`: the number of runs of the
+  // step; all runs but the last are discarded after their backward passes.
   StepResult step(const std::vector<RankBatches>& batches, int tries = 1);
-  // Looks up outside training.
+  // Looks up batches outside training.
   StepResult evaluate(const std::vector<RankBatches>& batches);
 
-  // The parts of a step over ranks. Errors: the first.
+  // The phases of a sharded step. Each returns the first error of a rank.
   absl::Status fetch(const std::vector<RankBatches>& batches, bool training);
   absl::Status look_up(const std::vector<RankBatches>& batches,
                        std::vector<std::vector<at::Tensor>>& outputs);
   absl::Status exchange_sums();
   absl::Status apply();
 
-  // Over all ranks.
+  // Return sums over all ranks.
   absl::uint128 digest(int table) const;
   int64_t sum(const std::function<int64_t(EmbeddingTable&)>& of_table, int table) const;
 
@@ -74,7 +74,7 @@ class Job {
   EmbeddingTable& table(int rank, int number) const {
     return *collections_[rank]->tables()[number];
   }
-  // Frames begin at this place in memory, modulo 8.
+  // Sets the offset of frames from the beginning of their buffer, to test alignments.
   void set_offset(size_t offset) { offset_ = offset; }
 
  private:
@@ -88,7 +88,7 @@ class Job {
   std::unique_ptr<RowOptimizer> optimizer_;
   size_t offset_ = 0;
   int64_t step_ = 0;
-  // [from][to]
+  // Frames by [from][to].
   std::vector<std::vector<ByteBuffer>> ids_, rows_, sums_;
 };
 
@@ -98,11 +98,12 @@ class RandomBatches {
   RandomBatches(const EmbeddingCollectionOptions& options, uint64_t seed)
       : options_(options), random_(seed) {}
 
-  // Gradients are integers if asked for.
+  // Returns random batches. `integers`: gradients are integers and ids have no weights.
+  // `all_gradients`: every output has a gradient.
   MicroBatch next(bool integers = false, bool all_gradients = false);
   RankBatches some(int micro_batches, bool integers = false, bool all_gradients = false);
   uint64_t below(uint64_t end) { return random_() % end; }
-  // Turns a number of the gradients into one that is not finite. Returns: whether there was one.
+  // Replaces a random gradient value by NaN or infinity. Returns true if there is a gradient.
   bool poison(RankBatches& batches);
 
  private:
@@ -112,18 +113,19 @@ class RandomBatches {
   std::mt19937_64 random_;
 };
 
-// Tables of every kind of row, admission, limit and default value, and features of every pooling.
+// Returns options with tables of every row type, admission, limit and default value, and features
+// of every pooling.
 EmbeddingCollectionOptions all_kinds();
-// The same with float32 rows, always admitted, without limits; no gradient has a factor.
+// Returns options of float32 tables with an initial value of 1 and a few admissions and limits.
 EmbeddingCollectionOptions plain_kinds();
-// Every sparse optimizer.
+// Returns a configuration of every sparse optimizer.
 std::vector<SparseOptimizerConfig> all_optimizers();
-// Rows of tables that admit nothing.
+// Returns the initial ids of tables that insert no rows.
 std::vector<std::vector<int64_t>> first_rows(const EmbeddingCollectionOptions& options);
 
-// Expects the same outputs, to the bit.
+// Expects bitwise equal outputs.
 void expect_same(const std::vector<at::Tensor>& outputs, const std::vector<at::Tensor>& expected);
-// Expects the same content, counts and admission.
+// Expects equal content, counts and admission.
 void expect_same_tables(const Job& job, const Job& expected, const std::string& where);
 
 }  // namespace millrace::ranks_testing

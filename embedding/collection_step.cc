@@ -16,13 +16,15 @@
 namespace millrace {
 namespace {
 
-// Changes with every operation in place.
+// Returns a number that changes with every in-place operation; 0 for inference tensors, which have
+// none.
 int64_t version_of(const at::Tensor& tensor) {
   return tensor.is_inference() ? 0 : static_cast<int64_t>(tensor._version());
 }
 
-// A gradient as contiguous float32 on the CPU, not shared with whoever could change it unnoticed:
-// under another handle to its memory, which may have another version, or without versions.
+// Returns a gradient as contiguous float32 on the CPU. Copies memory with another handle and
+// inference tensors: an in-place change through another handle may not change the version, and
+// inference tensors have no version.
 absl::StatusOr<at::Tensor> owned_gradient(const at::Tensor& gradient, at::IntArrayRef sizes) {
   if (gradient.requires_grad()) {
     return absl::UnimplementedError("second derivatives of embeddings");
@@ -34,7 +36,7 @@ absl::StatusOr<at::Tensor> owned_gradient(const at::Tensor& gradient, at::IntArr
                                                    "], like the output, is due"));
   }
   if (!gradient.is_cpu()) {
-    // A copy to pinned memory takes no buffer between. It waits for the device.
+    // A copy to pinned memory needs no intermediate buffer. It waits for the device.
     at::Tensor result = at::empty(sizes, at::TensorOptions(at::kFloat).pinned_memory(true));
     return result.copy_(gradient);
   }
@@ -44,7 +46,8 @@ absl::StatusOr<at::Tensor> owned_gradient(const at::Tensor& gradient, at::IntArr
   return shared ? result.clone() : result;
 }
 
-// The node of one forward call in the graph: a root, since the tables are no tensors.
+// The node of one forward call in the autograd graph. A root of the graph, since tables are not
+// tensors.
 class Backward : public torch::autograd::Node {
  public:
   Backward(std::weak_ptr<CollectionStep> step, int64_t number, int64_t call)
@@ -78,7 +81,8 @@ class Backward : public torch::autograd::Node {
   const int64_t call_;
 };
 
-// LibTorch 2.13 counts the users of a node within the node, 2.11 (docs/cuda.md) beside it.
+// LibTorch 2.13 counts the users of a node within the node (intrusive_ptr); 2.11 (docs/cuda.md)
+// counts them outside of it (shared_ptr).
 using NodePointer = decltype(torch::autograd::Edge::function);
 
 template <typename Node, typename Pointer, typename... Arguments>

@@ -23,7 +23,8 @@ inline TableConfig table_config(const char* name, int64_t dim) {
   return config;
 }
 
-// Features a (sum), b (mean) and c (unpooled) share the table t of 3 columns; d (sum) has u of 2.
+// Features a (sum), b (mean) and c (unpooled) share the table t of 3 columns; feature d (sum) has
+// the table u of 2 columns.
 inline EmbeddingCollectionOptions small_options() {
   EmbeddingCollectionOptions options;
   options.seed = 5;
@@ -32,7 +33,7 @@ inline EmbeddingCollectionOptions small_options() {
   return options;
 }
 
-using Lists = std::vector<std::vector<int64_t>>;  // feature after feature, example after example
+using Lists = std::vector<std::vector<int64_t>>;  // by feature, then by example
 
 inline KeyedJagged jagged(const Lists& lists) {
   std::vector<int64_t> values, offsets = {0};
@@ -43,7 +44,7 @@ inline KeyedJagged jagged(const Lists& lists) {
   return {torch::tensor(values, torch::kLong), torch::tensor(offsets, torch::kLong), {}};
 }
 
-// Two examples; ids repeat within lists, between features and examples, and lists are empty.
+// Two examples. Ids repeat within lists and between features and examples; some lists are empty.
 inline const Lists kLists = {{1, 2, 1},    {},     /*b*/ {2, 3}, {-5},
                              /*c*/ {1, 1}, {3, 0}, /*d*/ {},     {9, 9}};
 

@@ -23,10 +23,10 @@ namespace millrace {
 namespace {
 
 constexpr int64_t kIdsWorthThreads = 2048;
-// Outputs of more bytes are written past the caches.
+// Outputs above this size bypass the caches.
 constexpr int64_t kCacheBytes = 4 << 20;
 
-// The lists of one feature.
+// Returns the lists of one feature.
 IdLists lists_of(const CheckedInput& input, int64_t number, const EmbeddingFeature& feature) {
   const KeyedJagged& features = input.features;
   const int64_t batch = input.batch;
@@ -50,7 +50,7 @@ EmbeddingCollection::EmbeddingCollection(EmbeddingCollectionOptions options)
     : torch::nn::Module("EmbeddingCollection"),
       options_(std::move(options)),
       buffers_(OutputBuffers::create()),
-      // Loops over tables compute, and start no threads.
+      // Parallel loops over tables only compute and start no threads.
       pool_(std::make_unique<ThreadPool>(options_.threads, ThreadPool::Placement::kOffCaller)),
       step_(std::make_shared<CollectionStep>()) {}
 
@@ -117,6 +117,7 @@ absl::Status EmbeddingCollection::make_places() {
     FeaturePlace place;
     place.name = feature.name;
     place.dim = (*table)->dim() * (feature.pooling == FIRST_N ? feature.max_ids : 1);
+    // An unpooled feature has a separate output tensor and no columns of `pooled`.
     if (feature.pooling == NONE) {
       place.unpooled = unpooled_features_++;
     } else {
@@ -127,6 +128,7 @@ absl::Status EmbeddingCollection::make_places() {
     step_->table_of.push_back(number);
     places.push_back(std::move(place));
   }
+  // Outputs share the places, since they may outlive the collection.
   places_ = std::make_shared<const std::vector<FeaturePlace>>(std::move(places));
   step_->places = places_;
   return absl::OkStatus();
@@ -171,7 +173,7 @@ std::string EmbeddingCollection::describe(int64_t table) const {
 
 void EmbeddingCollection::for_each(int64_t ids, int64_t count,
                                    const std::function<void(int64_t)>& body) {
-  // Evaluation may come from several threads: the others work alone.
+  // Outside training several threads may call. One of them uses the pool; the others work alone.
   std::unique_lock<std::mutex> lock(pool_mutex_, std::defer_lock);
   if (ids >= kIdsWorthThreads && lock.try_lock()) {
     pool_->parallel_for(count, body);
@@ -190,6 +192,8 @@ absl::Status EmbeddingCollection::look_up_tables(const CheckedInput& input, bool
                                                  std::vector<at::Tensor>& outputs) {
   std::vector<float*> data;
   for (const at::Tensor& output : outputs) data.push_back(output.mutable_data_ptr<float>());
+  // One thread looks up all features of a table, in their order, so that rows are inserted in the
+  // same order for any number of threads.
   std::vector<absl::Status> statuses(tables_.size());
   for_each_table(input.features.values.numel(), [&](int64_t t) {
     for (const int64_t f : features_of_[t]) {
@@ -208,6 +212,7 @@ absl::Status EmbeddingCollection::look_up_tables(const CheckedInput& input, bool
       }
     }
   });
+  // The first table in order decides, so that the error does not depend on threads.
   for (absl::Status& status : statuses) {
     if (!status.ok()) return std::move(status);
   }
@@ -234,7 +239,7 @@ absl::Status EmbeddingCollection::look_up_feature(int64_t table, bool training,
 }
 
 int64_t EmbeddingCollection::next_lookup(int64_t feature) const {
-  // Lookups of a table are numbered feature after feature.
+  // Lookups of a table are numbered by call, and within a call by feature.
   const int64_t table = step_->table_of[feature];
   if (frozen(table)) return -1;
   int64_t before = 0;
@@ -258,9 +263,10 @@ absl::StatusOr<EmbeddingOutput> EmbeddingCollection::look_up(const KeyedJagged& 
         "looking up embeddings: a step of training over ranks begins with its requests");
   }
 
-  // The pooled features, then each unpooled one.
+  // The outputs: the pooled features in one tensor, then a tensor for each unpooled feature.
   std::vector<at::Tensor> outputs = {buffers_->take(batch, pooled_dim_, output_device_)};
   std::vector<JaggedRows> unpooled;
+  // The numbers of lookups are taken before look_up_tables(), which adds the lookups.
   ForwardCall call;
   for (size_t f = 0; f < places_->size(); ++f) {
     const FeaturePlace& place = (*places_)[f];
@@ -286,6 +292,7 @@ absl::StatusOr<EmbeddingOutput> EmbeddingCollection::look_up(const KeyedJagged& 
     if (training) step_->keep(looked_up);
     return looked_up;
   }
+  // Copies from pinned memory are asynchronous; later operations on the same stream wait for them.
   if (!output_device_.is_cpu()) {
     for (at::Tensor& output : outputs) output = output.to(output_device_, /*non_blocking=*/true);
   }
@@ -324,13 +331,14 @@ void EmbeddingCollection::set_duplicate_gradients(
 
 GradientSummary EmbeddingCollection::summarize(bool with_norm) {
   if (shard_->totals().has_value()) return summary_of(*shard_->totals());
-  // All of them, whatever the first says: the answer depends on no thread.
+  // Checks all tables even after the first non-finite one, so that the result does not depend on
+  // threads.
   std::vector<GradientSummary> summaries(tables_.size());
   for_each_table(step_->ids, [&](int64_t t) {
     GradientSummary& summary = summaries[t];
     summary.finite = own_gradients_are_finite(t);
     if (!summary.finite) summary.not_finite = describe(t);
-    // Over ranks the norm is one of the sums of all ranks.
+    // If sharded, the norm is computed from the sums over all ranks.
     if (summary.finite && with_norm && !sharded()) {
       summary.norm_squared = step_->in_table[t]->squared_norm();
     }

@@ -18,7 +18,7 @@ namespace {
 using testing::HasSubstr;
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
-// A smooth function of everything an output holds; each number has its own factors.
+// Returns a smooth function of all outputs; the factors of a value depend on its index.
 at::Tensor loss_of(const EmbeddingOutput& output) {
   auto term = [](const at::Tensor& values, double phase) {
     const at::Tensor factors =
@@ -51,7 +51,7 @@ TEST(EmbeddingCollectionTest, OutputsArePooledRows) {
   EXPECT_EQ(trained.table(1).maintenance().statistics().rows, 1);
 }
 
-// Central differences are exact for a quadratic, up to rounding.
+// Checks gradients by central differences, which are exact for a quadratic function up to rounding.
 void check_gradients(const KeyedJagged& features,
                      const EmbeddingCollectionOptions& options = small_options()) {
   Trained trained(options);
@@ -77,7 +77,7 @@ void check_gradients(const KeyedJagged& features,
       }
     }
   }
-  // SGD at rate 1 takes the gradient away from the weights.
+  // SGD with rate 1 subtracts the gradient from the weights.
   loss_of(trained.forward(features)).backward();
   ASSERT_OK(trained.apply(1));
   for (int t = 0; t < 2; ++t) {
@@ -113,7 +113,8 @@ TEST(EmbeddingCollectionTest, GradientsOfPaddedRowsReachTheirRows) {
   Trained padded(small_options()), jagged_rows(small_options());
   const KeyedJagged features = jagged({{}, {}, {}, {}, /*c*/ {1, 1, 2}, {3}, {}, {}});
   const at::Tensor factors = torch::arange(1, 13, torch::kFloat).view({2, 2, 3});
-  // The first two of each list, a row that repeats among them; 2 is cut off.
+  // Uses the first two rows of each list, which include a repeated row; the third id, 2, is
+  // omitted.
   const EmbeddingOutput output = padded.forward(features);
   ASSERT_OK_AND_ASSIGN(const PaddedRows rows, output.padded("c", 2));
   EXPECT_TRUE(rows.mask.equal(torch::tensor({{true, true}, {true, false}})));
@@ -144,7 +145,7 @@ TEST(EmbeddingCollectionTest, FirstRowsAreThoseOfAPaddedSequence) {
   options.features[2].pooling = FIRST_N;
   options.features[2].max_ids = 2;
   Trained first(options), padded(small_options());
-  // The third id of the first list is cut off; 1 repeats.
+  // The third id of the first list is omitted; id 1 repeats.
   const KeyedJagged features = jagged({{}, {}, {1}, {}, /*c*/ {1, 1, 2}, {3}, {9}, {}});
   const EmbeddingOutput output = first.forward(features), other = padded.forward(features);
   ASSERT_OK_AND_ASSIGN(const at::Tensor side_by_side, output.feature("c"));
@@ -158,7 +159,7 @@ TEST(EmbeddingCollectionTest, FirstRowsAreThoseOfAPaddedSequence) {
   (rows.rows.flatten(1) * factors).sum().backward();
   ASSERT_OK(first.apply());
   ASSERT_OK(padded.apply());
-  // The padded sequence has looked the cut id up too.
+  // Only the padded feature has looked up the omitted id.
   EXPECT_EQ(first.row(0, 2), nullptr);
   for (const int64_t id : {1, 3}) {
     for (int c = 0; c < 3; ++c) EXPECT_EQ(first.row(0, id)[c], padded.row(0, id)[c]);
@@ -205,7 +206,7 @@ TEST(EmbeddingCollectionTest, RowsOf16BitsTrainAlikeWhateverTheThreads) {
       }
       EXPECT_EQ(one.digests(), three.digests());
     }
-    // What evaluation reads is what the rows hold.
+    // Evaluation reads the stored values of the rows.
     const TableRows rows = one.table(0).content().export_rows();
     const int64_t id = rows.ids[0];
     const EmbeddingOutput output = one.evaluate(jagged({{id}, {}, {}, {}}));
@@ -214,7 +215,7 @@ TEST(EmbeddingCollectionTest, RowsOf16BitsTrainAlikeWhateverTheThreads) {
   }
 }
 
-// They read without a pause while rows are made, updated and evicted.
+// Evaluation does not wait while rows are inserted, updated and evicted.
 TEST(EmbeddingCollectionTest, ManyThreadsEvaluateWhileOneTrains) {
   EmbeddingCollectionOptions options = small_options();
   options.threads = 2;
@@ -263,7 +264,7 @@ TEST(EmbeddingCollectionTest, UsesOfOneOutputAddUp) {
 TEST(EmbeddingCollectionTest, MicroBatchesAndRepeatedForwardsAddUp) {
   for (const char* kind : {"sgd", "adagrad", "adam"}) {
     Trained one(small_options(), kind), micro(small_options(), kind), joint(small_options(), kind);
-    // The same lists, both examples at once and one after the other.
+    // The same lists, with both examples in one batch or in two micro-batches.
     Lists first, second;
     for (size_t i = 0; i < kLists.size(); ++i) (i % 2 == 0 ? first : second).push_back(kLists[i]);
     for (int step = 0; step < 5; ++step) {
@@ -272,7 +273,7 @@ TEST(EmbeddingCollectionTest, MicroBatchesAndRepeatedForwardsAddUp) {
       micro.forward(jagged(first)).pooled.square().sum().backward();
       micro.forward(jagged(second)).pooled.square().sum().backward();
       ASSERT_OK(micro.apply(0.1));
-      // Two forward passes with one backward pass.
+      // Two forward passes and one backward pass.
       const EmbeddingOutput a = joint.forward(jagged(first)), b = joint.forward(jagged(second));
       (a.pooled.square().sum() + b.pooled.square().sum()).backward();
       ASSERT_OK(joint.apply(0.1));
@@ -304,7 +305,7 @@ TEST(EmbeddingCollectionTest, ASecondBackwardPassThroughOneGraphAdds) {
 
 TEST(EmbeddingCollectionTest, GradientsThatOthersChangeLaterDoNotMatter) {
   Trained trained(small_options()), reference(small_options());
-  // AccumulateGrad may keep the very memory that the collection gets, and add to it later.
+  // AccumulateGrad may keep the gradient's memory, shared with the collection, and add to it later.
   at::Tensor bias = torch::zeros({16}, torch::requires_grad());
   for (int pass = 0; pass < 2; ++pass) {
     const at::Tensor output = trained.forward(jagged(kLists)).pooled;
@@ -327,7 +328,7 @@ TEST(EmbeddingCollectionTest, RowsWithoutBackwardAreSeenAndStay) {
     EXPECT_EQ(trained.table(0).content().export_rows().weights, weights);
     EXPECT_THAT(trained.table(0).content().export_rows().last_step, testing::Each(2));
   }
-  // A graph that is never run and outlives its collection does no harm.
+  // The collection may be destroyed before the backward pass.
   at::Tensor left;
   {
     Trained trained(small_options());
@@ -368,7 +369,7 @@ TEST(EmbeddingCollectionTest, EvaluationChangesNothing) {
   EXPECT_EQ(trained.digests(), digests);
   EXPECT_EQ(trained.table(0).maintenance().statistics().rows, 5);
   EXPECT_TRUE(no_grad.pooled.equal(evaluated.pooled));
-  // An unknown id reads what training would begin with.
+  // An unknown id reads the initial value of a training row.
   const EmbeddingOutput training = trained.forward(jagged(unknown));
   EXPECT_TRUE(training.pooled.equal(evaluated.pooled));
   EXPECT_TRUE(training.jagged("c")->rows.equal(evaluated.jagged("c")->rows));
@@ -396,7 +397,7 @@ TEST(EmbeddingCollectionTest, DiscardUndoesTheStep) {
   EXPECT_EQ(trained.digests(), reference.digests());
 }
 
-// Many ids, so that threads share the work.
+// Returns enough ids for several threads.
 KeyedJagged random_features(std::mt19937& random, int64_t features, int64_t batch) {
   Lists lists(features * batch);
   for (std::vector<int64_t>& list : lists) {
@@ -445,7 +446,7 @@ TEST(EmbeddingCollectionTest, TakesStridedInput) {
   strided.offsets = torch::stack({features.offsets, features.offsets}, 1).select(1, 1);
   loss_of(trained.forward(strided)).backward();
   loss_of(reference.forward(features)).backward();
-  strided.values.fill_(0);  // was copied
+  strided.values.fill_(0);  // the input was copied
   ASSERT_OK(trained.apply());
   ASSERT_OK(reference.apply());
   EXPECT_EQ(trained.digests(), reference.digests());

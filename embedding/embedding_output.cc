@@ -45,8 +45,8 @@ absl::StatusOr<PaddedRows> EmbeddingOutput::padded(absl::string_view name, int64
     return absl::InvalidArgumentError(
         absl::StrCat("feature ", name, ": lists padded to a length of ", length));
   }
-  // Tensor operations throughout, so that a model that uses this can be traced. Places behind the
-  // end of a list read a row of zeros, which is the last one.
+  // Uses tensor operations only, so that a model with this call can be traced. Places after the end
+  // of a list read the last row, which is a row of zeros.
   const at::Tensor begins = jagged.offsets.slice(0, 0, -1).unsqueeze(1);
   const at::Tensor ends = jagged.offsets.slice(0, 1).unsqueeze(1);
   const at::Tensor places = begins + at::arange(length, begins.options());

@@ -1,4 +1,4 @@
-// What is known of a step's gradients before they are applied.
+// The summary of the gradients of a step before they are applied.
 #ifndef MILLRACE_EMBEDDING_GRADIENT_SUMMARY_H_
 #define MILLRACE_EMBEDDING_GRADIENT_SUMMARY_H_
 
@@ -7,14 +7,13 @@
 namespace millrace {
 
 struct GradientSummary {
-  // Whether no value is infinite or not a number in the gradients as the backward pass left them,
-  // nor in their sums.
+  // True if all gradients of the backward passes and their sums are finite.
   bool finite = true;
-  // Sum of squares of the gradients of all rows, each summed over the step; 0 if not asked for,
+  // The sum of squares of the gradients of all rows, each summed over the step. 0 if not requested
   // or not finite.
   double norm_squared = 0;
-  // What is not finite, such as "table items (features clicked, bought)": the first one; "" if
-  // finite.
+  // The first table without finite gradients, such as "table items (features clicked, bought)"; ""
+  // if `finite`.
   std::string not_finite;
 
   GradientSummary& operator+=(const GradientSummary& other) {

@@ -6,7 +6,7 @@
 namespace millrace {
 namespace {
 
-// As many as a row may have columns, so that a feature has at most 2^24.
+// The maximum number of columns of a row. A feature with FIRST_N then has at most 2^24 columns.
 constexpr int64_t kMostSideBySide = 4096;
 
 }  // namespace

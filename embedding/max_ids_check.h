@@ -1,4 +1,4 @@
-// The rule for how many ids of a list are looked up.
+// The check of the maximum number of ids per list.
 #ifndef MILLRACE_EMBEDDING_MAX_IDS_CHECK_H_
 #define MILLRACE_EMBEDDING_MAX_IDS_CHECK_H_
 
@@ -10,8 +10,8 @@
 
 namespace millrace {
 
-// Checks FeatureConfig.max_ids: at least 0, with pooling FIRST_N 1 to 4096. Errors: InvalidArgument
-// that begins with `where`, the place of the feature.
+// Checks FeatureConfig.max_ids: at least 0, and 1 to 4096 with pooling FIRST_N. Errors:
+// InvalidArgument, beginning with `where`, the place of the feature.
 absl::Status check_max_ids(absl::string_view where, Pooling pooling, int64_t max_ids);
 
 }  // namespace millrace

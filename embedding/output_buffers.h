@@ -1,4 +1,4 @@
-// Memory of large outputs, used again step after step.
+// Reusable memory of large outputs.
 #ifndef MILLRACE_EMBEDDING_OUTPUT_BUFFERS_H_
 #define MILLRACE_EMBEDDING_OUTPUT_BUFFERS_H_
 
@@ -14,9 +14,9 @@
 
 namespace millrace {
 
-// Makes tensors whose memory comes back here when the last of their users is gone. Large outputs
-// of a step would else be mapped, cleared page by page and given back each time. Keeps the
-// memory of a few tensors. Thread-safe; tensors may outlive it.
+// Creates tensors whose memory returns to this object with the last reference to their storage.
+// Without reuse, the system would map, clear and unmap the pages of large outputs in every step.
+// Keeps the memory of at most three tensors. Thread-safe; tensors may outlive the object.
 class OutputBuffers : public std::enable_shared_from_this<OutputBuffers> {
  public:
   static std::shared_ptr<OutputBuffers> create() {
@@ -24,8 +24,8 @@ class OutputBuffers : public std::enable_shared_from_this<OutputBuffers> {
   }
   ~OutputBuffers();
 
-  // float32 [rows, columns], contiguous, not initialised. On the CPU; for copies to a device other
-  // than the CPU in pinned memory, which LibTorch keeps for reuse.
+  // Returns an uninitialized contiguous float32 [rows, columns] on the CPU. For a `copied_to` other
+  // than the CPU the memory is pinned, and LibTorch reuses it.
   at::Tensor take(int64_t rows, int64_t columns, at::Device copied_to = at::kCPU);
 
  private:
@@ -39,7 +39,7 @@ class OutputBuffers : public std::enable_shared_from_this<OutputBuffers> {
   void give_back(const Buffer& buffer);
 
   Mutex mutex_;
-  std::vector<Buffer> spare_ ABSL_GUARDED_BY(mutex_);  // the one given back last is last
+  std::vector<Buffer> spare_ ABSL_GUARDED_BY(mutex_);  // in the order of their return
 };
 
 }  // namespace millrace

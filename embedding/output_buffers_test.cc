@@ -15,7 +15,7 @@ TEST(OutputBuffersTest, LargeTensorsUseTheSameMemoryAgain) {
   EXPECT_TRUE(first.is_contiguous());
   first.fill_(3);
   const void* memory = first.const_data_ptr();
-  // Somebody still has it, if only a part.
+  // A view keeps the memory in use.
   at::Tensor part = first.narrow(0, 1, 2);
   first.reset();
   at::Tensor second = buffers->take(1000, 1600);
@@ -24,7 +24,7 @@ TEST(OutputBuffersTest, LargeTensorsUseTheSameMemoryAgain) {
   EXPECT_EQ(part.sum().item<float>(), 3 * 3200);
   part.reset();
   EXPECT_EQ(buffers->take(900, 1600).const_data_ptr(), memory);
-  // Much smaller ones do not take it.
+  // A much smaller tensor does not use the spare memory.
   EXPECT_NE(buffers->take(200, 1600).const_data_ptr(), memory);
 }
 

@@ -8,21 +8,21 @@
 
 namespace millrace {
 
-// Looks up the rows of features for a model. EmbeddingCollection implements it with the tables that
-// training changes. Rows that are only read, such as published ones, can serve the same model
-// (EmbeddingCollection::set_lookup).
+// Looks up the rows of features for a model. EmbeddingCollection implements the interface with the
+// tables of training. A read-only implementation, such as published tables, can serve the same
+// model (EmbeddingCollection::set_lookup()).
 class RowLookup {
  public:
   virtual ~RowLookup() = default;
 
-  // Returns the rows of a micro-batch, pooled and placed as EmbeddingCollection::options() and
-  // places() say. `features` has the order of EmbeddingCollectionOptions::features and is not
-  // checked yet. An id without a row is no error: it reads the default value of its table. Called
-  // once in each EmbeddingCollection::forward(), by its thread. In training only one thread calls.
-  // Outside training several threads may call at once, also while a thread trains; an
+  // Returns the rows of a micro-batch, pooled and placed as in EmbeddingCollection::options() and
+  // places(). `features` has the order of EmbeddingCollectionOptions::features and is not checked
+  // yet. An id without a row is no error: it reads the default value of its table. Called once in
+  // each EmbeddingCollection::forward(), on its thread. In training only one thread calls. Outside
+  // training several threads may call at the same time, also while a thread trains; an
   // implementation that is not thread-safe must say so.
   // Errors: InvalidArgument naming the feature if tensors have another type or size than
-  // KeyedJagged says; other errors of the implementation.
+  // KeyedJagged states; other errors of the implementation.
   virtual absl::StatusOr<EmbeddingOutput> look_up(const KeyedJagged& features) = 0;
 };
 

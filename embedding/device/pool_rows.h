@@ -1,4 +1,4 @@
-// Pooling of received rows in a form that a device and the host compile alike.
+// Pooling of received rows, compiled for the device and for the host.
 #ifndef MILLRACE_EMBEDDING_DEVICE_POOL_ROWS_H_
 #define MILLRACE_EMBEDDING_DEVICE_POOL_ROWS_H_
 
@@ -8,7 +8,7 @@
 
 #include "embedding/rows/row_type.h"
 
-// Marks a function that nvcc compiles for the device, too.
+// Marks a function that nvcc also compiles for the device.
 #ifdef __CUDACC__
 #define MILLRACE_HOST_DEVICE __host__ __device__
 #else
@@ -17,21 +17,21 @@
 
 namespace millrace {
 
-// What the sum over a list is divided by.
+// The divisor of the sum over a list.
 enum class ListDivisor {
   kOne,         // SUM
   kLength,      // MEAN
   kRootLength,  // SQUARE_ROOT_N
 };
 
-// A lookup of one feature in rows that were received. All memory is borrowed and belongs to whoever
-// computes: the device, or the host.
+// A lookup of one feature in received rows. All memory is borrowed and is memory of the computing
+// side: the device, or the host.
 struct DeviceLookup {
-  const char* rows = nullptr;        // [rows, dim] of `type`, without gaps, aligned to a weight
-  const uint32_t* places = nullptr;  // [ids]: the row of each id
+  const char* rows = nullptr;        // [rows, dim] of `type`, contiguous, aligned to a weight
+  const uint32_t* places = nullptr;  // [ids]: row of each id
   const int64_t* offsets = nullptr;  // [batch + 1], as IdLists::offsets (embedding/table/pooling.h)
   const float* weights = nullptr;    // [ids], or null: all 1
-  float* output = nullptr;           // [batch, dim], `stride` numbers from one row to the next
+  float* output = nullptr;           // [batch, dim]; `stride`: floats between rows
   RowType type = RowType::kFloat32;
   ListDivisor divisor = ListDivisor::kOne;
   int64_t dim = 0;
@@ -49,7 +49,7 @@ MILLRACE_HOST_DEVICE To bits_of(const From& value) {
   return result;
 }
 
-// Rows to float32, as the kernels of embedding/rows/kernels.cc convert them.
+// Conversion of rows to float32, as in embedding/rows/kernels.cc.
 struct Float32Row {
   typedef float Element;
   MILLRACE_HOST_DEVICE static float widen(float value) { return value; }
@@ -72,8 +72,8 @@ struct Float16Row {
   }
 };
 
-// Returns one number of the output: the sum in the order of the list, then the division. Neither
-// compiler may contract a product and a sum (-ffp-contract=off, -fmad=false).
+// Returns one element of the output: the sum in the order of the list, divided by the divisor.
+// Compilers must not contract a product and a sum (-ffp-contract=off, -fmad=false).
 template <typename Row>
 MILLRACE_HOST_DEVICE float pool_column(const DeviceLookup& lookup, int64_t begin, int64_t end,
                                        int64_t column) {
@@ -90,8 +90,8 @@ MILLRACE_HOST_DEVICE float pool_column(const DeviceLookup& lookup, int64_t begin
   return divisor != 1 ? sum / divisor : sum;
 }
 
-// What one thread of a block computes. The lists are dealt out to blocks in turn, and the columns
-// of a list to the threads of its block. `Index` has block(), blocks(), thread() and threads().
+// Computes the share of one thread of a block. Lists are distributed over blocks, and the columns
+// of a list over the threads of its block. `Index` has block(), blocks(), thread() and threads().
 template <typename Row, typename Index>
 MILLRACE_HOST_DEVICE void pool_rows(const DeviceLookup& lookup, const Index& index) {
   for (int64_t list = index.block(); list < lookup.batch; list += index.blocks()) {

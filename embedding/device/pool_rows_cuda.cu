@@ -7,7 +7,7 @@
 namespace millrace {
 namespace {
 
-constexpr int64_t kMostThreads = 256;  // of a block
+constexpr int64_t kMostThreads = 256;  // per block
 constexpr int64_t kWarp = 32;
 constexpr int64_t kMostBlocks = 1 << 20;
 

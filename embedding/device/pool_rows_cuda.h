@@ -4,16 +4,15 @@
 
 #include "embedding/device/pool_rows.h"
 
-// cudaStream_t is a pointer to it.
+// The type behind cudaStream_t.
 struct CUstream_st;
 
 namespace millrace {
 
-// Starts the pooling on the stream of the current device and returns without waiting. The memory of
-// the lookup must live, and must not change, until the stream has passed it. The output has the
-// bits that the host computes, except that a not-a-number may be another one.
-//
-// Returns: null, or the text of CUDA's error.
+// Starts pooling on a stream of the current device and returns without waiting. The memory of the
+// lookup must remain valid and unchanged until the stream has completed the pooling. The output is
+// bitwise equal to the host's, except for the bits of NaN. Returns null, or the text of CUDA's
+// error.
 const char* start_pool_rows(const DeviceLookup& lookup, CUstream_st* stream);
 
 }  // namespace millrace

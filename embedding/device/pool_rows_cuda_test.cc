@@ -12,7 +12,7 @@
 namespace millrace {
 namespace {
 
-// Memory of the device with a copy of the host's.
+// Device memory with a copy of host memory.
 class DeviceCopy {
  public:
   DeviceCopy(const void* from, size_t bytes) {

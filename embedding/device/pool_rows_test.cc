@@ -14,7 +14,7 @@
 namespace millrace {
 namespace {
 
-// One thread of a device, of which the host computes one after another.
+// The index of one device thread; the host computes one thread after another.
 struct HostIndex {
   int64_t this_block = 0, all_blocks = 1, this_thread = 0, all_threads = 1;
 
@@ -53,7 +53,7 @@ Pooling pooling_of(ListDivisor divisor) {
   return SUM;
 }
 
-// What the requester of a table over ranks pools from the same rows: the id of a row is its number.
+// Returns the result of RequestPlan for the same rows. The id of a row is its number.
 std::vector<float> pool_as_requester(const RandomLookup& lookup, InstructionSet set) {
   EmbeddingTableOptions options;
   options.name = "t";
@@ -82,7 +82,7 @@ std::vector<float> pool_as_requester(const RandomLookup& lookup, InstructionSet 
   return output;
 }
 
-// Returns: how many numbers differ in their bits.
+// Returns the number of floats with different bits.
 int64_t differences(const std::vector<float>& a, const std::vector<float>& b) {
   int64_t count = a.size() == b.size() ? 0 : 1;
   for (size_t i = 0; i < a.size() && i < b.size(); ++i) {
@@ -145,7 +145,7 @@ INSTANTIATE_TEST_SUITE_P(Each, PoolRowsTest,
                                           testing::Bool()),
                          name_of);
 
-// A test that cannot tell contraction from the two roundings would prove nothing.
+// The data must distinguish contraction from two roundings; otherwise other tests prove nothing.
 TEST(PoolRowsTest, RoundsTheProductBeforeTheSum) {
   RandomLookup lookup;
   const float rows[] = {1.0f, 1.0f + 0x1p-12f};
@@ -170,7 +170,7 @@ TEST(PoolRowsTest, WritesZerosForEmptyLists) {
   }
 }
 
-// Numbers between the rows of the output are another feature's.
+// Columns between the rows of the output belong to other features.
 TEST(PoolRowsTest, LeavesOtherColumnsAlone) {
   const RandomLookup lookup =
       RandomLookup::make(3, RowType::kFloat32, ListDivisor::kOne, false, 4, 1);

@@ -1,4 +1,4 @@
-// Lookups at random for tests of pooling.
+// Random lookups for tests of pooling.
 #ifndef MILLRACE_EMBEDDING_DEVICE_RANDOM_LOOKUP_TESTING_H_
 #define MILLRACE_EMBEDDING_DEVICE_RANDOM_LOOKUP_TESTING_H_
 
@@ -11,7 +11,7 @@
 
 namespace millrace {
 
-// The content of a lookup, in memory of the host.
+// The content of a lookup, in host memory.
 struct RandomLookup {
   std::vector<char> rows;
   std::vector<uint32_t> places;
@@ -23,8 +23,8 @@ struct RandomLookup {
 
   int64_t batch() const { return static_cast<int64_t>(offsets.size()) - 1; }
 
-  // Makes one of `batch` lists of 0 to 8 ids, in rows of any finite weights, subnormal ones too. A
-  // third of the lists is empty, and the offsets do not begin at 0.
+  // Creates `batch` lists of 0 to 8 ids. Rows have any finite weights, including subnormal ones.
+  // Over a third of the lists are empty, and the offsets may begin above 0.
   static RandomLookup make(int64_t dim, RowType type, ListDivisor divisor, bool weighted,
                            int64_t batch, uint32_t seed) {
     std::mt19937 random(seed);
@@ -46,7 +46,7 @@ struct RandomLookup {
     return lookup;
   }
 
-  // Borrows everything. `output` has batch() × dim numbers.
+  // Returns a lookup that borrows all memory. `output` has batch() × dim floats.
   DeviceLookup view(float* output) const {
     DeviceLookup view;
     view.rows = rows.data();
@@ -72,7 +72,7 @@ struct RandomLookup {
       rows.assign(bytes, bytes + weights.size() * sizeof(float));
       return;
     }
-    // No exponent of all ones.
+    // Excludes exponents of all ones.
     const uint16_t infinite = type == RowType::kFloat16 ? 0x7c00 : 0x7f80;
     std::vector<uint16_t> weights(count * dim);
     for (uint16_t& w : weights) {

@@ -6,7 +6,7 @@
 
 namespace millrace {
 
-// Returns a number from the system that nobody else can know.
+// Returns a random number from the operating system, unknown to others.
 uint64_t secret_hash_seed();
 
 }  // namespace millrace

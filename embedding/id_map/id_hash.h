@@ -9,13 +9,14 @@
 
 namespace millrace {
 
-// One function of a family, picked by the seed: a secret is added (xor); then, three times, the
-// number is multiplied by a secret odd one and its upper half added to its lower half. So every bit
-// of the id reaches every bit of the hash, and different ids have different hashes. Multiplications
-// have 64 bits, as vectors have those. Whoever does not know the seed cannot build ids that
-// collide, though he knows this code: a secret comes before all that could make differences vanish.
-// Apart from placement_hash on purpose: ids may arrive sorted by that one, or be those of one rank,
-// which have its upper bits in common.
+// A hash function of a family, selected by the seed. Adds a secret (xor); then, three times,
+// multiplies by a secret odd number and adds the upper half of the product to its lower half (xor).
+// Every bit of the id affects every bit of the hash, and different ids have different hashes.
+// Multiplications have 64 bits, which vector instructions offer.
+// The seed protects against collisions built on purpose, even with knowledge of this code: a secret
+// enters before any operation that could cancel differences of ids. Independent of placement_hash,
+// since ids may arrive in the order of placement_hash, or from one rank, where its upper bits are
+// equal.
 class IdHash {
  public:
   explicit constexpr IdHash(uint64_t seed)
@@ -24,7 +25,7 @@ class IdHash {
 
   constexpr uint64_t operator()(int64_t id) const { return hash_id(secrets_, id); }
 
-  // For kernels: hash_id of these is the same function.
+  // Returns the parameters of hash_id(), which is the same function, for kernels.
   const IdHashSecrets& secrets() const { return secrets_; }
 
  private:

@@ -1,4 +1,4 @@
-// The function of IdHash, for kernels too: plain.
+// The function of IdHash. Kernels include this file, so its includes are restricted.
 #ifndef MILLRACE_EMBEDDING_ID_MAP_ID_HASH_SECRETS_H_
 #define MILLRACE_EMBEDDING_ID_MAP_ID_HASH_SECRETS_H_
 
@@ -8,7 +8,7 @@
 
 namespace millrace {
 
-// What a seed stands for: a number that is added, and odd ones to multiply with.
+// The parameters derived from a seed: the summand, and odd factors.
 struct IdHashSecrets {
   uint64_t added;
   uint64_t factors[3];
@@ -16,7 +16,7 @@ struct IdHashSecrets {
 
 namespace MILLRACE_ISA {
 
-// Of one id, or of a vector of ids.
+// Hashes one id, or a vector of ids.
 template <typename Word>
 constexpr Word hash_words(const IdHashSecrets& secrets, Word ids) {
   Word x = (ids ^ secrets.added) * secrets.factors[0];
@@ -25,7 +25,7 @@ constexpr Word hash_words(const IdHashSecrets& secrets, Word ids) {
   return x ^ (x >> 32);
 }
 
-// The same for every instruction set.
+// Hashes one id, with the same result on every instruction set.
 constexpr uint64_t hash_id(const IdHashSecrets& secrets, int64_t id) {
   return hash_words(secrets, static_cast<uint64_t>(id));
 }

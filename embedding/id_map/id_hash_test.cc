@@ -28,13 +28,13 @@ TEST(IdHashTest, EachBitOfTheIdReachesEachBitOfTheHash) {
         uint64_t flipped = hash(id) ^ hash(static_cast<int64_t>(id ^ uint64_t{1} << bit));
         for (int i = 0; i < 64; ++i) flips[i] += flipped >> i & 1;
       }
-      // Half of them, within six standard deviations.
+      // Half of the trials, within six standard deviations.
       for (int i = 0; i < 64; ++i) EXPECT_NEAR(flips[i], kTrials / 2, 134) << bit << " to " << i;
     }
   }
 }
 
-// Ids that agree in the bits of their hash under one seed are strangers under another.
+// Ids whose hashes share bits under one seed do not under another seed.
 TEST(IdHashTest, CollisionsOfOneSeedAreNoneOfAnother) {
   constexpr uint64_t kBits = 0xfff;
   const IdHash known(1), other(2);
@@ -48,7 +48,7 @@ TEST(IdHashTest, CollisionsOfOneSeedAreNoneOfAnother) {
   EXPECT_GT(hashes.size(), 90);
 }
 
-// So that different ids have different hashes.
+// Odd factors give different ids different hashes.
 TEST(IdHashTest, FactorsAreOdd) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     const IdHash hash(seed);
@@ -56,8 +56,8 @@ TEST(IdHashTest, FactorsAreOdd) {
   }
 }
 
-// Ids of a pattern fill buckets, chosen by the bits that an id map takes, as unevenly as random
-// ones would, whatever the seed: the variance of how many a bucket gets is their mean (Poisson).
+// Patterns of ids fill buckets, chosen by the bits that an id map uses, as evenly as random ids for
+// any seed: the variance of the size of buckets equals their mean (Poisson).
 TEST(IdHashTest, PatternsSpreadOverBucketsLikeChance) {
   constexpr uint64_t kIds = 1 << 16, kBuckets = 1 << 13;
   const std::vector<std::function<uint64_t(uint64_t)>> patterns = {
@@ -68,7 +68,7 @@ TEST(IdHashTest, PatternsSpreadOverBucketsLikeChance) {
       [](uint64_t i) { return i + (uint64_t{1} << 63); },
       [](uint64_t i) { return i * 1000003; },
       [](uint64_t i) { return (i & 0xff) | (i >> 8) << 40; },
-      // Halves that differ alike.
+      // The halves of ids differ in the same way.
       [](uint64_t i) { return i << 32 | i; },
       [](uint64_t i) { return i << 40 | i << 8; },
       [](uint64_t i) { return i << 48 | i << 16; },
@@ -84,7 +84,7 @@ TEST(IdHashTest, PatternsSpreadOverBucketsLikeChance) {
       constexpr double kMean = static_cast<double>(kIds) / kBuckets;
       double squares = 0;
       for (const int size : sizes) squares += (size - kMean) * (size - kMean);
-      // Seven standard deviations of it.
+      // Seven standard deviations of the estimate.
       EXPECT_NEAR(squares / kBuckets / kMean, 1, 0.11) << pattern << ", seed " << seed;
     }
   }

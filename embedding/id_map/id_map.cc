@@ -12,10 +12,12 @@
 namespace millrace {
 namespace {
 
-constexpr int64_t kGrowPercent = 70;  // load at which a segment splits
-// Load that reserve() makes room for: some segments get more than their share.
+constexpr int64_t kGrowPercent = 70;  // the load at which a segment splits
+// The load for which reserve() allocates: less than kGrowPercent, since some segments get more ids
+// than others.
 constexpr int64_t kReservePercent = 68;
-// A map of one segment halves it at this load; two segments merge where that makes twice as much.
+// A map of one segment halves the segment below this load. Two segments merge if their sum is below
+// twice this load.
 constexpr int64_t kShrinkPercent = 15;
 
 }  // namespace
@@ -103,7 +105,7 @@ Use IdMap::find_or_insert_each(absl::Span<const int64_t> ids, MakeRow make_row, 
     search.ids = ids.data() + first;
     search.count = count - first;
     kernels_.start(view(), search);
-    // Until entries move.
+    // Until an insertion moves entries.
     int64_t begin = 0;
     for (bool moved = false; begin < search.count && !moved;) {
       kernels_.locate(view(), search, begin);
@@ -112,8 +114,10 @@ Use IdMap::find_or_insert_each(absl::Span<const int64_t> ids, MakeRow make_row, 
         const int64_t id = search.ids[i];
         Entry* entry = search.located[i & (2 * kIdMapBlock - 1)];
         if (ABSL_PREDICT_FALSE(entry->id != id || entry->row_complement == 0)) {
-          // If the id came since it was looked for it took this entry: the first free one, as
-          // nothing is erased meanwhile.
+          // Another id of this search may have taken the entry located for this id. Then the id is
+          // searched again. If the entry is still free, the id is not in the map: an insertion of
+          // the id would have taken this entry, the first free one, since nothing is erased during
+          // the search.
           entry = entry->row_complement != 0
                       ? find_or_insert_anew(id, make_row, moved)
                       : insert_at(entry, home_at(search.homes, i), id, make_row, moved);
@@ -138,7 +142,7 @@ inline IdMap::Entry* IdMap::insert_at(Entry* free, Entry* home, int64_t id, Make
   if (ABSL_PREDICT_FALSE(moved || free == nullptr)) {
     return place_entry(view(), segment_of(hash), {id, ~row, 0}, hash);
   }
-  // Whether it is behind its home cannot be predicted, but it is rarely further behind.
+  // The distance is not predictable, but rarely above 1. The first step is free of branches.
   const uint64_t distance = (bucket_of(free) - bucket_of(home)) & mask_;
   home->mark |= distance == 0 ? 0 : kPassed;
   for (uint64_t between = 1; between < distance; ++between) {
@@ -155,18 +159,18 @@ IdMap::Entry* IdMap::find_or_insert_anew(int64_t id, MakeRow make_row, bool& mov
 
 inline bool IdMap::count_in(uint64_t hash) {
   const bool grows = sizes_[owners_[hash >> shift_]] >= split_size_;
-  if (ABSL_PREDICT_FALSE(grows)) make_room(hash);  // or throws, and nothing is counted
+  if (ABSL_PREDICT_FALSE(grows)) make_room(hash);  // if make_room() throws, nothing is counted
   ++sizes_[owners_[hash >> shift_]];
   ++size_;
   return grows;
 }
 
-// Numbers distinct rows.
+// Numbers the distinct rows of a step.
 struct IdMap::Numbering {
-  RowIndex* rows;  // distinct ones; there is space for more
+  RowIndex* rows;  // distinct rows, with space for more
   uint32_t* places;
-  uint32_t end;   // of the distinct ones
-  uint32_t last;  // that there is space for
+  uint32_t end;   // number of distinct rows
+  uint32_t last;  // the last index with space
   EachBlock each_block;
 
   void operator()(int64_t i, Entry* entry) {
@@ -174,7 +178,8 @@ struct IdMap::Numbering {
       places[i] = kNoPlace;
       return;
     }
-    // Where the mark says, or else at the end; without branches, as they cannot be predicted.
+    // The place in the entry's mark if it holds this row, else the end. Free of branches, which
+    // would be mispredicted.
     const RowIndex row = row_of(*entry);
     const uint32_t mark = entry->mark, marked = std::min(mark & ~kPassed, last);
     const bool known = (rows[marked] == row) & (marked < end);
@@ -191,7 +196,7 @@ void IdMap::find_or_insert_distinct(absl::Span<const int64_t> ids, MakeRow make_
                                     std::vector<RowIndex>& distinct, absl::Span<uint32_t> places,
                                     EachBlock each_block) {
   const auto end = static_cast<uint32_t>(distinct.size());
-  // One more, for what is written at the end and not kept.
+  // One more element, since every iteration writes one past the end.
   distinct.resize(distinct.size() + ids.size() + 1);
   const Numbering numbering = {distinct.data(), places.data(), end,
                                static_cast<uint32_t>(distinct.size() - 1), each_block};
@@ -244,14 +249,15 @@ void IdMap::reserve(int64_t ids) {
   int depth = 0;
   while (!fits(buckets << depth)) ++depth;
   if (depth == 0) return;
-  // What may fail comes first.
+  // Allocates before entries move, so that a failed allocation loses nothing.
   const size_t count = size_t{1} << depth;
   segments_.reserve(count);
   sizes_.reserve(count);
   std::vector<OwnedBuckets> fresh;
   while (fresh.size() < count) {
     fresh.push_back(new_buckets(mask_ + 1));
-    // Else looking for an id would find a page that is made again when the id is written.
+    // Touches pages now: a search would map the shared zero page, and the first insertion would
+    // fault again.
     touch_memory(reinterpret_cast<char*>(fresh.back().get()), bucket_bytes());
   }
   resize_directory(depth);
@@ -266,12 +272,12 @@ void IdMap::reserve(int64_t ids) {
 
 void IdMap::split(uint32_t segment) {
   const Segment old = segments_[segment];
-  // What may fail comes first.
+  // Allocates before entries move, so that a failed allocation loses nothing.
   make_room_for_one(segments_);
   make_room_for_one(sizes_);
   if (old.depth == 64 - shift_) resize_directory(old.depth + 1);
   OwnedBuckets fresh = new_buckets(mask_ + 1, /*free=*/false), moved;
-  // Half of the entries stay, in the homes that they had, but not where pages are small.
+  // Half of the entries keep their buckets. Memory in small pages is replaced instead of reused.
   if (memory_.alone(old.buckets)) moved = new_buckets(mask_ + 1, /*free=*/false);
   Bucket* const staying = moved != nullptr ? moved.get() : old.buckets;
   const int32_t size_of_one = split_entries(kernels_, view(), old.buckets,
@@ -339,7 +345,7 @@ void IdMap::remove(Bucket* buckets, Entry* entry) {
     assign(*entry, *last);
     assign(*last, {});
     if (!passed(bucket)) return;
-    // The bucket was full, and entries that passed it come back.
+    // The bucket was full; an entry past the bucket may move into it.
     entry = find_passed(buckets, at);
     if (entry == nullptr) return;
     assign(*last, *entry);
@@ -365,6 +371,8 @@ IdMap::Entry* IdMap::find_passed(Bucket* buckets, uint64_t at) {
       }
     }
   } while (passed(buckets[behind]));
+  // Updates the bits of the bucket: a bit remains only if an entry of its kind is still past the
+  // bucket.
   for (int e = 0; e < kEntries; ++e) {
     uint32_t& mark = buckets[at].entries[e].mark;
     mark = (mark & ~kPassed) | kinds[e];
@@ -453,7 +461,8 @@ bool IdMap::is_consistent() const {
       for (Entry& entry : buckets[at].entries) {
         if (entry.row_complement == 0) continue;
         const bool gap = &entry != buckets[at].entries + in_use++;
-        // Found through buckets that say they were passed, and those are full.
+        // find_entry() succeeds only if all buckets from the home to the entry have the bit of the
+        // entry's kind. Below, buckets with such bits must be full.
         if (gap || find_entry(map, entry.id, hash_(entry.id)) != &entry) return false;
       }
       if (in_use < kEntries && passed(buckets[at])) return false;

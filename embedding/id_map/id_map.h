@@ -1,4 +1,4 @@
-// From ids to row numbers.
+// A map from ids to row numbers.
 #ifndef MILLRACE_EMBEDDING_ID_MAP_ID_MAP_H_
 #define MILLRACE_EMBEDDING_ID_MAP_ID_MAP_H_
 
@@ -17,27 +17,27 @@
 
 namespace millrace {
 
-// The place of an id that got no row.
+// The place of an id without a row.
 inline constexpr uint32_t kNoPlace = 0xffffffff;
 
-// A map from 64-bit ids to row numbers; every int64 is a legal id. Calls take many ids at once, so
-// that their memory accesses overlap: the more, the better.
+// A map from 64-bit ids to row numbers; every int64 is a valid id. Calls take many ids at a time,
+// so that their memory accesses overlap; longer spans are faster.
 //
-// A directory, indexed by the upper bits of the hash, points to segments of up to 512 KiB, hash
-// tables of their own with linear probing over buckets of four entries, a cache line each. At 70 %
-// load a segment alone splits, so growth moves 23,000 entries at a time whatever the size; segments
-// that become nearly empty merge. 23 to 46 bytes a row.
+// A directory, indexed by the upper bits of the hash, points to segments of at most 512 KiB. A
+// segment is a hash table with linear probing over buckets of four entries, one cache line each. A
+// segment splits at 70 % load, so growth moves 23,000 entries at a time for any size of the map.
+// Nearly empty segments merge. Memory: 23 to 46 bytes per row.
 //
-// The order of entries depends on the hash, whose seed differs from map to map, and must not reach
-// any result; results of the calls below do not depend on it.
+// The order of entries depends on the hash, whose seed differs between maps, and must not affect
+// results. Results of the calls below do not depend on the order.
 //
-// Const methods may be called from many threads at once as long as nobody calls another method;
-// readers beside a writer need a lock, held for each call.
+// Const functions are thread-safe while no other function is called. Readers that run concurrently
+// with a writer need a lock for each call.
 class IdMap {
  public:
-  // A seed from the system: nobody can build ids that collide. `pool`: where the segments of a
-  // large map come from; may be shared with others, by default one of its own. With a background
-  // thread it spares those who insert the first touch of memory.
+  // Creates an empty map with a seed from the system, so that colliding ids cannot be built.
+  // `pool`: the source of segments of a large map, which may be shared; null: a private pool. A
+  // pool with a background thread saves insertions the first touch of memory.
   explicit IdMap(InstructionSet set = best_instruction_set(),
                  std::shared_ptr<BlockPool> pool = nullptr);
   explicit IdMap(uint64_t seed, InstructionSet set = best_instruction_set(),
@@ -45,37 +45,38 @@ class IdMap {
   IdMap(const IdMap&) = delete;
   IdMap& operator=(const IdMap&) = delete;
 
-  // rows[i] becomes the row of ids[i], or kNoRow. Ids may repeat. REQUIRES: sizes are equal.
+  // Sets rows[i] to the row of ids[i], or kNoRow. Ids may repeat. REQUIRES: sizes are equal.
   void find(absl::Span<const int64_t> ids, absl::Span<RowIndex> rows) const;
 
-  // Makes the row of an unknown id, or returns kNoRow: then nothing is inserted, and the id, should
-  // it come again, asked for again. Must not use the map.
+  // Returns the row of a new id. kNoRow refuses the id: nothing is inserted, and the function is
+  // called again if the id repeats. Must not use the map.
   using MakeRow = absl::FunctionRef<RowIndex(int64_t)>;
 
-  // Called with how many ids have their places and which rows are distinct so far, some 32 ids
-  // after the call before, so that a caller works on these while the map has others fetched. Must
-  // not use the map.
+  // Called about every 32 ids with the number of ids that have places and with the distinct rows so
+  // far. The caller can work on these rows while the map prefetches the next ids. Must not use the
+  // map.
   using EachBlock = absl::FunctionRef<void(int64_t, absl::Span<const RowIndex>)>;
 
-  // Finds rows or makes them, and numbers the distinct ones of a step. places[i] becomes the index
-  // of ids[i]'s row in `distinct`, to which rows not yet in it are appended in the order of their
-  // first occurrence; kNoPlace if make_row refused the id. make_row is called in the order of
-  // `ids`, once for an id that repeats (unless it refuses). Calls of the same step go on with the
-  // same `distinct`; a new step begins with an empty one, and needs no clearing here.
-  // REQUIRES: places.size() == ids.size(); `distinct` holds less than 2^31 rows, each once.
+  // Finds or inserts ids, and numbers the distinct rows of a step. Sets places[i] to the index of
+  // ids[i]'s row in `distinct`; kNoPlace if make_row refused the id. Appends new rows to
+  // `distinct`, in the order of their first occurrence. Calls make_row in the order of `ids`, once
+  // for a repeated id unless it refuses. Calls of the same step pass the same `distinct`. A new
+  // step passes an empty one; the map needs no reset. REQUIRES: places.size() == ids.size();
+  // `distinct` has less than 2^31 rows, each once.
   void find_or_insert_distinct(
       absl::Span<const int64_t> ids, MakeRow make_row, std::vector<RowIndex>& distinct,
       absl::Span<uint32_t> places,
       EachBlock each_block = [](int64_t, absl::Span<const RowIndex>) {});
 
-  // The same without numbers: rows[i] becomes the row of ids[i], or kNoRow if it was refused.
+  // Finds or inserts ids without numbers. Sets rows[i] to the row of ids[i], or kNoRow if make_row
+  // refused the id.
   void find_or_insert(absl::Span<const int64_t> ids, absl::Span<RowIndex> rows, MakeRow make_row);
 
-  // Makes room in an empty map for so many ids; they then come without growing. Does nothing to one
-  // with ids, or for ids that fit already.
+  // Allocates memory for `ids` ids in an empty map, so that their insertion causes no growth. Does
+  // nothing if the map has ids or if the ids fit already.
   void reserve(int64_t ids);
 
-  // Ids that are not there are ignored. Memory is given back when little of it is in use.
+  // Erases ids; ignores unknown ids. Returns memory if little of it is in use.
   void erase(absl::Span<const int64_t> ids);
 
   // Calls visit(id, row) once for each entry, in no particular order. `visit` must not change the
@@ -83,17 +84,19 @@ class IdMap {
   void for_each(absl::FunctionRef<void(int64_t, RowIndex)> visit) const;
 
   int64_t size() const { return size_; }
-  // Memory of the map.
+  // Returns the bytes of the map's memory.
   int64_t bytes() const;
-  // Entries in use, as a share of those there is memory for.
+  // Returns the share of entries in use.
   double load() const;
-  // The most buckets that a find of an id reads if that id is here. Looks at every entry.
+  // Returns the maximum number of buckets that find() reads for an id of the map. Reads every
+  // entry.
   int64_t longest_probe() const;
-  // Whether each entry is where id_map_bucket.h says, and counted. Looks at every entry; for tests.
+  // Returns true if every entry is at its place (see id_map_bucket.h) and counted. Reads every
+  // entry; for tests.
   bool is_consistent() const;
-  // Removes everything and gives memory back.
+  // Removes all entries and returns memory.
   void clear();
-  // Exchanges all entries, and hashes with them.
+  // Exchanges the entries and hashes of two maps.
   void swap(IdMap& other);
 
  private:
@@ -103,27 +106,27 @@ class IdMap {
   static constexpr uint32_t kPassed = kIdMapPassed;
 
   static RowIndex row_of(const Entry& entry) { return ~entry.row_complement; }
-  // Ids of any kind.
+  // Returns true if ids of any kind are past the bucket.
   static bool passed(const Bucket& bucket);
-  // Keeps the bit that is the bucket's.
+  // Assigns an entry, except the bucket's bit.
   static void assign(Entry& to, const Entry& from) {
     to = {from.id, from.row_complement, (to.mark & kPassed) | (from.mark & ~kPassed)};
   }
-  // The ids whose hash begins with the `depth` bits of `prefix`.
+  // The memory of ids whose hash begins with the `depth` bits of `prefix`.
   struct Segment {
     Bucket* buckets;
     uint64_t prefix;
     int depth;
   };
   struct Numbering;
-  // Given back unless they become a segment's.
+  // Releases buckets that did not become a segment's.
   struct GiveBack {
     SegmentMemory* memory;
     int64_t bytes;
     void operator()(Bucket* buckets) const { memory->release(buckets, bytes); }
   };
   using OwnedBuckets = std::unique_ptr<Bucket[], GiveBack>;
-  static constexpr int64_t kBlock = 1024;  // ids that are erased together
+  static constexpr int64_t kBlock = 1024;  // ids erased per iteration
 
   IdMapView view() const {
     return {directory_.data(), shift_, (mask_ + 1) * sizeof(Bucket) - 1, hash_.secrets()};
@@ -132,50 +135,49 @@ class IdMap {
   int64_t bucket_bytes() const { return static_cast<int64_t>((mask_ + 1) * sizeof(Bucket)); }
   int64_t entries_per_segment() const { return static_cast<int64_t>(mask_ + 1) * kEntries; }
 
-  // Calls use(i, entry) in order; nullptr where make_row refused; and use.end_block(end) now and
-  // then. Returns `use`, whose members stay in registers that way.
+  // Calls use(i, entry) in order, with nullptr if make_row refused, and use.end_block(end) after
+  // each block. Returns `use`; passing by value keeps its members in registers.
   template <typename Use>
   Use find_or_insert_each(absl::Span<const int64_t> ids, MakeRow make_row, Use use);
-  // Inserts an id that is not there. `free`: its place, or nullptr, if that is not known. `home`:
-  // as home_in says. Sets `moved` if other entries moved. Returns: its entry, or nullptr if
-  // make_row refuses.
+  // Inserts an id that is not in the map. `free`: its place; nullptr if unknown. `home`: see
+  // home_in(). Sets `moved` if other entries moved. Returns its entry; nullptr if make_row refuses.
   Entry* insert_at(Entry* free, Entry* home, int64_t id, MakeRow make_row, bool& moved);
-  // The same for one that may be there: it is looked for once more.
+  // Searches the id again, and inserts it if it is not in the map.
   Entry* find_or_insert_anew(int64_t id, MakeRow make_row, bool& moved);
-  // Or nullptr.
+  // Returns the entry of an id; nullptr if unknown.
   static Entry* find_entry(const IdMapView& map, int64_t id, uint64_t hash);
-  // Counts one more id, and makes room for it. Returns: whether entries moved.
+  // Counts one more id and makes room. Returns true if entries moved.
   bool count_in(uint64_t hash);
 
   void remove(Bucket* buckets, Entry* entry);
-  // An entry behind bucket `at` whose home is not behind it, or nullptr. Sets the bucket's bits to
-  // the kinds of all others of these.
+  // Returns an entry past bucket `at` whose home is `at` or a bucket before it; nullptr if there is
+  // none. Sets the bits of bucket `at` to the kinds of all other such entries.
   Entry* find_passed(Bucket* buckets, uint64_t at);
 
   void make_room(uint64_t hash);
-  // Returns: whether entries moved.
+  // Merges or halves segments with few ids. Returns true if entries moved.
   bool shrink(uint64_t hash);
   void split(uint32_t segment);
   void merge(uint32_t first, uint32_t second);
   void resize_only_segment(uint64_t buckets);
   void resize_directory(int depth);
-  void enter(uint32_t segment);  // into the directory
-  // Free ones, or whatever stands there.
+  void enter(uint32_t segment);  // in the directory
+  // Returns buckets with free entries, or uninitialized.
   OwnedBuckets new_buckets(uint64_t count, bool free = true);
   void set_segment_buckets(uint64_t buckets);
-  // Lets go of everything and begins with one small segment. Or throws, and nothing changed.
+  // Releases all memory and begins with one small segment. May throw; then nothing has changed.
   void start();
 
   const IdMapKernels& kernels_;
   IdHash hash_;
   SegmentMemory memory_;
-  std::vector<Bucket*> directory_;  // 2^(64 - shift_) of them, at least two
-  std::vector<uint32_t> owners_;    // beside directory_: index into segments_
-  std::vector<Segment> segments_;   // while there is only one, it may be smaller than full
-  std::vector<int32_t> sizes_;      // beside segments_, but close together: ids
+  std::vector<Bucket*> directory_;  // [2^(64 - shift_)], at least two
+  std::vector<uint32_t> owners_;    // index into segments_, parallel to directory_
+  std::vector<Segment> segments_;   // a single segment may be smaller than full
+  std::vector<int32_t> sizes_;      // ids, parallel to segments_ but compact
   int shift_ = 63;
-  uint64_t mask_ = 0;       // buckets of a segment, less one
-  int32_t split_size_ = 0;  // ids of a segment with which it splits
+  uint64_t mask_ = 0;       // buckets of a segment - 1
+  int32_t split_size_ = 0;  // number of ids at which a segment splits
   int64_t size_ = 0;
 };
 

@@ -12,7 +12,7 @@
 namespace millrace {
 namespace {
 
-// How the i-th id of a hostile sequence looks.
+// A hostile sequence of ids.
 struct Pattern {
   const char* name;
   int64_t (*id)(int64_t i);
@@ -62,21 +62,21 @@ INSTANTIATE_TEST_SUITE_P(
                   for (int bit = 0; bit < 64; ++bit) reversed |= (i >> bit & 1ull) << (63 - bit);
                   return static_cast<int64_t>(reversed);
                 }},
-        // Those of one rank: the placement hash agrees in its upper bits.
+        // Ids of one rank, whose placement hashes share upper bits.
         Pattern{"one_rank",
                 [](int64_t i) { return inverse_placement_hash((uint64_t{5} << 60) + i); }},
-        // Those that would share a bucket if the multiplication had the golden ratio.
+        // Ids that would share a bucket if the factor were the golden ratio.
         Pattern{"multiplicative",
                 [](int64_t i) {
                   return static_cast<int64_t>(static_cast<uint64_t>(i) * 0xf1de83e19937733dULL);
                 }}),
     [](const auto& info) { return info.param.name; });
 
-// Someone who knows this code, and another map's seed, builds ids that all have the same home
-// there.
+// Ids with equal homes can be built from the code and the seed of a map; another map is not
+// affected.
 TEST(IdMapAgreementTest, AnAdversaryNeedsTheSeed) {
   constexpr uint64_t kSeed = 12345;
-  constexpr uint64_t kBucket = 0x7ffc0;  // bits of the hash that say which bucket of a full segment
+  constexpr uint64_t kBucket = 0x7ffc0;  // bits of the hash that select a bucket of a full segment
   const IdHash known(kSeed);
   std::vector<int64_t> ids;
   for (int64_t id = 0; ids.size() < 2000; ++id) {
@@ -90,8 +90,8 @@ TEST(IdMapAgreementTest, AnAdversaryNeedsTheSeed) {
   EXPECT_LE(map.longest_probe(), 20);
 }
 
-// Keys drawn from few or many ids, so that each is inserted and erased often and the map grows and
-// shrinks through many sizes.
+// Keys come from few or many ids, so that each id is inserted and erased often and the map grows
+// and shrinks through many sizes.
 void agrees_with_abseil(InstructionSet set, int64_t operations) {
   IdMap map(set);
   absl::flat_hash_map<int64_t, RowIndex> reference;
@@ -123,7 +123,7 @@ void agrees_with_abseil(InstructionSet set, int64_t operations) {
     return found == reference.end() ? kNoRow : found->second;
   };
   for (int64_t round = 0; round < operations / kBatch; ++round) {
-    // Phases of growth, and of erasing.
+    // Alternates phases of growth and of erasing.
     const bool growing = round / 1000 % 2 == 0;
     if (round % 2000 == 0) breadth = 200 * (1 + random() % (1 << (round / 2000 % 11)));
     for (int64_t& id : ids) id = draw();

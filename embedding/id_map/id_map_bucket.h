@@ -1,4 +1,5 @@
-// How an id map's entries lie in memory. Kernels include this, so it is plain.
+// The memory layout of an id map's entries. Kernels include this file, so its includes are
+// restricted.
 #ifndef MILLRACE_EMBEDDING_ID_MAP_ID_MAP_BUCKET_H_
 #define MILLRACE_EMBEDDING_ID_MAP_ID_MAP_BUCKET_H_
 
@@ -10,44 +11,47 @@
 
 namespace millrace {
 
-// All bytes zero: free. The row is kept as its complement, so that kNoRow is zero.
+// An entry; free if all bytes are zero. The row is stored as its complement, so that kNoRow is
+// zero.
 struct IdMapEntry {
   int64_t id;
   RowIndex row_complement;
-  // The lower 31 bits: index of the row in the list of a step's distinct rows, if that is what
-  // stands there. The upper bit is the bucket's: kIdMapPassed.
+  // The lower 31 bits: the index of the row in a step's list of distinct rows, valid if the list
+  // has the row there. The upper bit belongs to the bucket: see IdMapBucket.
   uint32_t mark;
 };
 
 inline constexpr int kIdMapEntries = 4;
 
-// A cache line. Entries in use come first. Ids are of four kinds, by two bits of their hash; the
-// upper bit of the k-th mark says that ids of kind k whose home is this bucket or before may be
-// behind it. It is set only while the bucket is full.
+// A cache line. Entries in use precede free ones. Ids have one of four kinds, given by two bits of
+// the hash. The upper bit of the k-th mark is set if ids of kind k may be past this bucket with a
+// home at or before it. Such bits are set only while the bucket is full.
 struct alignas(64) IdMapBucket {
   IdMapEntry entries[kIdMapEntries];
 };
 
 inline constexpr uint32_t kIdMapPassed = uint32_t{1} << 31;
 
-// An id's home is a bucket of the segment that the upper bits of its hash say; lower bits say which
-// one, and the id's kind. If it is full, the id is in the next bucket that is not, past the
-// segment's end from its beginning: buckets between an entry's home and its own are full.
+// The search of ids. The upper bits of an id's hash select a segment; lower bits select the id's
+// home bucket and its kind. If the home is full, the id is in the next bucket that was not full.
+// The last bucket is followed by the first. All buckets between an entry's home and the entry's own
+// bucket are full.
 struct IdMapView {
   IdMapBucket* const* directory;  // 2^(64 - shift) segments, each aligned to its size
   int shift;
-  uint64_t offsets;  // bytes of a segment, less one
+  uint64_t offsets;  // bytes of a segment - 1
   IdHashSecrets secrets;
 };
 
 namespace MILLRACE_ISA {
 
-// `offset`: in bytes.
+// Returns the entry at an offset in bytes.
 inline IdMapEntry* entry_at(IdMapBucket* segment, uint64_t offset) {
   return reinterpret_cast<IdMapEntry*>(reinterpret_cast<uintptr_t>(segment) + offset);
 }
 
-// In the home of an id that belongs to the segment, the entry whose mark has the bit of its kind.
+// Returns the entry of the home bucket whose mark has the bit of the id's kind. The id belongs to
+// the segment.
 inline IdMapEntry* home_in(IdMapBucket* segment, const IdMapView& map, uint64_t hash) {
   return entry_at(segment, hash & map.offsets & ~(sizeof(IdMapEntry) - 1));
 }
@@ -56,7 +60,7 @@ inline IdMapEntry* home_of(const IdMapView& map, uint64_t hash) {
   return home_in(map.directory[hash >> map.shift], map, hash);
 }
 
-// The same in the bucket `distance` behind.
+// Returns the same entry of the bucket `distance` after the home.
 inline IdMapEntry* behind(const IdMapView& map, IdMapEntry* home, uint64_t distance) {
   const auto address = reinterpret_cast<uintptr_t>(home);
   return reinterpret_cast<IdMapEntry*>((address & ~map.offsets) |

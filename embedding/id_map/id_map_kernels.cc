@@ -1,4 +1,4 @@
-// Compiled once per instruction set: see //bazel:isa_kernels.bzl for what may stand here.
+// Compiled once per instruction set: //bazel:isa_kernels.bzl lists the permitted includes.
 #include "embedding/id_map/id_map_kernels.h"
 
 #include <immintrin.h>
@@ -12,23 +12,24 @@
 namespace millrace::MILLRACE_ISA {
 namespace {
 
-// There are no branches on what a comparison gives, as that cannot be predicted. Homes are
-// prefetched one by one, each beside a comparison, since of many at once the processor drops some,
-// and twice: the second level of the caches takes more at a time than the first, but what comes
-// from there should be in the first when it is used, or a busy neighbour makes it late.
+// Results of comparisons are unpredictable, so no branch depends on them. Homes are prefetched
+// singly, each during a comparison, since the processor drops some of many simultaneous prefetches.
+// Each home is prefetched twice: first into the second-level cache, which accepts more prefetches
+// at a time, then into the first-level cache, since the latency of the second level grows when
+// another core is busy.
 
 constexpr int64_t kNear = kIdMapNear;
 constexpr int64_t kAhead = kIdMapAhead;
 constexpr int64_t kBlock = kIdMapBlock;
 
-// Homes that are found take the places of those that nobody looks at any more, and what comes again
-// behind the ring is of one block; a bit for each id of a block.
+// New homes overwrite only homes that are not used any more. The copy after the ring belongs to one
+// block. A mask has a bit for each id of a block.
 static_assert(kAhead % kBlock == 0 && IdMapHomes::kSize >= kAhead + 3 * kBlock);
 static_assert((IdMapHomes::kSize & (IdMapHomes::kSize - 1)) == 0);
 static_assert(kNear <= kBlock && kBlock <= 32);
 
-// Of a bucket's entries, those that have the id and those that are in use: bit kStride × e. The
-// first may be free, if the id is 0.
+// The entries of a bucket that have the id, and that are in use: bit kStride × e for entry e. If
+// the id is 0, `same` may include free entries.
 struct Matches {
   unsigned same, used;
 };
@@ -39,7 +40,7 @@ constexpr int kStride = 2;
 
 inline __m512i load(const IdMapBucket& bucket) { return _mm512_load_si512(&bucket); }
 
-// What has operators: a bucket, or a word of each of eight ids.
+// A vector type with operators: a bucket, or one word of each of eight ids.
 using Words = uint64_t __attribute__((vector_size(64)));
 
 inline RowIndex row_complement(const IdMapBucket& bucket, int64_t id) {
@@ -53,7 +54,8 @@ inline Matches matches(const IdMapBucket& bucket, int64_t id) {
   const __m512i all = load(bucket);
   unsigned same = _mm512_mask_cmpeq_epi64_mask(0x55, all, _mm512_set1_epi64(id));
   unsigned used = _mm512_mask_test_epi64_mask(0xaa, all, _mm512_set1_epi64(0xffffffff));
-  // Into ordinary registers: GCC would go on with masks, and move them there and back.
+  // Forces general registers. GCC would continue with mask registers and move the values back and
+  // forth.
   asm("" : "+r"(same), "+r"(used));
   return {same, used >> 1};
 }
@@ -62,7 +64,7 @@ inline Matches matches(const IdMapBucket& bucket, int64_t id) {
 
 constexpr int kStride = 1;
 
-// Entries in the order 0, 2, 1, 3.
+// The columns of entries in the order 0, 2, 1, 3.
 struct Columns {
   __m256i ids, others;
 };
@@ -83,7 +85,7 @@ inline RowIndex row_complement(const IdMapBucket& bucket, int64_t id) {
   return static_cast<RowIndex>(_mm_cvtsi128_si32(quarter));
 }
 
-// The upper bits of four columns, in the order of the entries.
+// Returns the upper bits of four columns, in the order of the entries.
 inline unsigned bits(__m256i columns) {
   return _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_permute4x64_epi64(columns, 0xd8)));
 }
@@ -120,27 +122,27 @@ inline Matches matches(const IdMapBucket& bucket, int64_t id) {
 
 #endif
 
-// The entry of an id in a bucket, or else the first free one, or else nullptr.
+// Returns the entry of an id in a bucket; otherwise the first free entry; otherwise nullptr.
 inline IdMapEntry* place_in(IdMapBucket* bucket, int64_t id) {
   constexpr unsigned kBits = kStride * kIdMapEntries;
   constexpr unsigned kAll = kStride == 2 ? 0x55 : 0xf;  // all entries
   const Matches all = matches(*bucket, id);
-  // Found, or else free, or else neither.
+  // In this order: the id's entry, the free entries, neither.
   const unsigned bits = (all.same & all.used) | (all.used ^ kAll) << kBits | 1u << 2 * kBits;
   const auto bit = static_cast<unsigned>(__builtin_ctz(bits));
   auto entry = reinterpret_cast<IdMapEntry*>(reinterpret_cast<char*>(bucket) +
                                              bit % kBits * (sizeof(IdMapEntry) / kStride));
-  // A conditional move, not the branch that GCC would make of it.
+  // A conditional move, instead of the branch that GCC generates.
   asm("cmp %2, %1\n\tcmovae %3, %0" : "+r"(entry) : "r"(bit), "i"(2 * kBits), "r"(nullptr) : "cc");
   return entry;
 }
 
 inline bool passed(const IdMapEntry* home) { return home->mark >> 31; }
 
-// To the second level.
+// Prefetches into the second-level cache.
 inline void prefetch(const IdMapEntry* entry) { __builtin_prefetch(entry, 0, 2); }
 
-// The homes of the block of ids that begins there, counted from where the search began.
+// Returns the homes of the block of ids that begins at `begin` in the search.
 inline IdMapEntry** block_at(IdMapHomes& homes, int64_t begin) {
   return homes.ring + (begin & (IdMapHomes::kSize - 1));
 }
@@ -160,7 +162,7 @@ inline void find_homes(const IdMapView& map, const int64_t* ids, IdMapEntry** ho
 #endif
 }
 
-// Finds the homes of the block of ids that begins there; where there are no more ids, any bucket.
+// Finds the homes of the block of ids at `begin`. Past the last id, the homes are any bucket.
 inline void approach(const IdMapView& map, const int64_t* ids, int64_t begin, int64_t count,
                      IdMapHomes& homes) {
   IdMapEntry** const block = block_at(homes, begin);
@@ -170,32 +172,31 @@ inline void approach(const IdMapView& map, const int64_t* ids, int64_t begin, in
     for (int64_t i = 0; i < kBlock; ++i) {
       block[i] = begin + i < count ? home_of(map, hash_id(map.secrets, ids[begin + i]))
                                    : map.directory[0]->entries;
-      asm("" ::: "memory");  // few, rarely: no vectors
+      asm("" ::: "memory");  // rare and short: not vectorized
     }
   }
   if (block != homes.ring) return;
   for (int64_t i = 0; i < kNear; ++i) homes.ring[IdMapHomes::kSize + i] = homes.ring[i];
 }
 
-// For the blocks that begin there, before they are looked at.
+// Finds and prefetches the homes of the first blocks, before any comparison.
 inline void approach_first(const IdMapView& map, const int64_t* ids, int64_t count,
                            IdMapHomes& homes) {
   for (int64_t i = 0; i < kAhead; i += kBlock) approach(map, ids, i, count, homes);
   for (int64_t i = 0; i < kAhead; ++i) prefetch(homes.ring[i]);
 }
 
-// Ids are looked for a block at a time in three stages, so that what a stage has prefetched has
-// time to come while others are at work: in their homes, in the bucket behind, and in those further
-// behind, of which two are prefetched. Each stage calls look(i, entry) with home_at(homes, i) or
-// the same in a bucket behind, for each id of the block that begins at `begin`, and goes on with
-// those for which it says so: the first two return a bit for each of them, the later two get these
-// as `left`.
+// A search has three stages per block of ids: home buckets; the bucket after the home; buckets
+// further on. While other blocks are processed, the prefetches of a stage complete. Each stage
+// calls look(i, entry) for the ids of the block at `begin`, where `entry` is home_at(homes, i) or
+// the same entry of a later bucket. If look() returns true, the next stage continues with the id.
+// The first two stages return a mask of these ids, which the next stage gets as `left`.
 
-// Approaches ids that are kAhead further.
+// Runs the first stage. Also finds the homes of ids that are kAhead further.
 template <typename Look>
 inline uint32_t look_at_homes(const IdMapView& map, const int64_t* ids, int64_t begin,
                               int64_t count, IdMapHomes& homes, Look look) {
-  // Apart from the rest: there are not registers enough for both.
+  // Outside of the loop below, since both together exceed the registers.
   approach(map, ids, begin + kAhead, count, homes);
   const int64_t used = count - begin < kBlock ? count - begin : kBlock;
   IdMapEntry** const block = block_at(homes, begin);
@@ -221,7 +222,7 @@ inline uint32_t look_behind(const IdMapView& map, int64_t begin, uint32_t left,
     const int bit = __builtin_ctz(left);
     IdMapEntry* const home = home_at(homes, begin + bit);
     const bool more = look(begin + bit, behind(map, home, 1));
-    // Or the home once more.
+    // If look() returned false, prefetches the home again instead of branching.
     prefetch(home + more * 2 * kIdMapEntries);
     prefetch(home + more * 3 * kIdMapEntries);
     further |= static_cast<uint32_t>(more) << bit;
@@ -241,7 +242,7 @@ inline void look_further(const IdMapView& map, int64_t begin, uint32_t left,
 
 void find(const IdMapView& view, const int64_t* ids, int64_t count, RowIndex* rows) {
   const IdMapView map = view;
-  // Whether the id may be behind.
+  // Returns true if the id may be in a later bucket.
   const auto look = [ids, rows](int64_t i, IdMapEntry* here) {
     const RowIndex complement = row_complement(*bucket_of(here), ids[i]);
     rows[i] = ~complement;
@@ -249,7 +250,7 @@ void find(const IdMapView& view, const int64_t* ids, int64_t count, RowIndex* ro
   };
   IdMapHomes homes;
   approach_first(map, ids, count, homes);
-  uint32_t left = 0, further = 0;  // of the block before, and of the one before that
+  uint32_t left = 0, further = 0;  // of the previous block; of the block before it
   for (int64_t begin = 0; begin < count + 2 * kBlock; begin += kBlock) {
     const uint32_t now = look_at_homes(map, ids, begin, count, homes, look);
     look_further(map, begin - 2 * kBlock, further, homes, look);
@@ -258,7 +259,8 @@ void find(const IdMapView& view, const int64_t* ids, int64_t count, RowIndex* ro
   }
 }
 
-// What says of an id whether its entry, or else a free one, is still to be found, and where if not.
+// Returns a function that stores the entry of an id, or a free entry, in search.located. The
+// function returns true if the bucket has neither.
 inline auto locating(IdMapSearch& search) {
   return [ids = search.ids, located = search.located](int64_t i, IdMapEntry* here) {
     IdMapEntry* const entry = place_in(bucket_of(here), ids[i]);
@@ -267,7 +269,7 @@ inline auto locating(IdMapSearch& search) {
   };
 }
 
-// Of the block that begins there.
+// Runs the first stage for the block at `begin`.
 inline void locate_in_homes(const IdMapView& map, IdMapSearch& search, int64_t begin) {
   search.left = look_at_homes(map, search.ids, begin, search.count, search.homes, locating(search));
 }
@@ -277,7 +279,7 @@ void start(const IdMapView& map, IdMapSearch& search) {
   locate_in_homes(map, search, 0);
 }
 
-// Between two calls the caller works on a block, and what was fetched last comes.
+// The caller processes a block between two calls, while the last prefetches complete.
 void locate(const IdMapView& view, IdMapSearch& search, int64_t begin) {
   const IdMapView map = view;
   const uint32_t left = look_behind(map, begin, search.left, search.homes, locating(search));
@@ -285,7 +287,8 @@ void locate(const IdMapView& view, IdMapSearch& search, int64_t begin) {
   look_further(map, begin, left, search.homes, locating(search));
 }
 
-// The next run, after the last one the first, is prefetched: each bucket beside one that is split.
+// Prefetches bucket `at` of the next run; after the last run, of the first. One bucket per bucket
+// that is split.
 inline void prefetch_next(const IdMapView& map, const IdMapSplit& split, uint64_t at) {
   const uint64_t next = (at + kIdMapRun) & map.offsets / sizeof(IdMapBucket);
   __builtin_prefetch(split.from + next, 1, 2);
@@ -294,8 +297,8 @@ inline void prefetch_next(const IdMapView& map, const IdMapSplit& split, uint64_
 
 #if defined(__AVX512F__)
 
-// Of a bucket, the entries with a bit 1 << kStride * e, without the bits that are the bucket's.
-// Free ones come behind.
+// Returns the selected entries of a bucket, packed to the front and without the bucket's bits.
+// `entries`: bit 1 << kStride × e for entry e.
 inline __m512i chosen(unsigned entries, Words bucket) {
   constexpr uint64_t kAll = ~uint64_t{0}, kMine = ~(uint64_t{kIdMapPassed} << 32);
   const Words kept = bucket & Words{kAll, kMine, kAll, kMine, kAll, kMine, kAll, kMine};
@@ -310,7 +313,7 @@ void split(const IdMapView& view, IdMapSplit& split, uint64_t begin) {
   for (uint64_t at = begin; at < begin + kIdMapRun; at += 2) {
     prefetch_next(map, split, at);
     prefetch_next(map, split, at + 1);
-    // Entries of two buckets by turns, and so their bits.
+    // Interleaves the entries of two buckets, and so their bits.
     constexpr unsigned kFirst = 0x55;
     const auto first = Words(load(split.from[at])), second = Words(load(split.from[at + 1]));
     const Words ids = __builtin_shufflevector(first, second, 0, 8, 2, 10, 4, 12, 6, 14);
@@ -349,7 +352,8 @@ void split(const IdMapView& view, IdMapSplit& split, uint64_t begin) {
     const IdMapBucket bucket = split.from[at];
     split.zero[at] = {};
     split.one[at] = {};
-    // All are copied, and those not in use overwritten by the next: there are no branches.
+    // Every entry is copied. The copy of a free entry is overwritten by the next one, which avoids
+    // branches.
     IdMapEntry* zero = split.zero[at].entries;
     IdMapEntry* one = split.one[at].entries;
     for (const IdMapEntry& entry : bucket.entries) {

@@ -1,4 +1,5 @@
-// Looking for many ids at once, for each instruction set. Kernels include this, so it is plain.
+// Searches of many ids, one version per instruction set. Kernels include this file, so its includes
+// are restricted.
 #ifndef MILLRACE_EMBEDDING_ID_MAP_ID_MAP_KERNELS_H_
 #define MILLRACE_EMBEDDING_ID_MAP_ID_MAP_KERNELS_H_
 
@@ -11,17 +12,17 @@
 
 namespace millrace {
 
-// Powers of two. Homes are found, and prefetched, for ids that are this much further than those
-// looked at, and prefetched again, to be near, when they are that much further.
+// Powers of two. Homes are found and prefetched kIdMapAhead ids before their comparison, and
+// prefetched again kIdMapNear ids before it.
 inline constexpr int64_t kIdMapAhead = 64;
 inline constexpr int64_t kIdMapNear = 8;
-// Ids that are located at once; no more than the bits of a mask.
+// Ids per block; at most the bits of a mask.
 inline constexpr int64_t kIdMapBlock = 32;
 
-// Homes of ids, from two blocks before the one looked at to those that are approached.
+// A ring of homes of ids, from two blocks before the current one to the last one found.
 struct IdMapHomes {
   static constexpr int64_t kSize = 4 * kIdMapAhead;
-  // The i-th id's is number i modulo the size; the first ones come again behind the last.
+  // Id i has index i modulo kSize. The first kIdMapNear homes are repeated after the last.
   IdMapEntry* ring[kSize + kIdMapNear];
 };
 
@@ -33,56 +34,57 @@ inline IdMapEntry* home_at(const IdMapHomes& homes, int64_t i) {
 
 }  // namespace MILLRACE_ISA
 
-// Ids whose entries are asked for, one block after the other.
+// A search for the entries of ids, block after block.
 struct IdMapSearch {
   const int64_t* ids;
   int64_t count;
-  // The i-th id's is number i modulo the size: its entry, or else the free one where it would go.
+  // Id i has index i modulo the size: its entry, or the free entry for its insertion.
   IdMapEntry* located[2 * kIdMapBlock];
-  // Of the block that was located last, the i-th id's home is home_at(homes, i).
+  // Id i of the last located block has the home home_at(homes, i).
   IdMapHomes homes;
 
-  // For the kernels: a bit for each id of the next block whose home is full of others.
+  // For kernels: a bit for each id of the next block that was not found in its home, which has no
+  // free entry.
   uint32_t left;
 };
 
-// Buckets of a segment that are split at once.
+// Buckets of a segment per call of split().
 inline constexpr uint64_t kIdMapRun = 64;
 
-// A segment that is split in two.
+// The split of a segment in two.
 struct IdMapSplit {
   const IdMapBucket* from;
-  IdMapBucket* zero;  // for ids whose hash lacks the bit; may be `from`
-  IdMapBucket* one;   // for the others
+  IdMapBucket* zero;  // for ids whose hash lacks `bit`; may be `from`
+  IdMapBucket* one;   // for all other ids
   uint64_t bit;       // a power of two
 
-  // Of the run that was split last: how many entries went to `one`, and those that went nowhere, as
-  // they were not in their home. What comes behind these is overwritten.
+  // Results for the last run: the number of entries in `one`, and the entries that were not in
+  // their home, which are in neither. Memory after these entries is overwritten.
   int64_t size_of_one;
   int64_t away_count;
   IdMapEntry away[kIdMapRun * kIdMapEntries];
 };
 
-// The same results on every instruction set.
+// Kernels have equal results on every instruction set.
 struct IdMapKernels {
-  // rows[i] = the row of ids[i], or kNoRow.
+  // Sets rows[i] to the row of ids[i], or kNoRow.
   void (*find)(const IdMapView& map, const int64_t* ids, int64_t count, RowIndex* rows);
-  // Begins a search; after entries moved, those of the other ids begin anew.
+  // Begins a search. After entries moved, the search of the remaining ids must begin again.
   void (*start)(const IdMapView& map, IdMapSearch& search);
-  // Sets search.located for the block that begins there: homes are looked at in the call before,
-  // buckets behind them now; entries may come meanwhile. REQUIRES: the call before was for the
-  // block before, or to start; no segment is full.
+  // Sets search.located for the block at `begin`. The homes of the block were compared in the
+  // previous call; this call compares later buckets. Entries may be inserted between calls.
+  // REQUIRES: the previous call was start() or located the previous block; no segment is full.
   void (*locate)(const IdMapView& map, IdMapSearch& search, int64_t begin);
-  // Splits the run of buckets that begins there, a multiple of kIdMapRun, and sets what is said of
-  // it: entries in their home go to the same bucket of `zero` or `one`, in order and without the
-  // bits that are the bucket's; nothing else is left in those.
+  // Splits the run of buckets at `begin`, a multiple of kIdMapRun, and sets the results. Entries in
+  // their home move to the same bucket of `zero` or `one`, in order and without the bucket's bits.
+  // The other entries of these buckets are free.
   void (*split)(const IdMapView& map, IdMapSplit& split, uint64_t begin);
 };
 
-// REQUIRES: has_instruction_set(set).
+// Returns the kernels for `set`. REQUIRES: has_instruction_set(set).
 const IdMapKernels& id_map_kernels(InstructionSet set);
 
-// The tables it chooses from.
+// The kernels of each instruction set, for id_map_kernels().
 namespace baseline {
 extern const IdMapKernels kIdMapKernels;
 }

@@ -19,7 +19,7 @@ constexpr int64_t kBuckets = 64;  // of a segment
 constexpr int64_t kEntries = kSegments * kBuckets * kIdMapEntries;
 constexpr RowIndex kUntouched = 12345;
 
-// Two segments, filled as the header says.
+// Two segments, filled as id_map_bucket.h documents.
 class TinyMap {
  public:
   explicit TinyMap(uint64_t seed) : hash_(seed), memory_(std::make_unique<Memory>()) {
@@ -29,7 +29,7 @@ class TinyMap {
     return {directory_, 63, sizeof memory_->buckets[0] - 1, hash_.secrets()};
   }
   uint64_t hash(int64_t id) const { return hash_(id); }
-  // The id's home, or the bucket `distance` behind it.
+  // Returns the id's home, or the bucket `distance` after it.
   IdMapBucket& bucket(int64_t id, int64_t distance) {
     return memory_->buckets[hash(id) >> 63][(hash(id) / sizeof(IdMapBucket) + distance) % kBuckets];
   }
@@ -68,7 +68,7 @@ class TinyMap {
   std::unordered_map<int64_t, IdMapEntry*> entries_;
 };
 
-// Ids that count up from 0, where known ones and others alternate.
+// Returns consecutive ids from 0 on, alternating known and unknown ids.
 std::vector<int64_t> some_ids(int64_t count, int64_t known, std::mt19937_64& random) {
   std::vector<int64_t> ids(count);
   for (int64_t& id : ids) id = static_cast<int64_t>(random() % (2 * known + 1));
@@ -88,7 +88,7 @@ class IdMapKernelsTest : public testing::TestWithParam<InstructionSet> {
     ASSERT_EQ(rows[count], kUntouched);
   }
 
-  // Checks `start` and `locate` of one block after the other.
+  // Checks `start` and `locate`, block after block.
   void expect_locates(TinyMap& map, const std::vector<int64_t>& ids) {
     IdMapSearch search;
     search.ids = ids.data();
@@ -104,7 +104,7 @@ class IdMapKernelsTest : public testing::TestWithParam<InstructionSet> {
     }
   }
 
-  // As the header says.
+  // Returns the documented result.
   static IdMapEntry* expected(TinyMap& map, int64_t id) {
     if (IdMapEntry* const entry = map.entry(id)) return entry;
     for (int64_t distance = 0;; ++distance) {
@@ -139,7 +139,7 @@ TEST_P(IdMapKernelsTest, LocateWorksForEveryNumberOfIds) {
   }
 }
 
-// From empty to all but full, where most ids are behind their home, some past the segment's end.
+// From empty to nearly full, where most ids are past their home, some past the segment's end.
 TEST_P(IdMapKernelsTest, WorksAtEveryLoad) {
   std::mt19937_64 random(5);
   int64_t behind = 0;
@@ -153,7 +153,7 @@ TEST_P(IdMapKernelsTest, WorksAtEveryLoad) {
         expect_locates(map, ids);
         if (HasFatalFailure()) return;
       }
-      // One entry stays free, or else unknown ids have no end.
+      // One entry stays free; otherwise searches of unknown ids do not end.
       if (++in_segment[map.hash(id) >> 63] >= kBuckets * kIdMapEntries) break;
       map.insert(id);
       const IdMapBucket& home = map.home(id);
@@ -164,7 +164,7 @@ TEST_P(IdMapKernelsTest, WorksAtEveryLoad) {
   EXPECT_GT(behind, 1000);
 }
 
-// What free entries hold is an id, too.
+// 0, the id of free entries, is also a valid id.
 TEST_P(IdMapKernelsTest, ZeroIsNotTakenForAFreeEntry) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     TinyMap map(seed);
@@ -181,7 +181,7 @@ TEST_P(IdMapKernelsTest, ZeroIsNotTakenForAFreeEntry) {
   }
 }
 
-// Compares all 64 bits of ids, and gives back all 32 of rows.
+// Compares all 64 bits of ids, and returns all 32 bits of rows.
 TEST_P(IdMapKernelsTest, IdsThatAgreeInManyBitsAreOthers) {
   TinyMap map(6);
   std::vector<int64_t> ids;

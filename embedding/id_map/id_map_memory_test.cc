@@ -1,4 +1,4 @@
-// What an id map does when memory runs out. A binary of its own, as it has its own operator new.
+// An id map without memory. A separate binary, since it replaces operator new.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -13,7 +13,7 @@ namespace {
 constexpr int kNever = -1;
 int allocations_that_succeed = kNever;
 
-// Whether `change` runs out of memory where only so many allocations succeed.
+// Returns true if `change` fails with only `succeed` successful allocations.
 template <typename Change>
 bool fails(int succeed, Change change) {
   bool failed = false;
@@ -41,11 +41,11 @@ void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 namespace millrace {
 namespace {
 
-// Ids come one by one, and whatever growth asks for first, second, ... fails.
+// Inserts ids one by one; the first, second, ... allocation of each growth fails.
 TEST(IdMapMemoryTest, AFailedGrowthLosesNothingAndMayBeTriedAgain) {
   constexpr int64_t kIds = 400'000;  // several splits and directories
   int failures = 0;
-  int64_t bytes = 0;  // of the first map, for which nothing fails
+  int64_t bytes = 0;  // of the first map, without failures
   for (int succeed = kNever; succeed < 6; ++succeed) {
     IdMap map(/*seed=*/5);
     RowIndex rows[1], next = 0;
@@ -65,7 +65,7 @@ TEST(IdMapMemoryTest, AFailedGrowthLosesNothingAndMayBeTriedAgain) {
     const std::vector<RowIndex> found = find_rows(map, id_range(0, kIds));
     for (int64_t id = 0; id < kIds; ++id) ASSERT_EQ(found[id], static_cast<RowIndex>(id));
     if (succeed == kNever) bytes = map.bytes();
-    // A piece or two more, since the order in which they come differs.
+    // Allows two pieces more, since the order of allocations differs.
     EXPECT_LE(map.bytes(), bytes + (2 << 20));
   }
   EXPECT_GT(failures, 20);

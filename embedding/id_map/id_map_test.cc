@@ -28,7 +28,7 @@ TEST(IdMapTest, EveryIdIsLegalAndUnknownAtFirst) {
   EXPECT_THAT(find_rows(map, {2, -2, kLowestId + 1, kHighestId - 1}), testing::Each(kNoRow));
 }
 
-// 0 is what the id of a free entry is, too.
+// 0 is also the id of free entries.
 TEST(IdMapTest, ZeroIsNotTakenForAnEntryThatIsFilledJustBefore) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     IdMap map(seed);
@@ -104,7 +104,7 @@ TEST(IdMapTest, NumbersDistinctRowsInTheOrderOfTheirFirstOccurrence) {
   EXPECT_THAT(step.look_up({30, 10, 30, 20, 10}, counter), ElementsAre(0, 1, 0, 2, 1));
   EXPECT_THAT(step.distinct, ElementsAre(0, 1, 2));
   EXPECT_THAT(step.look_up({20, 40}, counter), ElementsAre(2, 3));
-  // Another step knows nothing of marks of the first.
+  // Marks of the previous step have no effect in the next step.
   NumberingStep next(map);
   EXPECT_THAT(next.look_up({40, 50, 10, 40}, counter), ElementsAre(0, 1, 2, 0));
   EXPECT_THAT(next.distinct, ElementsAre(3, 4, 1));
@@ -143,7 +143,7 @@ TEST(IdMapTest, GrowsOneByOneThroughEverySize) {
   for (int64_t i = 0; i < kCount; ++i) {
     insert_rows(map, counter, {i * i});
     ASSERT_EQ(map.size(), i + 1);
-    // After each growth everything is still there.
+    // After each growth, all ids are still present.
     if (map.bytes() == bytes) continue;
     bytes = map.bytes();
     for (int64_t j = 0; j <= i; j += 1 + i / 1000) {
@@ -168,7 +168,7 @@ TEST(IdMapTest, RoomThatIsReservedIsEnough) {
     RowIndex next = 0;
     map.find_or_insert(ids, absl::MakeSpan(rows), [&](int64_t) { return next++; });
     EXPECT_EQ(map.bytes(), bytes) << count;
-    map.reserve(10 * count);  // not empty
+    map.reserve(10 * count);  // the map is not empty
     EXPECT_EQ(map.bytes(), bytes) << count;
     std::vector<RowIndex> found(count);
     map.find(ids, absl::MakeSpan(found));
@@ -252,7 +252,7 @@ TEST(IdMapTest, BytesAreWithinWhatTheHeaderSays) {
   RowCounter counter;
   for (int64_t begin = 0; begin < 2000000; begin += 1000) {
     insert_rows(map, counter, id_range(begin, begin + 1000));
-    // A mere beginner has a page, and a block may have been begun.
+    // A small map has at least a page, and one block may be partly used.
     ASSERT_LE(map.bytes(), map.size() * 48 + (2 << 20)) << map.size();
     ASSERT_GE(map.bytes(), map.size() * 22) << map.size();
     ASSERT_LE(map.load(), 0.71);
@@ -268,10 +268,10 @@ TEST(IdMapTest, SegmentsComeFromThePool) {
   EXPECT_EQ(pool.use_count(), 2);
   insert_rows(map, counter, id_range(0, 200'000));
   EXPECT_TRUE(map.is_consistent());
-  // All but a page are given back, and of the pool's blocks some stay ready.
+  // All memory except a page is released; the pool keeps some blocks.
   map.clear();
   EXPECT_GT(pool->ready_bytes(), 0);
-  // A map with another pool takes this one along.
+  // swap() also exchanges the pools.
   {
     IdMap other;
     insert_rows(other, counter, id_range(0, 200'000));
@@ -285,7 +285,7 @@ TEST(IdMapTest, SegmentsComeFromThePool) {
 }
 
 TEST(IdMapTest, GivesMemoryBackWhenMostIdsAreErased) {
-  IdMap map(/*seed=*/1);  // which segments share a page depends on it
+  IdMap map(/*seed=*/1);  // the seed decides which segments share a page
   const int64_t empty_bytes = map.bytes();
   RowCounter counter;
   constexpr int64_t kCount = 2000000;
@@ -332,7 +332,7 @@ TEST(IdMapTest, VisitsEachEntryOnce) {
   }
 }
 
-// The seed moves entries about and changes nothing else; the instruction set changes nothing.
+// The seed changes only the places of entries; the instruction set changes nothing.
 TEST(IdMapTest, ResultsDependNeitherOnTheSeedNorOnTheInstructionSet) {
   auto results = [](IdMap& map) {
     RowCounter counter;

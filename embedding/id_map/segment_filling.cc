@@ -12,7 +12,7 @@ bool full(const IdMapBucket& bucket) {
   return bucket.entries[kIdMapEntries - 1].row_complement != 0;
 }
 
-// REQUIRES: the bucket is not full.
+// Appends an entry to a bucket. REQUIRES: the bucket is not full.
 IdMapEntry* append(IdMapBucket& bucket, const IdMapEntry& entry) {
   int in_use = 0;
   for (int e = 0; e < kIdMapEntries - 1; ++e) in_use += bucket.entries[e].row_complement != 0;
@@ -53,14 +53,15 @@ int32_t split_entries(const IdMapKernels& kernels, const IdMapView& map, const I
   split.one = one;
   split.bit = bit;
   int64_t size_of_one = 0;
-  // What is behind a full home, or past the segment's end: one in 80 when segments split. Room for
-  // ten times as many, as running out of memory half way would lose entries.
+  // Entries that no longer fit into their home, or were past the segment's end: one in 80 when
+  // segments split. Reserves ten times as many, since a failed allocation half-way would lose
+  // entries.
   std::vector<IdMapEntry> left;
   left.reserve(count * kIdMapEntries / 8);
   for (uint64_t begin = 0; begin < count; begin += kIdMapRun) {
     kernels.split(map, split, begin);
     size_of_one += split.size_of_one;
-    // Most were behind their home, which has room now.
+    // Most of these entries were past a full home, which has room after the split.
     for (int64_t i = 0; i < split.away_count; ++i) {
       const IdMapEntry entry = split.away[i];
       const uint64_t hash = hash_id(map.secrets, entry.id);
@@ -68,7 +69,7 @@ int32_t split_entries(const IdMapKernels& kernels, const IdMapView& map, const I
       size_of_one += to_one;
       IdMapBucket* const segment = to_one ? one : zero;
       IdMapBucket* const home = bucket_of(home_in(segment, map, hash));
-      // Not one that is still to be split: the entry was past the segment's end.
+      // The home must be split already; otherwise the entry was past the segment's end.
       if (ABSL_PREDICT_TRUE(home < segment + begin + kIdMapRun && !full(*home))) {
         append(*home, entry);
       } else {

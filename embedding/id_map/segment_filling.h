@@ -1,4 +1,4 @@
-// Filling an id map's segments with entries.
+// Placement of entries in an id map's segments.
 #ifndef MILLRACE_EMBEDDING_ID_MAP_SEGMENT_FILLING_H_
 #define MILLRACE_EMBEDDING_ID_MAP_SEGMENT_FILLING_H_
 
@@ -9,19 +9,18 @@
 
 namespace millrace {
 
-// Places an entry whose id, of this hash, is not in the segment, which has room; segments are as
-// large as `map` says. Returns: its place.
+// Places an entry with hash `hash` and returns its place. Segments have the size in `map`.
+// REQUIRES: the segment has room, and not the id.
 IdMapEntry* place_entry(const IdMapView& map, IdMapBucket* segment, const IdMapEntry& entry,
                         uint64_t hash);
 
-// Places what the `count` buckets at `from` hold, which are left as they are.
+// Places the entries of the `count` buckets at `from`, which do not change.
 void place_entries(const IdMapView& map, const IdMapBucket* from, uint64_t count,
                    IdMapBucket* segment);
 
-// Entries of the segment `from` go to that at `zero` if their hash lacks `bit`, a power of two,
-// else to that at `one`; what stood there does not matter. `zero` may be `from`, which is else left
-// as it is. REQUIRES: segments have a multiple of kIdMapRun buckets. Returns: how many went to
-// `one`.
+// Splits the segment `from`: entries whose hash has `bit`, a power of two, go to the segment `one`,
+// others to `zero`. Overwrites both. `zero` may be `from`; otherwise `from` does not change.
+// Returns the number of entries in `one`. REQUIRES: segments have a multiple of kIdMapRun buckets.
 int32_t split_entries(const IdMapKernels& kernels, const IdMapView& map, const IdMapBucket* from,
                       uint64_t bit, IdMapBucket* zero, IdMapBucket* one);
 

@@ -31,7 +31,7 @@ class SegmentFillingTest : public testing::TestWithParam<int> {
     for (auto& segment : segments_) segment = std::make_unique<Segment>();
   }
 
-  // Puts ids where they belong until so many percent of the entries are in use.
+  // Inserts ids until `percent` of the entries are in use.
   Content fill(Segment& segment, int percent) {
     Content content;
     const auto count = static_cast<int64_t>(kBuckets * kIdMapEntries) * percent / 100;
@@ -59,7 +59,7 @@ class SegmentFillingTest : public testing::TestWithParam<int> {
   uint64_t home(int64_t id) const { return hash_(id) / sizeof(IdMapBucket) % kBuckets; }
   uint64_t kind(int64_t id) const { return hash_(id) / sizeof(IdMapEntry) % kIdMapEntries; }
 
-  // What a segment holds, checked to be as id_map_bucket.h says.
+  // Returns the content of a segment, after checks against id_map_bucket.h.
   Content content_of(const Segment& segment) {
     Content content;
     for (uint64_t at = 0; at < kBuckets; ++at) {
@@ -100,7 +100,7 @@ TEST_P(SegmentFillingTest, SplitsInTwo) {
   const Content content = fill(*segments_[0], GetParam());
   const Segment before = *segments_[0];
   for (const InstructionSet set : instruction_sets_here()) {
-    // What stood there does not matter.
+    // Previous content must have no effect.
     for (int s : {1, 2}) std::memset(static_cast<void*>(segments_[s].get()), 0xff, sizeof(Segment));
     EXPECT_EQ(split_entries(id_map_kernels(set), view_, segments_[0]->buckets, kBit,
                             segments_[1]->buckets, segments_[2]->buckets),
@@ -152,7 +152,7 @@ TEST_P(SegmentFillingTest, GathersTwoSegments) {
   EXPECT_EQ(content_of(*segments_[2]), content);
 }
 
-// Some are alone then that had been full before: their bits stay behind.
+// After buckets move, some full buckets are not full any more; their bits must not be copied.
 TEST_P(SegmentFillingTest, PlacesSomeBuckets) {
   fill(*segments_[0], GetParam());
   size_t count = 0;
@@ -170,7 +170,7 @@ TEST_P(SegmentFillingTest, EntriesGoPastTheEnd) {
   EXPECT_EQ(wraps_, GetParam() >= 70);
 }
 
-// At 98 % runs of full buckets are long.
+// At 98 %, runs of full buckets are long.
 INSTANTIATE_TEST_SUITE_P(Loads, SegmentFillingTest, testing::Values(0, 30, 70, 98),
                          testing::PrintToStringParamName());
 

@@ -1,4 +1,4 @@
-// Memory of an id map's segments.
+// The memory of an id map's segments.
 #ifndef MILLRACE_EMBEDDING_ID_MAP_SEGMENT_MEMORY_H_
 #define MILLRACE_EMBEDDING_ID_MAP_SEGMENT_MEMORY_H_
 
@@ -11,17 +11,17 @@ namespace millrace {
 
 class BlockPool;
 
-// Gives out pieces of memory and takes them back. Many full pieces share the blocks of a pool,
-// which go back to it when all their pieces are free; the first full pieces and all smaller ones
-// are mapped alone, so that small maps stay small. Memory is never copied.
+// Allocates pieces of memory. Many full pieces share the blocks of a pool; a block returns to the
+// pool when all its pieces are free. The first full pieces and all smaller ones are mapped
+// separately, so that small maps take little memory. Memory is never copied.
 //
-// For one thread at a time. Memory that is still given out goes with the object.
+// Not thread-safe. The destructor releases pieces that are still allocated.
 class SegmentMemory {
  public:
   static constexpr int64_t kFullBytes = 512 << 10;
   static constexpr int64_t kSmallestBytes = 4 << 10;  // a page
 
-  // `pool`: may be shared with others; by default one of its own, without a thread.
+  // `pool`: may be shared with others; null: a private pool without a thread.
   explicit SegmentMemory(std::shared_ptr<BlockPool> pool = nullptr);
   SegmentMemory(const SegmentMemory&) = delete;
   SegmentMemory& operator=(const SegmentMemory&) = delete;
@@ -34,30 +34,30 @@ class SegmentMemory {
     std::swap(bytes_, other.bytes_);
   }
 
-  // Aligned to `bytes`; what it holds is not defined. Throws std::bad_alloc if there is no address
-  // space, and then nothing changed. REQUIRES: `bytes` is a power of two from kSmallestBytes to
+  // Allocates uninitialized memory, aligned to `bytes`. Throws std::bad_alloc without address
+  // space; then nothing has changed. REQUIRES: `bytes` is a power of two from kSmallestBytes to
   // kFullBytes.
   void* allocate(int64_t bytes) { return allocate(bytes, /*zeros=*/false); }
-  // The same, of zeros.
+  // Allocates memory as allocate(), filled with zeros.
   void* allocate_zeros(int64_t bytes) { return allocate(bytes, /*zeros=*/true); }
-  // REQUIRES: `memory` was given out with so many bytes.
+  // Releases a piece. REQUIRES: `memory` was allocated with `bytes`.
   void release(void* memory, int64_t bytes);
 
-  // Whether a piece is mapped alone, in small pages.
+  // Returns true if a piece is mapped separately, in small pages.
   bool alone(const void* memory) const;
 
-  // Pieces given out, and free ones in blocks.
+  // Returns the bytes of allocated pieces and of free pieces in blocks.
   int64_t bytes() const { return bytes_; }
 
  private:
   static constexpr int kPiecesPerBlock = 4;
   static constexpr int64_t kBlockBytes = kPiecesPerBlock * kFullBytes;  // the pool's
-  static constexpr int64_t kPiecesAlone = 4;                            // full ones
+  static constexpr int64_t kPiecesAlone = 4;                            // full pieces
 
   struct Block {
     char* begin;
     bool used[kPiecesPerBlock];
-    bool zeros[kPiecesPerBlock];  // nothing was written there
+    bool zeros[kPiecesPerBlock];  // never written
   };
   struct Piece {
     char* memory;
@@ -68,7 +68,7 @@ class SegmentMemory {
   void* map_piece(int64_t bytes);
 
   std::shared_ptr<BlockPool> pool_;
-  std::vector<Block> blocks_;  // the first ones fill up first, so that the last ones become free
+  std::vector<Block> blocks_;  // earlier blocks fill first, so that later ones become free
   std::vector<Piece> alone_;
   int64_t bytes_ = 0;
 };

@@ -71,7 +71,7 @@ TEST(SegmentMemoryTest, PiecesAreApartAndZeroAlsoWhenUsedAgain) {
     for (const char* a : pieces) {
       for (const char* b : pieces) ASSERT_TRUE(a == b || a + kFull <= b || b + kFull <= a);
     }
-    // Every other one goes, so that blocks stay and have free pieces.
+    // Releases every other piece, so that blocks remain with free pieces.
     std::vector<char*> kept;
     for (size_t i = 0; i < pieces.size(); ++i) {
       if (i % 2 == 0) {
@@ -84,7 +84,7 @@ TEST(SegmentMemoryTest, PiecesAreApartAndZeroAlsoWhenUsedAgain) {
   }
 }
 
-// A block that comes from the pool holds what others left there.
+// A block from the pool may have content of other users.
 TEST(SegmentMemoryTest, ZerosAlsoInABlockOfOthers) {
   const auto pool = std::make_shared<BlockPool>(/*background=*/true);
   std::vector<char*> blocks(4);
@@ -114,7 +114,7 @@ TEST(SegmentMemoryTest, FreeBlocksGoBackToThePool) {
   char* const block = pool->take();
   EXPECT_TRUE(std::any_of(again.begin(), again.end(), [&](void* piece) { return piece == block; }));
   pool->give_back(block);
-  // A free piece is used before a new block is taken.
+  // Free pieces are used before a new block.
   for (int i = 0; i < 5; ++i) again[i] = memory.allocate(kFull);
   EXPECT_EQ(memory.bytes(), 12 * kFull);
   memory.release(again[0], kFull);

@@ -21,7 +21,7 @@ StepMap::StepMap(uint64_t seed)
 void StepMap::clear() {
   size_ = 0;
   if (++stamp_ != 0) return;
-  // Entries of 2^32 steps ago would be taken for those of this one.
+  // The stamp wrapped around: entries of 2^32 steps ago would look current.
   std::fill(entries_.begin(), entries_.end(), Entry());
   stamp_ = 1;
 }

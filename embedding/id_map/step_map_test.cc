@@ -49,7 +49,7 @@ TEST(StepMapTest, FindsWithoutAdding) {
 TEST(StepMapTest, AnEmptyMapHasNoId) {
   StepMap map;
   std::vector<uint32_t> places(1);
-  EXPECT_FALSE(map.find({0}, absl::MakeSpan(places)));  // what entries hold that nobody set
+  EXPECT_FALSE(map.find({0}, absl::MakeSpan(places)));  // the id of entries never set
   std::vector<int64_t> distinct;
   add(map, distinct, {3});
   map.clear();
@@ -57,7 +57,7 @@ TEST(StepMapTest, AnEmptyMapHasNoId) {
   EXPECT_EQ(map.size(), 0);
 }
 
-// Many steps beside a map of the standard library, of ids of several kinds.
+// Compares with a map of the standard library over many steps, with several kinds of ids.
 TEST(StepMapTest, AgreesWithAReferenceOverManySteps) {
   std::mt19937_64 random(5);
   for (const uint64_t stride : {uint64_t{1}, uint64_t{1} << 40, uint64_t{1} << 54}) {

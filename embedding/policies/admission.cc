@@ -165,7 +165,7 @@ absl::Status check_probability(absl::string_view where, const AdmissionConfig& c
 
 std::unique_ptr<Admission> create_probability(const AdmissionConfig& config,
                                               const AdmissionInput& input) {
-  // Not the key of the table's initial values.
+  // The key must differ from the key of the table's initial values.
   const uint64_t key = xxh3(absl::StrCat(input.table, "/admission"), input.seed);
   return std::make_unique<HashAdmission>(config.probability().probability(), key);
 }

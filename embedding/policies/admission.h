@@ -1,4 +1,4 @@
-// Which ids get rows.
+// The admission of ids to a table.
 #ifndef MILLRACE_EMBEDDING_POLICIES_ADMISSION_H_
 #define MILLRACE_EMBEDDING_POLICIES_ADMISSION_H_
 
@@ -15,62 +15,65 @@
 
 namespace millrace {
 
-// What later admissions depend on, for checkpoints. At most one of both is in use.
+// The state of an admission, for checkpoints. Only counts or the sketch are in use.
 struct AdmissionState {
-  std::vector<int64_t> ids;      // that have an exact count, by ascending placement_hash
+  std::vector<int64_t> ids;      // ids with an exact count, by ascending placement_hash
   std::vector<uint32_t> counts;  // [ids], each at least 1
   CountSketchState sketch;
 
   friend bool operator==(const AdmissionState&, const AdmissionState&) = default;
 };
 
-// The admission of one table. An id that has a row is no candidate; one that has none is asked for
-// at every lookup in training, and counted when the step is committed:
+// The admission of one table: decides if an id without a row gets one. Ids without a row are
+// checked at every lookup in training, and counted when the step is committed:
 //
-//   always       admits
-//   read_only    does not
+//   always       admits every id
+//   read_only    admits no id
 //   count        admits if the occurrences in committed steps since the id last had a row, plus
-//                one for this step, are at least min_count. With a sketch, as it estimates them
-//                (embedding/policies/count_sketch.h): too many with error_probability at most,
-//                never too few before counts are halved, and those of an id whose row went still
-//                stand.
+//                one for this step, are at least min_count. A sketch estimates occurrences
+//                (embedding/policies/count_sketch.h): too high with error_probability at most,
+//                never too low before counts are halved. A sketch keeps the counts of an id whose
+//                row was evicted.
 //   custom       a registered part (embedding/policies/admission_registry.h)
-//   probability  admits in a step if a hash of (seed, table, id, steps committed before) says so:
-//                after n steps with the id it has a row with probability 1 - (1 - p)^n
+//   probability  admits in a step by a hash of (seed, table, id, steps committed before): after n
+//                steps with the id, it has a row with probability 1 - (1 - p)^n
 //
-// Answers are the same all through a step: order, threads and micro-batches play no role, and a
-// step that is tried again gets the same ones.
+// Answers are constant during a step: they do not depend on order, threads and micro-batches, and a
+// repeated step has the same answers.
 //
-// admits may be called from many threads while nobody changes the object.
+// admits() is thread-safe while no non-const function is called.
 class Admission {
  public:
-  // Errors: InvalidArgument naming table and field.
+  // Creates the admission of a table. Errors: InvalidArgument naming table and field.
   static absl::StatusOr<std::unique_ptr<Admission>> create(const AdmissionConfig& config,
                                                            uint64_t seed, absl::string_view table);
   virtual ~Admission() = default;
 
-  // Whether admits() is always true, so that nobody need ask.
+  // Returns true if admits() is always true, so that callers need not call it. The default is
+  // false.
   virtual bool admits_all() const { return false; }
-  // Whether an id without a row gets one, after `steps` committed steps.
+  // Returns true if an id without a row gets one, after `steps` committed steps. Called at lookups
+  // in training.
   virtual bool admits(int64_t id, int64_t steps) const = 0;
 
-  // At the end of a step: ids without a row that occurred, and how often.
-  // REQUIRES: ids are distinct.
+  // Records that ids without a row occurred `counts[i]` times. Called at the end of a step. The
+  // default does nothing. REQUIRES: ids are distinct.
   virtual void count(absl::Span<const int64_t> ids, absl::Span<const uint32_t> counts);
-  // These have rows now.
+  // Forgets the counts of ids that have rows now. The default does nothing.
   virtual void forget(absl::Span<const int64_t> ids);
-  // All counts.
+  // Forgets all counts. The default does nothing.
   virtual void clear() {}
 
-  // Ids that have an exact count.
+  // Returns the number of ids with an exact count. The default is 0.
   virtual int64_t candidates() const { return 0; }
   virtual int64_t bytes() const { return 0; }
 
-  // A copy of its own, whose state can be asked for later.
+  // Returns an independent copy, whose state can be read later.
   virtual std::unique_ptr<Admission> clone() const = 0;
   virtual AdmissionState state() const { return {}; }
-  // Errors: InvalidArgument for the state of another kind of admission or size of sketch, and for a
-  // damaged one; nothing changes then.
+  // Replaces the state. Errors: InvalidArgument for the state of another kind of admission or size
+  // of sketch, and for a damaged state; then nothing has changed. The default accepts only an empty
+  // state.
   virtual absl::Status set_state(const AdmissionState& state);
 };
 

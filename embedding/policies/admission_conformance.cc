@@ -14,13 +14,13 @@
 namespace millrace {
 namespace {
 
-// The counts of one call of count().
+// The arguments of one call of count().
 struct Counts {
   std::vector<int64_t> ids;  // ascending
   std::vector<uint32_t> counts;
 };
 
-// Ids as features have them: small, hashed, negative, and the ends of the range. Ascending.
+// Returns typical ids: small, hashed, negative, and the limits of the range. Ascending.
 std::vector<int64_t> test_ids() {
   std::vector<int64_t> ids = {0, -1, std::numeric_limits<int64_t>::min(),
                               std::numeric_limits<int64_t>::max()};
@@ -32,7 +32,7 @@ std::vector<int64_t> test_ids() {
   return ids;
 }
 
-// The counts of steps, in which about half of the ids for which `is_counted` occur.
+// Returns the counts of steps in which about half of the ids with `is_counted` occur.
 template <typename IsCounted>
 std::vector<Counts> steps_of(uint64_t key, const IsCounted& is_counted) {
   std::vector<Counts> steps(6);
@@ -66,7 +66,7 @@ std::unique_ptr<Admission> make_counted(const AdmissionConformance& c,
   return admission;
 }
 
-// The answers for all ids after several numbers of steps.
+// Returns the answers for all ids after several numbers of steps.
 std::vector<bool> admission_answers(const Admission& admission) {
   std::vector<bool> answers;
   for (const int64_t steps : {int64_t{0}, int64_t{1}, int64_t{6}, int64_t{1} << 40}) {
@@ -130,7 +130,7 @@ void check_admits_all(const AdmissionConformance& c) {
 void check_forget(const AdmissionConformance& c) {
   const auto is_kept = [](int64_t id) { return id % 3 != 0; };
   const auto admission = make_counted(c, steps_of(1));
-  std::vector<int64_t> forgotten = {12345};  // was never counted
+  std::vector<int64_t> forgotten = {12345};  // never counted
   for (const int64_t id : test_ids()) {
     if (!is_kept(id)) forgotten.push_back(id);
   }
@@ -174,7 +174,7 @@ void check_form(const AdmissionConformance& c) {
 }
 
 void check_continues(const AdmissionConformance& c) {
-  for (const uint64_t before : {0, 3}) {  // a new instance, and one that has counts
+  for (const uint64_t before : {0, 3}) {  // a new instance, and an instance with counts
     const auto original = make_counted(c, steps_of(1));
     const auto admission = before == 0 ? make_admission(c) : make_counted(c, steps_of(before));
     ASSERT_OK(admission->set_state(original->state()));
@@ -185,7 +185,7 @@ void check_continues(const AdmissionConformance& c) {
   }
 }
 
-// Expects that `admission`, made of the steps of key 1, refuses `state` and does not change.
+// Expects that `admission`, with the steps of key 1, refuses `state` without a change.
 void expect_refused(const AdmissionConformance& c, const AdmissionState& state, const char* what) {
   const auto admission = make_counted(c, steps_of(1));
   EXPECT_THAT(admission->set_state(state), StatusIs(absl::StatusCode::kInvalidArgument)) << what;
@@ -211,7 +211,7 @@ void check_damaged(const AdmissionConformance& c) {
   expect_refused(c, state, "a sketch without its last counter");
 }
 
-// Ranks count the ids of their half of all placement hashes.
+// Each of two ranks counts the ids of its half of the placement hashes.
 void check_join(const AdmissionConformance& c) {
   const auto is_first = [](int64_t id) { return placement_hash(id) >> 63 == 0; };
   const auto is_second = [&](int64_t id) { return !is_first(id); };

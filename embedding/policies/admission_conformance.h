@@ -15,23 +15,23 @@
 namespace millrace {
 
 struct AdmissionConformance {
-  // Makes the admission under test, a new one at each call.
+  // Creates the admission under test; a new instance per call.
   std::function<std::unique_ptr<Admission>(const AdmissionInput& input)> make;
-  // False if counts are estimates, as those of a sketch. An id that is forgotten may then keep its
-  // counts, and counts may depend on which ids one call has.
+  // False if counts are estimates, as in a sketch. A forgotten id may then keep its counts, and
+  // counts may depend on the ids of the same call.
   bool exact = true;
 };
 
-// Returns the promises of Admission: answers are the same at every call, for a second instance with
+// Returns the properties of Admission: answers are equal in every call, for a second instance with
 // the same counts and on several threads; the order of ids within a call of count() has no effect;
-// admits_all() implies admits(); clear() and clone() do what they say; state() has the documented
-// form, and an instance that gets it continues in the same way; states of ranks that counted
-// different ids can be joined; states of another kind and damaged ones are refused without a
-// change; and, if exact, neither does the number of calls of a step have an effect, nor does a
-// forgotten id leave a trace.
+// admits_all() implies admits(); clear() and clone() have their documented effect; state() has the
+// documented form, and an instance with this state continues in the same way; states of ranks that
+// counted different ids can be joined; states of another kind and damaged states are refused
+// without a change; and, if exact, the number of calls per step has no effect and a forgotten id
+// leaves no trace.
 std::vector<Property> admission_properties(const AdmissionConformance& conformance);
 
-// Registers them as tests of `suite`, see register_properties().
+// Registers the properties as tests of `suite`, see register_properties().
 //
 //   [[maybe_unused]] const bool kEvenIds = register_admission_conformance(
 //       "EvenIds", {.make = [](const AdmissionInput& input) { return make_even_ids(input); }});

@@ -1,5 +1,5 @@
-// Checks the promises of admissions for each kind of AdmissionConfig, and that the suite finds an
-// admission that breaks one.
+// Checks the conformance of each kind of AdmissionConfig, and that the suite detects a faulty
+// admission.
 
 #include "embedding/policies/admission_conformance.h"
 
@@ -49,7 +49,7 @@ AdmissionConformance of(const char* text, bool exact = true) {
 [[maybe_unused]] const bool kProbability =
     register_admission_conformance("Probability", of("probability { probability: 0.3 }"));
 
-// Admits ids that occurred four times, and breaks one promise if told to.
+// Admits ids that occurred four times, with an optional fault.
 class FaultyAdmission : public Admission {
  public:
   enum class Fault {

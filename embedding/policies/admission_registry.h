@@ -1,4 +1,4 @@
-// Admissions by their configuration.
+// The registry of admissions.
 #ifndef MILLRACE_EMBEDDING_POLICIES_ADMISSION_REGISTRY_H_
 #define MILLRACE_EMBEDDING_POLICIES_ADMISSION_REGISTRY_H_
 
@@ -14,24 +14,25 @@
 
 namespace millrace {
 
-// Values that an admission is made with.
+// The inputs of an admission.
 struct AdmissionInput {
   std::string table;
   uint64_t seed = 1;  // train.seed
 };
 
-// Makes the admission of one table. `config` has the extension that the part reads.
+// Creates the admission of one table. `config` has the extension of the part.
 using AdmissionFactory = std::function<absl::StatusOr<std::unique_ptr<Admission>>(
     const CustomConfig& config, const AdmissionInput& input)>;
 
 using AdmissionRegistry = KindRegistry<AdmissionConfig, AdmissionFactory>;
 
-// Returns the registry of admissions, which also has the built-in kinds.
+// Returns the registry of admissions, including the built-in kinds.
 AdmissionRegistry& admission_registry();
 
 }  // namespace millrace
 
-// At namespace scope in a .cc whose cc_library says `alwayslink = True`:
+// Registers an admission. Used at namespace scope in a .cc whose cc_library has `alwayslink =
+// True`:
 //   MILLRACE_REGISTER_ADMISSION(even_ids, "ids that are even", &EvenIds::create);
 #define MILLRACE_REGISTER_ADMISSION(name, description, factory) \
   MILLRACE_REGISTER_PART(admission, name, #name, description, factory)

@@ -50,12 +50,12 @@ TEST_P(CountTest, AdmitsInTheStepAfterEnoughOccurrences) {
   const std::unique_ptr<Admission> admission =
       make(absl::StrCat("count { min_count: 4 ", GetParam(), " }"));
   EXPECT_FALSE(admission->admits_all());
-  see(*admission, {1, 2});  // once each
-  see(*admission, {1}, 2);  // 1: three times
+  see(*admission, {1, 2});  // each once
+  see(*admission, {1}, 2);  // id 1 has occurred three times
   EXPECT_TRUE(admission->admits(1, 2));
   EXPECT_FALSE(admission->admits(2, 2));
   EXPECT_FALSE(admission->admits(3, 2));
-  see(*admission, {3}, 50);  // often in one step is as good
+  see(*admission, {3}, 50);  // all in one step
   EXPECT_TRUE(admission->admits(3, 3));
   admission->clear();
   EXPECT_FALSE(admission->admits(1, 2));
@@ -86,7 +86,7 @@ TEST(AdmissionTest, ExactCountsAreForgottenWithARow) {
   EXPECT_GT(admission->bytes(), 0);
   admission->forget(std::vector<int64_t>{1, 3, 99});
   EXPECT_EQ(admission->candidates(), 1);
-  EXPECT_FALSE(admission->admits(1, 5));  // it would have to be seen again
+  EXPECT_FALSE(admission->admits(1, 5));  // must occur again
   EXPECT_TRUE(admission->admits(2, 5));
 }
 
@@ -143,7 +143,7 @@ TEST(AdmissionTest, ProbabilityIsAPureFunctionWithTheRightShare) {
     const auto near = [](double share) { return 5 * std::sqrt(kIds * share * (1 - share)); };
     EXPECT_NEAR(admitted, kIds * p, near(p));
     EXPECT_NEAR(with_second, kIds * (1 - (1 - p) * (1 - p)), near(p));
-    const double same = p * p + (1 - p) * (1 - p);  // if they are independent
+    const double same = p * p + (1 - p) * (1 - p);  // if independent
     EXPECT_NEAR(as_seed, kIds * same, near(same));
     EXPECT_NEAR(as_table, kIds * same, near(same));
   }
@@ -151,7 +151,7 @@ TEST(AdmissionTest, ProbabilityIsAPureFunctionWithTheRightShare) {
   for (int64_t id = 0; id < 1000; ++id) EXPECT_TRUE(certain->admits(id, 0));
 }
 
-// Admits the id that is its seed.
+// Admits the id that equals its seed.
 class OneId : public Admission {
  public:
   explicit OneId(const AdmissionInput& input) : input_(input) {}

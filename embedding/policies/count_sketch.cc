@@ -12,11 +12,11 @@ namespace millrace {
 namespace {
 
 constexpr int64_t kParts = 1024;
-constexpr int kPartShift = 54;  // the ten bits above
+constexpr int kPartShift = 54;  // leaves the upper ten bits
 constexpr uint32_t kMaxCount = 255;
 constexpr double kLn2 = 0.69314718055994531;
 constexpr int64_t kMinWidth = 16;
-constexpr uint64_t kOdd = 0x9e3779b97f4a7c15ULL;  // the golden ratio's: rows hash differently
+constexpr uint64_t kOdd = 0x9e3779b97f4a7c15ULL;  // of the golden ratio: differs the hashes of rows
 
 int64_t part_of(int64_t id) { return static_cast<int64_t>(placement_hash(id) >> kPartShift); }
 
@@ -30,8 +30,8 @@ int64_t used_in(absl::Span<const uint8_t> counters) {
 CountSketch::CountSketch(int64_t capacity, double error_probability) : used_(kParts) {
   state_.depth = 1;
   for (double error = 0.5; error > error_probability; error /= 2) ++state_.depth;
-  // n ids use 1 - exp(-n / width) of a row: half of it for width = n / ln 2. Parts get unequal
-  // numbers of ids; five standard deviations above the mean are room for the fullest.
+  // n ids use a share 1 - exp(-n / width) of a row, which is half for width = n / ln 2. Parts get
+  // different numbers of ids; five standard deviations above the mean suffice for the fullest part.
   const double mean = static_cast<double>(capacity) / kParts;
   const double ids = mean + 5 * std::sqrt(mean);
   state_.width = std::max(kMinWidth, static_cast<int64_t>(ids / kLn2) + 1);
@@ -55,7 +55,7 @@ uint32_t CountSketch::count(int64_t id) const {
 }
 
 void CountSketch::add(absl::Span<const int64_t> ids, absl::Span<const uint32_t> counts) {
-  // All counts are read before the first counter changes, so that the order does not matter.
+  // Reads all counts before changing a counter, so that the order of ids has no effect.
   std::vector<uint8_t> raised(ids.size());
   for (size_t i = 0; i < ids.size(); ++i) {
     const uint32_t before = count(ids[i]);

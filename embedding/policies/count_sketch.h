@@ -10,9 +10,9 @@
 
 namespace millrace {
 
-// What a sketch holds, for checkpoints. The ids whose placement_hash begins with the ten bits r
-// have their counts in counters[r], whatever the other ranges hold: a range goes to the rank of its
-// ids.
+// The state of a sketch, for checkpoints. counters[r] has the counts of the ids whose
+// placement_hash begins with the ten bits r, independent of other ranges. So a range can move to
+// the rank of its ids.
 struct CountSketchState {
   int64_t depth = 0;
   int64_t width = 0;
@@ -25,23 +25,24 @@ struct CountSketchState {
 // summary: the count-min sketch and its applications", 2005; Estan and Varghese, "New directions in
 // traffic measurement and accounting", 2002) of 8-bit counters, in 1024 parts by id.
 //
-// Each id has one counter in each of `depth` rows of its part, and its count is the least of them.
-// count(id) is never below what was added for it (up to 255), and above it only if every one of
-// its counters serves another id too. At most half of the counters of a part are in use between
-// calls (beyond, all its counts are halved, rounded down, until that holds), so by the inequality
-// of the means the probability of that, for an id chosen without regard to the hash, is at most
+// Each id has one counter in each of the `depth` rows of its part; its count is the minimum of
+// these counters. count(id) is at least the sum added for the id (up to 255, without halving). It
+// is above the sum only if every counter of the id is shared with another id. At most half of a
+// part's counters are in use between calls: above half, all counts of the part are halved, rounded
+// down, until the limit holds. By the inequality of the means, the probability of an overestimate,
+// for an id chosen independently of the hash, is at most
 //   2^-depth, with depth = ceil(log2(1 / error_probability)).
-// Widths are such that `capacity` ids fit, to five standard deviations of a part, before anything
-// is halved. What is held follows from what was added in which step alone: not from the order of
-// ids, nor from this process.
+// Widths are such that `capacity` ids fit, within five standard deviations of a part, before
+// halving. The state depends only on the counts added in each step, not on the order of ids or the
+// process.
 //
-// Const methods may be called from many threads while nobody changes the sketch.
+// Const functions are thread-safe while no other function is called.
 class CountSketch {
  public:
   // REQUIRES: capacity >= 1, 0 < error_probability < 1.
   CountSketch(int64_t capacity, double error_probability);
 
-  // At most 255.
+  // Returns the estimated count, at most 255.
   uint32_t count(int64_t id) const;
 
   // Adds counts[i] for ids[i]. REQUIRES: ids are distinct.
@@ -49,23 +50,23 @@ class CountSketch {
 
   void clear();
 
-  // The share of counters in use, at most 1/2 in each part.
+  // Returns the share of counters in use, at most 1/2 in each part.
   double load() const;
   int64_t bytes() const;
 
   const CountSketchState& state() const { return state_; }
-  // Errors: InvalidArgument for the state of a sketch of another size, or one in which a part is
-  // more than half full; nothing changes then.
+  // Replaces the state. Errors: InvalidArgument for the state of a sketch of another size, or with
+  // a part more than half full; then nothing has changed.
   absl::Status set_state(CountSketchState state);
 
  private:
   int64_t part_size() const { return state_.depth * state_.width; }
-  // The place of the counter of an id in row `row` of its part.
+  // Returns the index of the counter of an id in row `row` of its part.
   int64_t place(int64_t id, int64_t row) const;
   void halve_until_half_full(int64_t part);
 
   CountSketchState state_;
-  std::vector<int64_t> used_;  // [1024]: counters that are not 0
+  std::vector<int64_t> used_;  // [1024]: number of non-zero counters
 };
 
 }  // namespace millrace

@@ -31,7 +31,7 @@ TEST(CountSketchTest, CountsUpTo255) {
   EXPECT_EQ(sketch.load(), 0);
 }
 
-// Ids that are alike are as good as random ones.
+// Similar ids must behave as random ones.
 int64_t strided(int64_t i) { return i << 40; }
 int64_t random_like(int64_t i) {
   return static_cast<int64_t>(static_cast<uint64_t>(i) * 0x5851f42d4c957f2dULL);
@@ -101,7 +101,7 @@ TEST(CountSketchTest, MoreIdsThanFitHalveTheCounts) {
     add_one(sketch, id);
     ASSERT_LE(sketch.load(), 0.5);
   }
-  // 199 times as many ids as fit: the count went, and all but the last single ones too.
+  // 199 times the capacity: the count was halved away, and nearly all single counts.
   EXPECT_LT(sketch.count(42), 10u);
   int64_t kept = 0;
   for (int64_t id = 1000; id < 200'000; ++id) kept += sketch.count(id) > 0;

@@ -1,4 +1,4 @@
-// Which ids went, for those who keep a copy of a table.
+// A log of evicted ids, for owners of copies of a table.
 #ifndef MILLRACE_EMBEDDING_POLICIES_EVICTED_LOG_H_
 #define MILLRACE_EMBEDDING_POLICIES_EVICTED_LOG_H_
 
@@ -12,39 +12,40 @@
 
 namespace millrace {
 
-// What a log holds, for checkpoints.
+// The content of a log, for checkpoints.
 struct EvictedLogState {
   int64_t begins = 0;  // see EvictedLog::begins
-  // In the order they went, those of one step by ascending placement_hash.
+  // In the order of eviction; ids of one step by ascending placement_hash.
   std::vector<int64_t> ids;
-  std::vector<int64_t> steps;  // [ids], the steps that had been applied; they do not decrease
+  std::vector<int64_t> steps;  // [ids]: applied steps at eviction; not decreasing
 
   friend bool operator==(const EvictedLogState&, const EvictedLogState&) = default;
 };
 
-// Evicted ids with the number of steps after which they were, as many as fit: when there are too
-// many, the oldest evictions are forgotten whole, and the log begins later.
+// Evicted ids with the number of applied steps at their eviction, within a capacity. If there are
+// too many ids, the oldest steps are removed as a whole, and the log begins later.
 class EvictedLog {
  public:
-  // REQUIRES: capacity >= 0, in ids.
+  // `capacity`: the maximum number of ids. REQUIRES: capacity >= 0.
   explicit EvictedLog(int64_t capacity) : capacity_(capacity) {}
 
-  // These were evicted when `step` steps had been applied. REQUIRES: steps do not decrease.
+  // Adds ids evicted after `step` applied steps. REQUIRES: steps do not decrease.
   void add(int64_t step, absl::Span<const int64_t> ids);
 
-  // The log holds everything evicted when this many steps, or more, had been applied.
+  // Returns the number of applied steps from which on the log is complete.
   int64_t begins() const { return begins_; }
 
-  // Ids evicted when `step` steps, or more, had been applied: distinct, by ascending
+  // Returns the ids evicted after `step` or more applied steps: distinct, by ascending
   // placement_hash. Errors: OutOfRange if the log begins later.
   absl::StatusOr<std::vector<int64_t>> since(int64_t step) const;
 
-  // Forgets all; what was evicted before `step` is not known.
+  // Removes all ids. The log is complete from `step` on.
   void restart(int64_t step);
 
   EvictedLogState state() const;
-  // Ids that do not fit are forgotten as by add. Errors: InvalidArgument for another number of
-  // steps than of ids and for steps that decrease or are negative; nothing changes then.
+  // Replaces the content. Removes ids beyond the capacity as add(). Errors: InvalidArgument for
+  // different numbers of steps and ids, and for steps that decrease or are negative; then nothing
+  // has changed.
   absl::Status set_state(const EvictedLogState& state);
 
   int64_t bytes() const;
@@ -57,7 +58,7 @@ class EvictedLog {
 
   int64_t capacity_;
   int64_t begins_ = 0;
-  int64_t size_ = 0;  // ids
+  int64_t size_ = 0;  // number of ids
   std::deque<Eviction> evictions_;
 };
 

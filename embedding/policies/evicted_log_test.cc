@@ -45,7 +45,7 @@ TEST(EvictedLogTest, ForgetsTheOldestAndSaysSo) {
   EXPECT_THAT(log.since(2), IsOkAndHolds(in_order({3, 4, 5})));
   EXPECT_THAT(log.since(1),
               StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("the log begins at step 2")));
-  log.add(8, Ids{1, 2, 3, 4, 5});  // more than it ever holds
+  log.add(8, Ids{1, 2, 3, 4, 5});  // more than the capacity
   EXPECT_EQ(log.begins(), 9);
   EXPECT_THAT(log.since(9), IsOkAndHolds(IsEmpty()));
   EXPECT_FALSE(log.since(8).ok());

@@ -1,4 +1,4 @@
-// Which rows go.
+// The eviction of rows.
 #ifndef MILLRACE_EMBEDDING_POLICIES_EVICTION_H_
 #define MILLRACE_EMBEDDING_POLICIES_EVICTION_H_
 
@@ -17,7 +17,7 @@
 
 namespace millrace {
 
-// The rule that a row fell to; where several apply, the first of these.
+// The rule that evicts a row; the first of these if several apply.
 enum class EvictionReason {
   kIdleSteps,
   kIdleSeconds,
@@ -28,40 +28,40 @@ enum class EvictionReason {
   kCustom,  // a registered rule
 };
 inline constexpr int kEvictionReasons = 7;
-// As in configurations: "idle_steps", "idle_seconds", "idle_windows", "frequency_below",
-// "norm_below", "limit", "custom".
+// Returns the name in configurations: "idle_steps", "idle_seconds", "idle_windows",
+// "frequency_below", "norm_below", "limit", "custom".
 absl::string_view eviction_reason_name(EvictionReason reason);
-// Rows by reason.
+// Number of rows by reason.
 using EvictionCounts = std::array<int64_t, kEvictionReasons>;
 
-// The moment of an eviction. Rows know steps alone; the others follow from marks
-// (embedding/policies/step_marks.h). -1: no row has been idle for so long.
+// The time of an eviction. Rows store only steps; cuts are derived from marks
+// (embedding/policies/step_marks.h). -1: no row has been idle for that time.
 struct EvictionTime {
-  int64_t step = 0;          // steps applied
-  int64_t seconds_cut = -1;  // rows last seen in this step or before are idle by idle_seconds
-  int64_t windows_cut = -1;  // and by idle_windows
+  int64_t step = 0;          // number of applied steps
+  int64_t seconds_cut = -1;  // rows last seen at or before this step are idle by idle_seconds
+  int64_t windows_cut = -1;  // likewise by idle_windows
 };
 
-// A frequency after `idle_steps` steps without the id: halved for each half_life of them that is
-// full, and by as much as its share of the way to the next half for the one that is not:
+// Returns the frequency after `idle_steps` steps without the id. It is halved for each full
+// half_life, and decays linearly within the last, partial one:
 //   frequency × 2^-n × (1 - rest / 2), n = floor(idle_steps / half_life), rest in [0, 1)
-// which is the same on every machine. half_life 0: no decay.
+// The result is the same on every machine. half_life 0: no decay.
 double decayed_frequency(int64_t frequency, int64_t idle_steps, double half_life);
 
-// The rules of one table (EvictionConfig). A row's verdict depends on that row alone.
+// The rules of one table (EvictionConfig). The verdict on a row depends only on that row and the
+// time.
 class EvictionRules {
  public:
-  // Errors: InvalidArgument naming table and field.
+  // Creates the rules of a table. Errors: InvalidArgument naming table and field.
   static absl::StatusOr<EvictionRules> create(const EvictionConfig& config,
                                               absl::string_view table);
 
-  // Returns the rule that the row falls to; none if it stays. The norm is taken in double, by
-  // sum_of_squares.
-  // REQUIRES: `row` has weights if needs_weights().
+  // Returns the rule that evicts the row; nullopt if none does. The norm is computed in float64, by
+  // sum_of_squares. REQUIRES: `row` has weights if needs_weights().
   std::optional<EvictionReason> verdict(const EvictionTime& now,
                                         const EvictionCandidate& row) const;
 
-  // Returns true if verdict() looks at weights.
+  // Returns true if verdict() reads weights.
   bool needs_weights() const {
     return config_.has_norm_below() || (custom_ != nullptr && custom_->needs_weights());
   }
@@ -72,37 +72,39 @@ class EvictionRules {
       : config_(std::move(config)), custom_(std::move(custom)) {}
 
   EvictionConfig config_;
-  std::shared_ptr<const EvictionRule> custom_;  // shared with copies of this; null: none
+  std::shared_ptr<const EvictionRule> custom_;  // shared with copies; null: none
 };
 
-// What makes a row worth less than another.
+// The order of rows by worth.
 enum class EvictionOrder {
   kLeastRecent,    // last step, then frequency, then placement_hash of the id
   kLeastFrequent,  // frequency, then last step, then placement_hash of the id
 };
 
-// What rows are compared by: smaller keys are worth less. No two rows of a table have one key.
+// The key of a row in an EvictionOrder: rows with smaller keys are evicted first. Keys of a table
+// are distinct.
 struct RowKey {
-  uint64_t worth = 0;  // by the order: last step and frequency, 32 bits each
+  uint64_t worth = 0;  // last step and frequency, 32 bits each, in this order or reversed
   uint64_t hash = 0;   // placement_hash of the id
 
   friend bool operator<(const RowKey& a, const RowKey& b) {
     return a.worth != b.worth ? a.worth < b.worth : a.hash < b.hash;
   }
 };
-// Frequencies and steps from 2^32 on are taken for 2^32 - 1.
+// Returns the key of a row. Clamps frequencies and steps to 2^32 - 1.
 RowKey row_key(EvictionOrder order, int64_t id, int64_t frequency, int64_t last_step);
 
-// The `count` rows that are worth least, of any number, in one pass and with memory for twice
-// `count`. No two rows have one id, so the choice does not depend on the order they come in.
+// Selects the `count` rows with the smallest keys from any number of rows, in one pass and with
+// memory for twice `count` rows. Ids are distinct, so the result does not depend on the order of
+// rows.
 class LeastRows {
  public:
-  // REQUIRES: count >= 1.
+  // Selects `count` rows. REQUIRES: count >= 1.
   LeastRows(EvictionOrder order, int64_t count);
 
   void add(RowIndex row, int64_t id, int64_t frequency, int64_t last_step);
 
-  // Them, in no particular order. Call it once.
+  // Returns the selected rows, in no particular order. Must be called once.
   std::vector<RowIndex> take();
 
  private:
@@ -114,7 +116,7 @@ class LeastRows {
   EvictionOrder order_;
   size_t count_;
   std::vector<Key> keys_;
-  // Once keys_ was shrunk: what is not below this is not among the least.
+  // Set by shrink(): rows with keys at or above the bound are not selected.
   std::optional<Key> bound_;
 };
 

@@ -28,14 +28,14 @@ std::vector<float> weights_of(uint64_t row) {
   std::vector<float> weights(kDim);
   for (size_t i = 0; i < kDim; ++i) {
     weights[i] = uniform24(philox(1, row, i)[0]) - 0.5f;
-    // Also rows of zeros, and rows near them.
+    // Includes rows of zeros, and nearly zero rows.
     if (row % 4 == 0) weights[i] = 0;
     if (row % 4 == 1) weights[i] *= 1e-20f;
   }
   return weights;
 }
 
-// Questions as tables ask them.
+// Returns questions within the range of tables.
 std::vector<Question> test_questions() {
   std::vector<Question> questions;
   for (int64_t i = 0; i < 400; ++i) {
@@ -52,7 +52,7 @@ std::vector<Question> test_questions() {
   return questions;
 }
 
-// Questions at the ends of all ranges, last steps after the present one included.
+// Returns questions at the limits of all ranges, including last steps after the current one.
 std::vector<Question> extreme_questions() {
   std::vector<Question> questions;
   for (const int64_t id : {int64_t{0}, int64_t{-1}, kMin, kMax}) {
@@ -80,7 +80,7 @@ bool ask(const EvictionRule& rule, const Question& question, absl::Span<const fl
                      question.step);
 }
 
-// Asks with weights if the rule needs them.
+// Calls evicts(), with weights only if the rule needs them.
 bool ask(const EvictionRule& rule, const Question& question) {
   if (!rule.needs_weights()) return ask(rule, question, {});
   return ask(rule, question, question.weights);
@@ -134,7 +134,7 @@ void check_weights(const EvictionConformance& c) {
     }
     EXPECT_EQ(ask(*rule, question, question.weights), answer) << text_of(question);
     EXPECT_EQ(ask(*rule, question, other), answer) << "other weights: " << text_of(question);
-    // No weights, in front of memory that differs.
+    // Without weights, but at different memory.
     EXPECT_EQ(ask(*rule, question, {other.data(), 0}), answer) << text_of(question);
     EXPECT_EQ(ask(*rule, question, {question.weights.data(), 0}), answer) << text_of(question);
   }

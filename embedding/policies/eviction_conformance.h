@@ -15,18 +15,18 @@
 namespace millrace {
 
 struct EvictionConformance {
-  // Makes the rule under test, a new one at each call.
+  // Creates the rule under test; a new instance per call.
   std::function<std::unique_ptr<EvictionRule>(const EvictionInput& input)> make;
 };
 
-// Returns the promises of EvictionRule: the result for a row depends on the arguments alone, so it
-// is the same at every call, for a second instance, in any order of rows and on several threads; it
-// depends on the values of the weights and not on where they are, and on no weights at all unless
-// needs_weights(); needs_weights() is the same at every call; and no number is too large or too
-// small, nor is a last step after the present one.
+// Returns the properties of EvictionRule: the result for a row depends only on the arguments, so it
+// is equal in every call, for a second instance, in any order of rows and on several threads; it
+// depends on the values of the weights and not on their address, and on no weights unless
+// needs_weights(); needs_weights() is equal in every call; and any numbers are accepted, including
+// a last step after the current one.
 std::vector<Property> eviction_properties(const EvictionConformance& conformance);
 
-// Registers them as tests of `suite`, see register_properties().
+// Registers the properties as tests of `suite`, see register_properties().
 //
 //   [[maybe_unused]] const bool kOddIds = register_eviction_conformance(
 //       "OddIds", {.make = [](const EvictionInput& input) { return make_odd_ids(input); }});

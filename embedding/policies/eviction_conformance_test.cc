@@ -1,5 +1,4 @@
-// Checks the promises of rules of eviction for rules as jobs write them, and that the suite finds a
-// rule that breaks one.
+// Checks the conformance of rules as a job writes them, and that the suite detects a faulty rule.
 
 #include "embedding/policies/eviction_conformance.h"
 
@@ -18,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 
-// Evicts ids that are not divided by four and did not occur for 100 steps.
+// Evicts ids that are no multiple of four and did not occur for 100 steps.
 class IdleIds : public EvictionRule {
  public:
   bool evicts(const EvictionCandidate& row, int64_t step) const override {
@@ -47,7 +46,7 @@ EvictionConformance of() {
 [[maybe_unused]] const bool kSmallWeights =
     register_eviction_conformance("SmallWeights", of<SmallWeights>());
 
-// Evicts infrequent rows, and breaks one promise if told to.
+// Evicts infrequent rows, with an optional fault.
 class FaultyRule : public EvictionRule {
  public:
   enum class Fault {

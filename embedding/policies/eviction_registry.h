@@ -1,4 +1,4 @@
-// Rules of eviction from outside, by name.
+// The registry of custom eviction rules.
 #ifndef MILLRACE_EMBEDDING_POLICIES_EVICTION_REGISTRY_H_
 #define MILLRACE_EMBEDDING_POLICIES_EVICTION_REGISTRY_H_
 
@@ -13,21 +13,21 @@
 
 namespace millrace {
 
-// Values that a rule is made with.
+// The inputs of a rule.
 struct EvictionInput {
   std::string table;
 };
 
-// Makes the rule of one table. `config` has the extension that the part reads.
+// Creates the rule of one table. `config` has the extension of the part.
 using EvictionRuleFactory = std::function<absl::StatusOr<std::unique_ptr<EvictionRule>>(
     const CustomConfig& config, const EvictionInput& input)>;
 
-// Returns the registry of rules, which also has the names of the built-in rules.
+// Returns the registry of rules, including the names of built-in rules.
 CustomRegistry<EvictionRuleFactory>& eviction_registry();
 
 }  // namespace millrace
 
-// At namespace scope in a .cc whose cc_library says `alwayslink = True`:
+// Registers a rule. Used at namespace scope in a .cc whose cc_library has `alwayslink = True`:
 //   MILLRACE_REGISTER_EVICTION(odd_ids, "ids that are odd", &OddIds::create);
 #define MILLRACE_REGISTER_EVICTION(name, description, factory) \
   MILLRACE_REGISTER_PART(eviction, name, #name, description, factory)

@@ -38,7 +38,7 @@ TEST(EvictionRulesTest, IdleSteps) {
 TEST(EvictionRulesTest, IdleSecondsAndWindowsFollowTheirCuts) {
   const EvictionRules seconds = rules("idle_seconds: 3.5");
   EXPECT_EQ(seconds.verdict({.step = 1000}, {.frequency = 1, .last_step = 0}),
-            kStays);  // no mark is so old
+            kStays);  // no mark is old enough
   EXPECT_EQ(seconds.verdict({.step = 50, .seconds_cut = 20}, {.frequency = 1, .last_step = 21}),
             kStays);
   EXPECT_EQ(seconds.verdict({.step = 50, .seconds_cut = 20}, {.frequency = 1, .last_step = 20}),
@@ -69,7 +69,7 @@ TEST(EvictionRulesTest, SmallNorm) {
   EXPECT_EQ(norm.verdict({}, {.frequency = 1, .last_step = 0, .weights = five}), kStays);
   EXPECT_EQ(norm.verdict({}, {.frequency = 1, .last_step = 0, .weights = less}),
             EvictionReason::kSmallNorm);
-  const std::vector<float> huge(100, 1e38f);  // its square fits no float
+  const std::vector<float> huge(100, 1e38f);  // the square exceeds float32
   EXPECT_EQ(
       rules("norm_below: 1e38").verdict({}, {.frequency = 1, .last_step = 0, .weights = huge}),
       kStays);
@@ -99,7 +99,7 @@ TEST(EvictionRulesTest, RefusesBadConfigurationsNamingTheTable) {
                        HasSubstr("table items.eviction: says not what to evict")));
 }
 
-// Evicts rows of one table after a step that is their id.
+// Evicts rows of one table after the step that equals their id.
 class AfterItsId : public EvictionRule {
  public:
   explicit AfterItsId(std::string table) : table_(std::move(table)) {}

@@ -29,7 +29,7 @@ void RowSelection::narrow(const Counts& sums) {
   MILLRACE_CHECK(digit < sums.size()) << left_ << " rows are missing";
   bound_ = bound_ << kDigitBits | digit;
   bits_ += kDigitBits;
-  // All rows of the bucket are selected, or the key is known: no two rows have one hash.
+  // All rows of the bucket are selected, or the key is complete and identifies one row.
   done_ = sums[digit] == left_ || bits_ == kKeyBits;
 }
 

@@ -1,4 +1,4 @@
-// The rows that are worth least, of a table that is split over ranks.
+// The selection of the least valuable rows of a sharded table.
 #ifndef MILLRACE_EMBEDDING_POLICIES_ROW_SELECTION_H_
 #define MILLRACE_EMBEDDING_POLICIES_ROW_SELECTION_H_
 
@@ -10,9 +10,9 @@
 
 namespace millrace {
 
-// Selects the rows that LeastRows would take if one rank had them all, without moving any: finds
-// the key of the last one, 8 bits at a time from the top, by counts that ranks add up. All ranks
-// make the same calls with the same sums:
+// Selects the rows that LeastRows would select if one rank had all rows, without moving rows. Finds
+// the key of the last selected row, 8 bits at a time from the top, by counts summed over ranks. All
+// ranks must make the same calls with the same sums:
 //
 //   RowSelection selection(order, count);
 //   while (!selection.done()) {
@@ -26,31 +26,31 @@ namespace millrace {
 // There are at most 16 rounds.
 class RowSelection {
  public:
-  // Rows that have a key with each value of the next 8 bits, among those not decided yet.
+  // The number of undecided rows by the value of the next 8 bits of their key.
   using Counts = std::array<int64_t, 256>;
 
-  // REQUIRES: 1 <= count <= rows of all ranks.
+  // Selects `count` rows. REQUIRES: 1 <= count <= rows of all ranks.
   RowSelection(EvictionOrder order, int64_t count) : order_(order), left_(count) {}
 
   EvictionOrder order() const { return order_; }
-  // Returns true if selects() can be asked.
+  // Returns true if selects() can be called.
   bool done() const { return done_; }
   // Adds a row to the counts. REQUIRES: !done().
   void count(const RowKey& key, Counts& counts) const;
-  // Narrows the selection by the counts of all ranks. REQUIRES: they hold at least the rows that
-  // are to be selected.
+  // Narrows the selection by the counts of all ranks. REQUIRES: the counts include all rows that
+  // remain to be selected.
   void narrow(const Counts& sums);
-  // Returns true if the row is one of those that are worth least. REQUIRES: done().
+  // Returns true if the row is selected. REQUIRES: done().
   bool selects(const RowKey& key) const;
 
  private:
-  // The first `bits_` bits of a key.
+  // Returns the first `bits_` bits of a key.
   unsigned __int128 prefix(const RowKey& key) const;
 
   const EvictionOrder order_;
-  int64_t left_;  // rows to be selected among those whose key begins with bound_
+  int64_t left_;  // rows to select among keys with the prefix bound_
   int bits_ = 0;
-  unsigned __int128 bound_ = 0;  // the first bits of the largest key that is selected
+  unsigned __int128 bound_ = 0;  // the first bits of the largest selected key
   bool done_ = false;
 };
 

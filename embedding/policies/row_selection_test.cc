@@ -47,7 +47,7 @@ TEST(RowSelectionTest, SelectsTheRowsThatOneRankWould) {
   for (int trial = 0; trial < 200; ++trial) {
     const auto order = trial % 2 == 0 ? EvictionOrder::kLeastRecent : EvictionOrder::kLeastFrequent;
     const int64_t size = 1 + static_cast<int64_t>(random() % 300);
-    // Few values, so that many rows differ in their hash alone; some beyond 32 bits.
+    // Few values, so that many rows differ only in their hash; some values exceed 32 bits.
     const int64_t values = trial % 3 == 0 ? 1 : int64_t{1} << (random() % 36);
     std::vector<TestRow> rows;
     for (int64_t id = 0; id < size; ++id) {

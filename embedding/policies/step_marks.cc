@@ -10,7 +10,7 @@ namespace millrace {
 void StepMarks::add(double at, int64_t step) {
   if (!marks_.empty() && at - marks_.back().at < spacing_) return;
   marks_.push_back({at, step});
-  // The newest mark beyond the horizon is the one that step_at(at - horizon) needs.
+  // step_at(at - horizon) needs only the newest mark at or before the horizon.
   while (marks_.size() > 1 && marks_[1].at <= at - horizon_) marks_.pop_front();
 }
 

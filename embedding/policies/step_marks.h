@@ -1,4 +1,4 @@
-// When steps were, so that rows need not keep times of their own.
+// The times of steps. Rows store steps, not times.
 #ifndef MILLRACE_EMBEDDING_POLICIES_STEP_MARKS_H_
 #define MILLRACE_EMBEDDING_POLICIES_STEP_MARKS_H_
 
@@ -10,7 +10,7 @@
 
 namespace millrace {
 
-// At `at` (seconds of training, finished windows), `step` steps had been applied.
+// `step` steps had been applied at time `at` (seconds of training, or finished windows).
 struct StepMark {
   double at = 0;
   int64_t step = 0;
@@ -18,8 +18,8 @@ struct StepMark {
   friend bool operator==(const StepMark&, const StepMark&) = default;
 };
 
-// Remembers which step was the last at moments up to `horizon` ago, at most `horizon / spacing` + 3
-// of them (whatever the number of steps):
+// Records the last step at times up to `horizon` ago. Keeps at most `horizon / spacing` + 3 marks
+// for any number of steps:
 //
 //   StepMarks marks(600, 600.0 / 256);
 //   marks.add(seconds, step);                       // after every step
@@ -30,20 +30,19 @@ class StepMarks {
   // REQUIRES: horizon > 0, spacing > 0.
   StepMarks(double horizon, double spacing) : horizon_(horizon), spacing_(spacing) {}
 
-  // Moments and steps do not decrease. What comes less than `spacing` after the last mark leaves
-  // none, so that step_at may be older, never newer, than it was.
+  // Adds a mark, unless the last mark is less than `spacing` ago. Without a mark, step_at() may
+  // return an older step, never a newer one. REQUIRES: times and steps do not decrease.
   void add(double at, int64_t step);
 
-  // How many steps had been applied at `at`, or at the last moment before that has a mark; -1:
-  // there is none.
+  // Returns the number of steps applied at `at`, or at the last earlier mark; -1 if there is none.
   int64_t step_at(double at) const;
 
   bool empty() const { return marks_.empty(); }
 
-  // For checkpoints.
+  // Returns the marks, for checkpoints.
   std::vector<StepMark> state() const { return {marks_.begin(), marks_.end()}; }
-  // Errors: InvalidArgument if moments do not increase, steps decrease or there are too many;
-  // nothing changes then.
+  // Replaces the marks. Errors: InvalidArgument if times do not increase, steps decrease or there
+  // are too many marks; then nothing has changed.
   absl::Status set_state(const std::vector<StepMark>& marks);
 
  private:

@@ -29,14 +29,14 @@ TEST(StepMarksTest, WindowsAreExact) {
   }
 }
 
-// Against all moments that were.
+// Compares with all times.
 TEST(StepMarksTest, IsNeverNewerAndOlderByTheSpacingAtMost) {
   constexpr double kHorizon = 50, kSpacing = 0.5;
   std::mt19937 random(1);
   StepMarks marks(kHorizon, kSpacing);
   std::vector<StepMark> all;
   double at = 0;
-  double longest = 0;  // pause between steps
+  double longest = 0;  // the longest pause between steps
   for (int64_t step = 1; step < 20'000; ++step) {
     const double pause = static_cast<double>(random() % 1000) / 5000;
     longest = std::max(longest, pause);

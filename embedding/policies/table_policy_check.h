@@ -1,4 +1,4 @@
-// What tables may be told about admission, eviction and limits.
+// Checks of the configuration of admission, eviction and limits.
 #ifndef MILLRACE_EMBEDDING_POLICIES_TABLE_POLICY_CHECK_H_
 #define MILLRACE_EMBEDDING_POLICIES_TABLE_POLICY_CHECK_H_
 
@@ -8,15 +8,15 @@
 
 namespace millrace {
 
-// Each returns InvalidArgument, "<where>.<message>: <field> is …; must be …", for a number out of
-// range, a field that must be given and fields that contradict one another. `where` names the
-// table. An empty message is fine everywhere but in eviction, which must choose something.
+// Check one message. Errors: InvalidArgument, "<where>.<message>: <field> is …; must be …", for a
+// number out of range, a missing required field and contradicting fields. `where` names the table.
+// An empty message is valid, except in eviction, which needs a rule.
 absl::Status check_admission(absl::string_view where, const AdmissionConfig& config);
 absl::Status check_default_value(absl::string_view where, const DefaultValueConfig& config);
 absl::Status check_eviction(absl::string_view where, const EvictionConfig& config);
 absl::Status check_limit(absl::string_view where, const LimitConfig& config);
 
-// All four, as far as the table has them.
+// Checks all four messages; an eviction is optional.
 absl::Status check_table_policies(absl::string_view where, const TableConfig& config);
 
 }  // namespace millrace

@@ -24,8 +24,8 @@ namespace {
 // Distance from the mean, in standard deviations, beyond which a normal distribution has no mass in
 // float64.
 constexpr double kNormalTail = 8;
-constexpr double kFarthest = 12;    // no quantile is farther
-constexpr double kLeast = 0x1p-60;  // of the probabilities that the search looks at
+constexpr double kFarthest = 12;    // bound of the magnitude of quantiles
+constexpr double kLeast = 0x1p-60;  // smallest probability of the search
 
 enum class Kind { kConstant, kUniform, kNormal };
 
@@ -49,8 +49,8 @@ Distribution normal(double mean, double stddev) {
   return result;
 }
 
-// The probability of what is below x: the least p whose quantile is at least x, by bisection over
-// the numbers there are, so that it is as reproducible as the quantile.
+// Returns the probability of values below x: the smallest float64 p whose quantile is at least x.
+// Bisects over float64 bits, so that the result is as reproducible as the quantile.
 double probability_below(double x) {
   if (x <= -kNormalTail) return 0;
   if (x > 0) return 1 - probability_below(-x);
@@ -89,7 +89,7 @@ Distribution scaled(InitializerConfig::Distribution distribution, double gain, i
   return uniform(-bound, bound);
 }
 
-// The largest absolute value it may give.
+// Returns the largest absolute value of the distribution.
 double reach(const Distribution& distribution) {
   const InitializerNumbers& numbers = distribution.numbers;
   const double spread = numbers.scale * (distribution.kind == Kind::kNormal ? kFarthest : 1);
@@ -100,10 +100,10 @@ double reach(const Distribution& distribution) {
                   std::fabs(std::min(high, numbers.highest)));
 }
 
-// An initializer of a built-in kind.
+// The initializer of a built-in kind.
 class DistributionInitializer : public RowInitializer {
  public:
-  // `fill` is null for a constant, which is the offset.
+  // `fill` is null for a constant, whose value is the offset.
   DistributionInitializer(FillRow fill, const InitializerNumbers& numbers)
       : fill_(fill), numbers_(numbers) {}
 
@@ -126,7 +126,7 @@ absl::Status check_uniform(absl::string_view where, const InitializerConfig& con
   return wrong(where, absl::StrCat("low ", low, " is above high ", high));
 }
 
-// Checks that the bounds leave something of the normal distribution.
+// Checks that the bounds leave a part of the normal distribution with mass.
 absl::Status check_truncated(absl::string_view where, const InitializerConfig& config) {
   const double low = config.truncated_normal().low(), high = config.truncated_normal().high();
   if (low >= kNormalTail) return wrong_number(where, "low", low, "below 8");
@@ -162,6 +162,8 @@ InitializerRegistry::Kind distribution_kind(int field, DistributionOf distributi
 }
 
 std::vector<InitializerRegistry::Kind> initializer_kinds() {
+  // Each kind only maps its fields to a distribution, so that all kinds share the kernels and the
+  // check of the range.
   return {
       distribution_kind(InitializerConfig::kConstant,
                         [](const auto& config, int64_t) {

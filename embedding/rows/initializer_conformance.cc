@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kDim = 19;
 constexpr float kUnset = std::numeric_limits<float>::quiet_NaN();
 
-// Ids as features have them: small, hashed, negative, and the ends of the range.
+// Returns typical ids: small, hashed, negative, and the limits of the range.
 std::vector<int64_t> test_ids() {
   std::vector<int64_t> ids = {0, -1, std::numeric_limits<int64_t>::min(),
                               std::numeric_limits<int64_t>::max()};

@@ -14,19 +14,19 @@
 namespace millrace {
 
 struct InitializerConformance {
-  // Makes the initializer under test, a new one at each call.
+  // Creates the initializer under test; a new instance per call.
   std::function<std::unique_ptr<RowInitializer>(const RowInitializerInput& input)> make;
-  // False if tables, seeds or ids may have equal rows, as those of a constant.
+  // False if different tables, seeds or ids may have equal rows, as with a constant.
   bool random = true;
 };
 
-// Returns the promises of RowInitializer: every column is set to a finite value and nothing beyond
-// the row is written; a row is the same at every call, for a second instance, in any order of ids
+// Returns the properties of RowInitializer: fill() sets every column to a finite value and writes
+// nothing beyond the row; a row is equal in every call, for a second instance, in any order of ids
 // and on several threads; a short row is the beginning of a long one; and, if random, rows differ
 // between tables, seeds and ids.
 std::vector<Property> initializer_properties(const InitializerConformance& conformance);
 
-// Registers them as tests of `suite`, see register_properties().
+// Registers the properties as tests of `suite`, see register_properties().
 //
 //   [[maybe_unused]] const bool kSpread = register_initializer_conformance(
 //       "Spread", {.make = [](const RowInitializerInput& input) { return make_spread(input); }});

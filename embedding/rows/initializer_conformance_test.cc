@@ -1,5 +1,5 @@
-// Checks the promises of initializers for each kind of InitializerConfig, and that the suite finds
-// an initializer that breaks one.
+// Checks the conformance of each kind of InitializerConfig, and that the suite detects a faulty
+// initializer.
 
 #include "embedding/rows/initializer_conformance.h"
 
@@ -22,7 +22,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// A kind that is built in, by the interface of those from outside.
+// Adapts a built-in kind to the interface of custom initializers.
 class BuiltIn : public RowInitializer {
  public:
   explicit BuiltIn(Initializer initializer) : initializer_(std::move(initializer)) {}
@@ -60,7 +60,7 @@ InitializerConformance of(const char* text, bool random = true) {
 [[maybe_unused]] const bool kKaiming =
     register_initializer_conformance("Kaiming", of("kaiming { distribution: NORMAL }"));
 
-// Uniform values, which break one promise if told to.
+// Uniform values, with an optional fault.
 class FaultyInitializer : public RowInitializer {
  public:
   enum class Fault {
@@ -93,7 +93,7 @@ class FaultyInitializer : public RowInitializer {
     if (fault_ == Fault::kNotFinite && id == std::numeric_limits<int64_t>::min()) {
       row[0] = std::numeric_limits<float>::infinity();
     }
-    // Only for the one id whose rows of the suite are part of a larger array.
+    // Only for the id whose rows the suite places within a larger array.
     if (fault_ == Fault::kWritesWholeRows && id == 5 && columns + 1 == static_cast<size_t>(dim_)) {
       row.data()[columns] = 0;
     }

@@ -8,10 +8,10 @@
 namespace millrace::MILLRACE_ISA {
 namespace {
 
-constexpr int kMostColumns = 64;  // made at once
+constexpr int kMostColumns = 64;  // computed in one pass
 constexpr int kTailsAtOnce = 8;
 
-// The bits of kBlocks × 4 columns, from column 4 × first on.
+// Draws the bits of kBlocks × 4 columns, beginning with column 4 × first.
 template <int kBlocks>
 void draw_blocks(uint64_t key, uint64_t id, uint32_t first, uint32_t* bits) {
   const uint32_t keys[2] = {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)};
@@ -31,8 +31,7 @@ void make_uniform(const InitializerNumbers& numbers, const uint32_t* bits, float
   }
 }
 
-// x[c] for those of p that lie in a tail. They are few: gathered, they are still computed side by
-// side.
+// Computes x[c] for each p[c] in a tail. Tails are rare; gathering them allows vector arithmetic.
 template <int kColumns>
 void fix_tails(const double* p, double* x) {
   double tail[kColumns + kTailsAtOnce];
@@ -43,7 +42,7 @@ void fix_tails(const double* p, double* x) {
     place[count] = c;
     count += in_quantile_tail(p[c]) ? 1 : 0;
   }
-  for (int i = 0; i < kTailsAtOnce; ++i) tail[count + i] = 0.01;  // for nothing
+  for (int i = 0; i < kTailsAtOnce; ++i) tail[count + i] = 0.01;  // padding of the last pass
   for (int begin = 0; begin < count; begin += kTailsAtOnce) {
 #pragma GCC unroll 1
     for (int i = begin; i < begin + kTailsAtOnce; ++i) tail[i] = tail_quantile(tail[i]);

@@ -1,4 +1,5 @@
-// The loops of Initializer, for each instruction set. Kernels include this, so it is plain.
+// The loops of Initializer, one version per instruction set. Kernels include this file, so its
+// includes are restricted (see //bazel:isa_kernels.bzl).
 #ifndef MILLRACE_EMBEDDING_ROWS_INITIALIZER_KERNELS_H_
 #define MILLRACE_EMBEDDING_ROWS_INITIALIZER_KERNELS_H_
 
@@ -8,10 +9,11 @@
 
 namespace millrace {
 
-// With u = uniform24(bits) and p = from + width × (bits + ½) / 2³², for the bits of each column
-// (embedding/rows/initializer.h), a column is, in double and rounded once,
+// The parameters of a column's value, in float64, rounded once to float32. With u = uniform24(bits)
+// and p = from + width × (bits + ½) / 2³² for the bits of the column
+// (embedding/rows/initializer.h):
 //   uniform: offset + scale × u
-//   normal:  offset + scale × standard_normal_quantile(p), but not outside [lowest, highest]
+//   normal:  offset + scale × standard_normal_quantile(p), clamped to [lowest, highest]
 struct InitializerNumbers {
   uint64_t key = 0;
   double offset = 0;
@@ -29,10 +31,10 @@ struct InitializerKernels {
   FillRow normal;
 };
 
-// REQUIRES: has_instruction_set(set).
+// Returns the kernels for `set`. REQUIRES: has_instruction_set(set).
 const InitializerKernels& initializer_kernels(InstructionSet set);
 
-// The tables it chooses from.
+// The kernels of each instruction set, for initializer_kernels().
 namespace baseline {
 extern const InitializerKernels kInitializerKernels;
 }

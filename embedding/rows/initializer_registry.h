@@ -1,4 +1,4 @@
-// Initializers by their configuration.
+// The registry of initializers.
 #ifndef MILLRACE_EMBEDDING_ROWS_INITIALIZER_REGISTRY_H_
 #define MILLRACE_EMBEDDING_ROWS_INITIALIZER_REGISTRY_H_
 
@@ -15,15 +15,15 @@
 
 namespace millrace {
 
-// Makes an initializer of one table. `config` has the extension that the part reads.
+// Creates the initializer of one table. `config` has the extension of the part.
 using RowInitializerFactory = std::function<absl::StatusOr<std::unique_ptr<RowInitializer>>(
     const CustomConfig& config, const RowInitializerInput& input)>;
 
-// Built-in kinds are also made with the instruction set that they use.
+// Factories of built-in kinds also get the instruction set.
 using InitializerRegistry = KindRegistry<InitializerConfig, RowInitializerFactory,
                                          KindCheck<InitializerConfig>, InstructionSet>;
 
-// Returns the registry of initializers, which also has the built-in kinds.
+// Returns the registry of initializers, including the built-in kinds.
 InitializerRegistry& initializer_registry();
 
 // Checks the numbers or the name of the kind that is chosen. Errors: InvalidArgument that begins
@@ -33,7 +33,8 @@ absl::Status check_initializer(absl::string_view where, const InitializerConfig&
 
 }  // namespace millrace
 
-// At namespace scope in a .cc whose cc_library says `alwayslink = True`:
+// Registers an initializer. Used at namespace scope in a .cc whose cc_library has `alwayslink =
+// True`:
 //   MILLRACE_REGISTER_INITIALIZER(spread, "evenly spread values", &SpreadInitializer::create);
 #define MILLRACE_REGISTER_INITIALIZER(name, description, factory) \
   MILLRACE_REGISTER_PART(initializer, name, #name, description, factory)

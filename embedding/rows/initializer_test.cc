@@ -52,7 +52,7 @@ InitializerConfig parse(const std::string& text) {
   return config;
 }
 
-// Golden values, made by a separate program: they stand in docs/embedding.md and never change.
+// Golden values from an independent program, also in docs/embedding.md. They never change.
 TEST(InitializerTest, UniformGoldenValues) {
   InitializerConfig config;
   config.mutable_uniform();
@@ -70,19 +70,20 @@ TEST(InitializerTest, UniformGoldenValues) {
 }
 
 TEST(InitializerTest, NormalGoldenValues) {
-  // The separate program computed the quantile another way, to 1e-9.
+  // The independent program computed the quantile by another method, with an error of 1e-9.
   const std::vector<float> expected = {0.00263290014f, 0.0138167804f, 0.00641052937f,
                                        -0.0173993539f, -0.0121539673f};
   EXPECT_THAT(row_of(normal(0, 0.01), 7, "items", 123456789, 5),
               testing::Pointwise(testing::FloatEq(), expected));
 }
 
-// Likewise: the quantile with the library's logarithm, the distribution function by bisection.
+// Golden values from an independent program with the library's logarithm and bisection of the
+// distribution function.
 TEST(InitializerTest, GoldenValuesOfTheOthers) {
   struct Golden {
     const char* config;
     int64_t id;
-    std::vector<float> columns;  // 0 to 3 of 16
+    std::vector<float> columns;  // columns 0 to 3 of 16
   };
   const std::vector<Golden> all = {
       {"truncated_normal {}",
@@ -216,7 +217,8 @@ TEST(InitializerTest, XavierAndKaimingAreScaledByTheWidth) {
   const auto bound = [](double limit) {
     return parse(absl::StrCat("uniform { low: ", -limit, " high: ", limit, " }"));
   };
-  // dim 12: √(3 / 12) = 0.5; dim 16: 1 / √16 = 0.25. Kaiming's gain with slope 1 is 1, else √2.
+  // dim 12: √(3 / 12) = 0.5; dim 16: 1 / √16 = 0.25. The gain of Kaiming is 1 with slope 1, else
+  // √2.
   EXPECT_EQ(row_of(parse("xavier {}"), 1, "t", 5, 12), row_of(bound(0.5), 1, "t", 5, 12));
   EXPECT_EQ(row_of(parse("xavier { gain: 3 }"), 1, "t", 5, 12), row_of(bound(1.5), 1, "t", 5, 12));
   EXPECT_EQ(row_of(parse("xavier { distribution: NORMAL gain: 2 }"), 1, "t", 5, 16),
@@ -227,7 +229,7 @@ TEST(InitializerTest, XavierAndKaimingAreScaledByTheWidth) {
             row_of(normal(0, std::sqrt(2.0) / 4), 1, "t", 5, 16));
 }
 
-// 100,000 values in ascending order.
+// Returns 100,000 values in ascending order.
 std::vector<double> sample(const InitializerConfig& config, int64_t dim = 100) {
   std::vector<double> values;
   for (int64_t id = 0; values.size() < 100000; ++id) {
@@ -239,7 +241,7 @@ std::vector<double> sample(const InitializerConfig& config, int64_t dim = 100) {
 
 double probability_below(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 
-// Kolmogorov and Smirnov's statistic: the largest distance to the distribution function.
+// Returns the Kolmogorov-Smirnov statistic: the largest distance to the distribution function.
 template <typename Distribution>
 double distance(const std::vector<double>& values, const Distribution& below) {
   double largest = 0;
@@ -251,7 +253,7 @@ double distance(const std::vector<double>& values, const Distribution& below) {
   return largest;
 }
 
-// Exceeded by one seed in a thousand: 1.95 / √n.
+// The bound that one seed in a thousand exceeds: 1.95 / √n.
 const double kDistance = 1.95 / std::sqrt(100000.0);
 
 void expect_moments(const std::vector<double>& values, double mean, double stddev) {
@@ -277,7 +279,7 @@ TEST(InitializerTest, NormalIsNormalWithItsTails) {
   const std::vector<double> values = sample(normal(2, 0.5));
   EXPECT_LT(distance(values, [](double x) { return probability_below((x - 2) / 0.5); }), kDistance);
   expect_moments(values, 2, 0.5);
-  // 270 of 100,000 lie beyond three deviations, and the largest near 4.4.
+  // 270 of 100,000 values are expected beyond three deviations, with a largest near 4.4.
   const auto beyond =
       std::count_if(values.begin(), values.end(), [](double x) { return std::fabs(x - 2) > 1.5; });
   EXPECT_NEAR(static_cast<double>(beyond), 270, 4 * std::sqrt(270.0));
@@ -293,7 +295,7 @@ TEST(InitializerTest, TruncatedNormalIsWhatRemains) {
         absl::StrCat("truncated_normal { mean: 0 stddev: 2 low: ", low, " high: ", high, "}")));
     EXPECT_GE(values.front(), static_cast<float>(2 * low));
     EXPECT_LE(values.back(), static_cast<float>(2 * high));
-    // In the tail that is more exact.
+    // Compares in the lower tail, which is more precise.
     const double sign = low > 0 ? -1 : 1;
     const double from = probability_below(sign * low),
                  width = probability_below(sign * high) - from;
@@ -327,7 +329,7 @@ TEST(InitializerTest, RefusesBadNumbers) {
   EXPECT_OK(Initializer::create({parse("truncated_normal { stddev: 1e38 }"), 1, "users", 4}));
 }
 
-// The id, in all columns.
+// Sets all columns to the id.
 class IdInitializer : public RowInitializer {
  public:
   void fill(int64_t id, absl::Span<float> row) const override {
@@ -358,7 +360,7 @@ TEST(InitializerTest, ARegisteredInitializerIsMadeByName) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no initializer \"it\"")));
 }
 
-// `text` is part of a TableConfig.
+// Checks an initializer. `text` is part of a TableConfig.
 absl::Status check(const std::string& text) {
   TableConfig config;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config)) << text;

@@ -1,4 +1,4 @@
-// Compiled once per instruction set: see //bazel:isa_kernels.bzl for what may stand here.
+// Compiled once per instruction set: //bazel:isa_kernels.bzl lists the permitted includes.
 #include "embedding/rows/kernels.h"
 
 #include <immintrin.h>
@@ -12,7 +12,7 @@
 namespace millrace::MILLRACE_ISA {
 namespace {
 
-// The widest vectors of the instruction set; narrower or wider ones are slower.
+// The vector width of the instruction set; other widths are slower.
 #if defined(__AVX512F__)
 constexpr int kWidth = 16;
 #elif defined(__AVX2__)
@@ -22,7 +22,7 @@ constexpr int kWidth = 4;
 #endif
 constexpr int kHalf = kWidth / 2;
 
-// Not aligned more than their elements, and may alias.
+// Vectors with the alignment of their elements, which may alias other types.
 typedef float Floats __attribute__((vector_size(4 * kWidth), aligned(4), may_alias));
 typedef uint32_t Words __attribute__((vector_size(4 * kWidth), aligned(4), may_alias));
 typedef uint16_t Shorts __attribute__((vector_size(2 * kWidth), aligned(2), may_alias));
@@ -31,7 +31,7 @@ typedef double Doubles __attribute__((vector_size(8 * kHalf), aligned(8), may_al
 
 constexpr uint32_t kMagnitude = 0x7fffffff, kInfinite = 0x7f800000;
 constexpr int64_t kLine = 64;  // bytes
-// Vectors that loops take at once, so that more of what they wait for is on its way.
+// Number of vectors per iteration of a loop, so that their loads and arithmetic overlap.
 constexpr int kTogether = 4;
 
 template <typename To, typename From>
@@ -42,7 +42,7 @@ To bits_of(const From& value) {
   return result;
 }
 
-// ---- rows to float32; the scalar and the vector functions do the same ----
+// ---- rows to float32: scalar and vector functions have equal results ----
 
 struct Float32 {
   typedef float Element;
@@ -61,8 +61,8 @@ struct Bfloat16 {
 
 struct Float16 {
   typedef uint16_t Element;
-  // The exponent is 112 too small when the bits are moved to their places, also of subnormal
-  // numbers; that of infinite and not-a-number is to be all ones.
+  // Moving the bits to their places in float32 leaves the exponent 112 too small, also for
+  // subnormal numbers. Infinity and NaN need an exponent of all ones.
   static float one(uint16_t value) {
     const uint32_t magnitude = value & 0x7fffu, sign = static_cast<uint32_t>(value & 0x8000u) << 16;
     uint32_t bits = bits_of<uint32_t>(bits_of<float>(magnitude << 13) * 0x1p112f);
@@ -109,8 +109,8 @@ uint16_t bfloat16_random(float value, uint32_t random) {
 constexpr uint32_t kSmallestNormal16 = 113u << 23;  // 2^-14
 constexpr uint32_t kLargest16 = 0x7bffu;            // 65504
 
-// Of what `value` is between: the magnitude below in float16, and how far beyond it the value is.
-// `fraction` counts in 2^-24 of the distance to the next.
+// The neighbours of a value in float16: `below` is the magnitude of the lower one. `fraction` is
+// the distance of the value from it, in units of 2^-24 of the distance between the neighbours.
 struct Between16 {
   uint32_t below;
   uint32_t fraction;
@@ -160,7 +160,7 @@ void round_near(const float* weights, int64_t dim, char* row) {
   for (int64_t c = 0; c < dim; ++c) to[c] = round(weights[c]);
 }
 
-constexpr int kBlocks = 16;  // of Philox at once: 64 columns
+constexpr int kBlocks = 16;  // blocks of Philox per iteration: 64 columns
 
 void keep_float32_randomly(const float* weights, int64_t dim, const uint32_t*, const uint32_t*,
                            char* row) {
@@ -184,7 +184,7 @@ void round_randomly(const float* weights, int64_t dim, const uint32_t key[2],
 
 void store(float* to, const Floats& value) { *reinterpret_cast<Floats*>(to) = value; }
 
-// REQUIRES: `to` is aligned to the vector.
+// Stores a vector past the caches. REQUIRES: `to` has the alignment of the vector.
 void stream(float* to, const Floats& value) {
 #if defined(__AVX512F__)
   _mm512_stream_ps(to, reinterpret_cast<__m512>(value));
@@ -221,7 +221,7 @@ void copy_whole_vectors(const char* const* rows, int64_t count, int64_t dim, flo
   }
 }
 
-// Lines that are not written whole are slow past the caches.
+// Returns true if only whole cache lines are written. Partial lines are slow past the caches.
 bool whole_lines(const float* output, int64_t stride, int64_t dim) {
   return (reinterpret_cast<uintptr_t>(output) | 4 * stride | 4 * dim) % kLine == 0;
 }
@@ -238,7 +238,7 @@ void copy_rows(const char* const* rows, int64_t count, int64_t dim, float* outpu
   }
 }
 
-// Columns c to c + kVectors × kWidth of a list.
+// Pools the columns [c, c + kVectors × kWidth) of a list.
 template <typename Type, int kVectors, bool kStream>
 void pool_columns(const char* const* rows, const float* weights, int64_t count, int64_t c,
                   float divisor, float* output) {
@@ -248,6 +248,7 @@ void pool_columns(const char* const* rows, const float* weights, int64_t count, 
     sums[v] = Type::many(reinterpret_cast<const Element*>(rows[0]) + c + v * kWidth);
     if (weights != nullptr) sums[v] *= weights[0];
   }
+  // The sum begins with the first row, not with zero, so that a sum of -0.0 keeps its sign.
   for (int64_t i = 1; i < count; ++i) {
     const auto* row = reinterpret_cast<const Element*>(rows[i]) + c;
     for (int v = 0; v < kVectors; ++v) {
@@ -266,7 +267,7 @@ void pool_columns(const char* const* rows, const float* weights, int64_t count, 
   }
 }
 
-// Returns: how many columns are done, all but some of the last.
+// Returns the number of columns done; the rest is less than a vector.
 template <typename Type, bool kStream>
 int64_t pool_vectors(const char* const* rows, const float* weights, int64_t count, int64_t dim,
                      float divisor, float* output) {
@@ -300,11 +301,12 @@ void pool_rows(const char* const* rows, const float* weights, int64_t count, int
 
 // ---- gradients ----
 
-// Gradients come from anywhere: they are fetched this far ahead, whatever row they belong to.
+// Gradients are scattered in memory, so they are prefetched this far ahead, across the ends of
+// rows.
 constexpr int64_t kAheadBytes = 8 << 10;
 constexpr int64_t kLeastAhead = 2, kMostAhead = 32;  // summands
 
-// The largest magnitudes seen, as bits.
+// The largest magnitudes so far, as bits.
 struct Largest {
   Words words = {};
   uint32_t word = 0;
@@ -334,9 +336,9 @@ struct Largest {
   }
 };
 
-// Explicit, as compilers make several narrower conversions of a wide one. The masks, of everything,
-// are there because without them GCC 12 warns of what its own header leaves uninitialized. Without
-// references to vectors, which would lose how little these are aligned.
+// Conversions use intrinsics, since compilers split a wide conversion into narrower ones. The masks
+// select all elements; they avoid a warning of GCC 12 about uninitialized values in its header.
+// Vectors are passed by value, since a reference would lose their reduced alignment.
 Doubles to_doubles(HalfFloats values) {
 #if defined(__AVX512F__)
   const auto floats = reinterpret_cast<__m256>(values);
@@ -365,7 +367,7 @@ struct Adder {
   const int64_t dim;
   const int64_t ahead;  // summands
 
-  // Not one template, which would forget how little the vectors are aligned.
+  // Not one template, since a template argument loses the reduced alignment of vector types.
   HalfFloats half_product(int64_t i, int64_t c) const {
     const HalfFloats value = *reinterpret_cast<const HalfFloats*>(summands.gradients[i] + c);
     return kWeighted ? value * summands.coefficients[i] : value;
@@ -378,14 +380,15 @@ struct Adder {
     const float value = summands.gradients[i][c];
     return kWeighted ? value * summands.coefficients[i] : value;
   }
-  // Columns [c, c + columns) of what comes `ahead` of summand i, to the second level of the caches.
+  // Prefetches the columns [c, c + columns) of the summand `ahead` after summand i into the
+  // second-level cache.
   void fetch(int64_t i, int64_t c, int64_t columns) const {
     if (i + ahead >= summands.end) return;
     const float* gradient = summands.gradients[i + ahead] + c;
     for (int64_t at = 0; at < columns; at += kLine / 4) __builtin_prefetch(gradient + at, 0, 2);
   }
 
-  // Columns c to c + kVectors × kWidth of more than two summands.
+  // Adds the columns [c, c + kVectors × kWidth) of more than two summands.
   template <int kVectors>
   void add_columns(int64_t begin, int64_t end, int64_t c, float* output) const {
     Doubles totals[2 * kVectors];
@@ -402,7 +405,7 @@ struct Adder {
   }
 
   float add_column(int64_t begin, int64_t end, int64_t c) const {
-    double total = -0.0;  // adding to it changes nothing
+    double total = -0.0;  // the neutral element, also for -0.0
     for (int64_t i = begin; i < end; ++i) total += product_of_one(i, c);
     return static_cast<float>(total);
   }
@@ -482,7 +485,7 @@ double sum_of_squared_rows(const float* const* rows, int64_t count, int64_t dim)
 // ---- lists ----
 
 ListsSeen look_at_lists(const int64_t* offsets, int64_t lists) {
-  // The highest bit of `negative` tells of an offset below 0 or a difference.
+  // The highest bit of `negative` is set if an offset or a difference is negative.
   uint64_t negative = 0, others = 0;  // others: lengths of lists other than 1
   for (int64_t i = 0; i < lists; ++i) {
     const auto begin = static_cast<uint64_t>(offsets[i]);

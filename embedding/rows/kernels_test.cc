@@ -34,7 +34,7 @@ std::vector<float> random_floats(int64_t count, uint32_t seed, float scale = 1) 
   return values;
 }
 
-// A row of these weights.
+// Returns a row with these weights.
 Bytes row_of(const Kernels& kernels, RowType type, const std::vector<float>& weights) {
   Bytes row(weights.size() * row_type_bytes(type));
   kernels.round_to_nearest[static_cast<int>(type)](weights.data(), weights.size(), row.data());
@@ -58,14 +58,14 @@ class KernelsTest : public testing::TestWithParam<InstructionSet> {
 };
 
 TEST_P(KernelsTest, SeesWhetherOffsetsAreInOrderAndListsHaveOneId) {
-  constexpr int64_t kLists = 37;  // vectors, and what is left over
+  constexpr int64_t kLists = 37;  // whole vectors and a rest
   std::vector<int64_t> offsets(kLists + 1);
   const auto seen = [&] { return kernels_.look_at_lists(offsets.data(), kLists); };
   for (int64_t i = 0; i <= kLists; ++i) offsets[i] = 5 + i;
   EXPECT_TRUE(seen().in_order && seen().one_id_each);
   for (int64_t i = 1; i <= kLists; ++i) {
     const int64_t right = offsets[i];
-    offsets[i] = right - 1;  // a list without ids, then one of two
+    offsets[i] = right - 1;  // an empty list, then a list of two
     EXPECT_TRUE(seen().in_order) << i;
     EXPECT_FALSE(seen().one_id_each) << i;
     for (const int64_t wrong : {offsets[i - 1] - 1, int64_t{-1}, INT64_MIN}) {
@@ -100,7 +100,7 @@ TEST_P(KernelsTest, PoolsLikeAPlainLoop) {
             expected[c] /= divisor;
           }
           for (const bool past_caches : {false, true}) {
-            // Aligned to a line and not.
+            // Aligned to a cache line, or not.
             std::vector<float> memory(dim + 20, -7);
             float* output = memory.data();
             while (reinterpret_cast<uintptr_t>(output) % 64 != 0) ++output;
@@ -130,7 +130,7 @@ TEST_P(KernelsTest, CopiesIntoAnyPlace) {
         for (const int64_t shift : {0, 1, 16}) {
           for (const bool past_caches : {false, true}) {
             std::vector<float> memory(9 * stride + shift + 32, -7);
-            // Aligned to a line, then shifted.
+            // Aligned to a cache line, then shifted.
             float* output = memory.data();
             while (reinterpret_cast<uintptr_t>(output) % 64 != 0) ++output;
             output += shift;
@@ -151,7 +151,7 @@ TEST_P(KernelsTest, CopiesIntoAnyPlace) {
   }
 }
 
-// Gradients of rows of any number of summands, and what Kernels::add_up makes of them.
+// Gradients of rows with any number of summands, and the results of Kernels::add_up.
 struct AddedUp {
   std::vector<std::vector<float>> gradients;
   std::vector<const float*> pointers;
@@ -180,9 +180,9 @@ struct AddedUp {
                               begins.data(), rows, begins.back()},
                              dim, sums.data(), memory.data(), wants_largest);
   }
-  // The definition, for one column of a row.
+  // Returns the sum of one column of a row by definition.
   float expected(size_t row, int64_t column) const {
-    double total = -0.0;  // adding to it changes nothing
+    double total = -0.0;  // the neutral element, also for -0.0
     const auto product = [&](uint32_t i) {
       return gradients[i][column] * (coefficients.empty() ? 1 : coefficients[i]);
     };
@@ -263,7 +263,7 @@ TEST_P(KernelsTest, SumsTellOfWhatIsNotFinite) {
         }
       }
     }
-    // Finite ones whose sum is not.
+    // Finite summands with an infinite sum.
     AddedUp added({1, 2}, dim, /*weighted=*/false);
     for (std::vector<float>& gradient : added.gradients) gradient[0] = -3e38f;
     added.add_up(kernels_, dim, /*wants_largest=*/true);
@@ -286,14 +286,14 @@ TEST_P(KernelsTest, FindsTheLargestMagnitudeAnywhere) {
       }
       place = before;
     }
-    // What is between rows does not count.
+    // Ignores values between rows.
     if (stride == dim) continue;
     values[dim] = kInfinity;
     EXPECT_LT(kernels_.largest_magnitude(values.data(), 2, stride, dim), bits_of(3.5f));
   }
 }
 
-// In the order of row_math.h: sixteen lanes, then halves of them, then rows.
+// Sums in the order of row_math.h: sixteen lanes, then halves of the lanes, then rows.
 TEST_P(KernelsTest, SumsSquaresInOneOrder) {
   for (const int64_t dim : {1, 15, 16, 17, 33, 64}) {
     std::vector<std::vector<float>> rows(3, std::vector<float>(dim));
@@ -422,7 +422,7 @@ TEST_P(KernelsTest, RandomRoundingIsBetweenAndRightOnAverage) {
       if (nearest(type, value) == value) {
         EXPECT_EQ(low, high);
       }
-      // The two neighbours are one step apart: at most half a step of standard deviation.
+      // Both neighbours differ by one step, so the standard deviation is at most half a step.
       const double deviation = (high - low) / 2 / std::sqrt(static_cast<double>(kCount));
       EXPECT_NEAR(sum / kCount, value, 4 * deviation + 1e-12);
     }

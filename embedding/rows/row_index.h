@@ -6,8 +6,8 @@
 
 namespace millrace {
 
-// The number of a row within its table, in this process. It says nothing about the row and
-// never shows in results: the same rows may have other numbers after a restart.
+// The number of a row within its table, in this process. Results do not depend on row numbers: the
+// same rows may have other numbers after a restart.
 using RowIndex = uint32_t;
 
 inline constexpr RowIndex kNoRow = 0xffffffff;

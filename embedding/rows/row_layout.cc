@@ -21,7 +21,8 @@ RowLayout RowLayout::create(int64_t dim, RowType type, int64_t slot_floats) {
   const bool in_record = layout.content_bytes() + kMetaBytes <= layout.record_bytes;
   layout.meta_stride = in_record ? layout.record_bytes : kMetaBytes;
   const int64_t head_meta_bytes = in_record ? 0 : kMetaBytes;
-  // As many rows as fit with what is kept about them; the loop makes room for the alignment.
+  // The maximum number of rows per block with their ids, bits and metas. The loop reduces the
+  // number until the alignment also fits.
   const int64_t head_bits = 8 * (head_meta_bytes + static_cast<int64_t>(sizeof(int64_t))) + 1;
   int64_t rows = 8 * BlockPool::kBlockBytes / (head_bits + 8 * layout.record_bytes);
   do {

@@ -1,4 +1,4 @@
-// Where the parts of a row stand.
+// The layout of rows in memory.
 #ifndef MILLRACE_EMBEDDING_ROWS_ROW_LAYOUT_H_
 #define MILLRACE_EMBEDDING_ROWS_ROW_LAYOUT_H_
 
@@ -15,26 +15,26 @@ inline int64_t round_up(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-// What is kept about a row besides its numbers.
+// The metadata of a row.
 struct RowMeta {
-  uint32_t frequency = 0;  // occurrences in committed steps; stays at the largest number
-  uint32_t last_step = 0;  // the committed step that saw it last
+  uint32_t frequency = 0;  // occurrences in committed steps; saturates
+  uint32_t last_step = 0;  // the last committed step with the id
 };
 
-// The places of rows in blocks of memory, as RowStore describes them: in a block RowMeta or none,
-// ids, bits "in use", records. A value; it owns nothing. `blocks` are the addresses of all blocks,
-// null for one without memory.
+// The layout of rows in blocks of memory, as RowStore describes: a block has RowMeta (unless in the
+// records), ids, bits of rows in use, and records. A value without memory of its rows. `blocks` are
+// the addresses of all blocks; null for a block without memory.
 struct RowLayout {
-  // REQUIRES: two rows fit into a block.
+  // Computes the layout. REQUIRES: two rows fit into a block.
   static RowLayout create(int64_t dim, RowType type, int64_t slot_floats);
 
-  // Of weights and slots, without what fills the record up.
+  // Returns the bytes of weights and slots, without padding of the record.
   int64_t content_bytes() const { return weight_bytes + 4 * slot_floats; }
-  // 64-bit words of the bits of a block.
+  // Returns the number of 64-bit words of the bits of a block.
   uint64_t bit_words() const { return (rows_per_block + 63) / 64; }
 
-  // row / rows_per_block, by a multiplication: D. Lemire, O. Kaser, N. Kurz, "Faster remainder by
-  // direct computation", Software: Practice and Experience 49 (2019).
+  // Returns row / rows_per_block, by a multiplication: D. Lemire, O. Kaser, N. Kurz, "Faster
+  // remainder by direct computation", Software: Practice and Experience 49 (2019).
   uint64_t block_number(RowIndex row) const {
     return static_cast<uint64_t>((static_cast<unsigned __int128>(reciprocal) * row) >> 64);
   }
@@ -60,7 +60,7 @@ struct RowLayout {
   uint64_t rows_per_block = 1;
   uint64_t reciprocal = 0;                          // 2^64 / rows_per_block, rounded up
   int64_t ids_at = 0, bits_at = 0, records_at = 0;  // offsets in a block
-  int64_t metas_at = 0, meta_stride = 0;            // of the first, and to the next
+  int64_t metas_at = 0, meta_stride = 0;            // of the first RowMeta; to the next one
 };
 
 }  // namespace millrace

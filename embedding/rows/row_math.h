@@ -1,5 +1,5 @@
-// Sums over the columns of a row, in one order on every machine. Kernels include this, so it is
-// plain.
+// Sums over the columns of a row, with the same order on every machine. Kernels include this file,
+// so its includes are restricted (see //bazel:isa_kernels.bzl).
 #ifndef MILLRACE_EMBEDDING_ROWS_ROW_MATH_H_
 #define MILLRACE_EMBEDDING_ROWS_ROW_MATH_H_
 
@@ -9,8 +9,8 @@
 
 namespace millrace::MILLRACE_ISA {
 
-// The sum of term(i)² over i < count, in sixteen lanes: lane l takes the columns l, l + 16, l + 32,
-// ... in order. Compilers keep this order, and it fits any vector width.
+// Computes the sum of term(i)² over i < count in sixteen lanes: lane l adds the columns l, l + 16,
+// l + 32, ... in order. Compilers keep this order, and it suits every vector width.
 template <typename T, typename Term>
 void lanes_of_squared_terms(int64_t count, const Term& term, T lanes[16]) {
   for (int l = 0; l < 16; ++l) lanes[l] = 0;
@@ -27,8 +27,8 @@ void lanes_of_squared_terms(int64_t count, const Term& term, T lanes[16]) {
   }
 }
 
-// The sum of term(i)² over i < count: of the lanes above, l and l + 8 are added, then l and l + 4,
-// l and l + 2, l and l + 1. All in type T.
+// Returns the sum of term(i)² over i < count. Adds the lanes of lanes_of_squared_terms(): lane l +
+// 8 to l, then l + 4, l + 2 and l + 1. All arithmetic has type T.
 template <typename T, typename Term>
 T sum_of_squared_terms(int64_t count, const Term& term) {
   T lanes[16];
@@ -39,7 +39,7 @@ T sum_of_squared_terms(int64_t count, const Term& term) {
   return lanes[0];
 }
 
-// The same of scale × values[i].
+// Returns the sum of (scale × values[i])² over i < count, in the same order.
 template <typename T>
 T sum_of_squares(const float* values, int64_t count, T scale = 1) {
   return sum_of_squared_terms<T>(count,

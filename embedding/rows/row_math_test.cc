@@ -22,8 +22,8 @@ TEST(RowMathTest, SumOfSquaresIsRightAtEveryLength) {
 }
 
 TEST(RowMathTest, TheOrderIsTheDocumentedOne) {
-  // Lanes 0 and 8 meet first: 2^24 + 1 is lost in float32 there, and the ones of lanes 1 and 9 are
-  // added before they meet the large number, so that they survive.
+  // Lanes 0 and 8 are added first: 2^24 + 1 rounds to 2^24 in float32. The ones of lanes 1 and 9
+  // are added to each other before the large number, so their sum is not lost.
   std::vector<float> values(16, 0.0f);
   values[0] = 4096;  // squared: 2^24
   values[8] = 1;

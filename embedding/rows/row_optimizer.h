@@ -1,4 +1,4 @@
-// How one row learns.
+// The update rule of a row.
 #ifndef MILLRACE_EMBEDDING_ROWS_ROW_OPTIMIZER_H_
 #define MILLRACE_EMBEDDING_ROWS_ROW_OPTIMIZER_H_
 
@@ -14,33 +14,34 @@
 
 namespace millrace {
 
-// One named part of the state that an optimizer keeps with each row.
+// One named part of an optimizer's state of a row.
 struct SlotSpec {
   std::string name;   // unique within an optimizer, such as "exp_avg"; part of checkpoints
-  int64_t size = 0;   // float32 numbers in it
-  float initial = 0;  // what each of them is in a new row
+  int64_t size = 0;   // number of float32 values
+  float initial = 0;  // value of each number in a new row
   friend bool operator==(const SlotSpec&, const SlotSpec&) = default;
 };
 
-// What is the same for all rows of a table in one step.
+// The parameters of a step that all rows of a table share.
 struct UpdateContext {
   double learning_rate = 0;  // finite, at least 0
-  // Updates applied to this table, the present one included: the t of bias corrections. At least 1.
+  // The number of updates of this table, including the current one: t of bias corrections. At least
+  // 1.
   int64_t step = 1;
-  // A factor of the gradient, applied first: division by targets, unscaling and clipping by norm in
-  // one number. Finite.
+  // The factor of the gradient, applied first. Combines division by targets, unscaling of the loss
+  // and clipping by norm. Finite.
   double gradient_scale = 1;
-  // Each number of the scaled gradient is limited to [-gradient_limit, gradient_limit]. Above 0.
-  // Tables apply scale and limit themselves where there is a limit: optimizers never see one.
+  // Each element of the scaled gradient is clamped to [-gradient_limit, gradient_limit]. Above 0.
+  // If there is a limit, tables apply scale and limit themselves, and optimizers get no limit.
   double gradient_limit = std::numeric_limits<double>::infinity();
-  // What the arithmetic may use; results do not depend on it. One that this machine has.
+  // The instruction set of the arithmetic, which does not change results. The machine must support
+  // it.
   InstructionSet instruction_set = best_instruction_set();
 };
 
-// Knows the state of a row and how one update goes; owns no rows. Immutable: update may be called
-// from several threads at once for different rows. It knows neither LibTorch nor tables. The
-// result for a row depends on nothing but the arguments for that row: rows may be cut into
-// calls in any way.
+// Defines the state of a row and its update. Owns no rows. Immutable: update() may be called from
+// several threads at once for different rows. Independent of LibTorch and of tables. The result for
+// a row depends only on the arguments for that row, so rows may be divided over calls in any way.
 //
 //   class Sgd : public RowOptimizer {
 //     absl::string_view name() const override { return "sgd"; }
@@ -52,14 +53,14 @@ class RowOptimizer {
  public:
   virtual ~RowOptimizer() = default;
 
-  // As in the configuration: "sgd", "adagrad", ...
+  // Returns the name in the configuration: "sgd", "adagrad", ...
   virtual absl::string_view name() const = 0;
 
-  // The state of a row of `dim` columns; the same at every call.
+  // Returns the state of a row of `dim` columns; the same for every call.
   virtual std::vector<SlotSpec> slots(int64_t dim) const = 0;
 
-  // One update for each of these distinct rows, in place. Rows that a step did not touch are not
-  // among them and keep their state.
+  // Updates each of these distinct rows once, in place. Rows without a gradient in a step are not
+  // included and keep their state.
   virtual void update(const UpdateContext& context, int64_t dim,
                       absl::Span<const RowUpdate> rows) const = 0;
 };

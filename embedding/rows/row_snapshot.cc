@@ -15,10 +15,10 @@
 namespace millrace {
 namespace {
 
-constexpr int64_t kChunkBytes = 256 << 10;  // of the log
-constexpr int64_t kRowsOfABucket = 1024;    // when rows are put in order
+constexpr int64_t kChunkBytes = 256 << 10;  // of a chunk of the log
+constexpr int64_t kRowsOfABucket = 1024;    // target size of a bucket in the sort
 constexpr int kMaxBucketBits = 14;
-constexpr int64_t kGroups = 64;  // of blocks
+constexpr int64_t kGroups = 64;  // of blocks, maximum
 constexpr int64_t kSmallPageBytes = 4096;
 constexpr int kSpins = 64;
 
@@ -31,6 +31,7 @@ RowSnapshot::RowSnapshot(const RowLayout& layout, std::vector<char*> blocks, Row
       end_(end),
       pool_(std::move(pool)),
       budget_(std::move(budget)) {
+  // The bits are copied, since the store may add and remove rows during the life of the snapshot.
   const uint64_t words = layout_.bit_words();
   bits_.resize(blocks_.size() * words);
   for (size_t b = 0; b < blocks_.size(); ++b) {
@@ -41,6 +42,8 @@ RowSnapshot::RowSnapshot(const RowLayout& layout, std::vector<char*> blocks, Row
       size_ += __builtin_popcountll(from[w]);
     }
   }
+  // Only a frozen snapshot needs words and a log. A zero word has no readers; map_memory() returns
+  // zeros.
   if (budget_ == nullptr || end_ == 0) return;
   share_ = std::make_unique<UndoBudget::Share>(*budget_);
   const auto bytes = static_cast<int64_t>(end_) * static_cast<int64_t>(sizeof(uint32_t));
@@ -66,14 +69,14 @@ bool RowSnapshot::contains(RowIndex row) const {
 }
 
 bool RowSnapshot::has_block(uint64_t number) const {
-  if (number >= blocks_.size()) return false;  // newer than this
+  if (number >= blocks_.size()) return false;  // added after the snapshot
   const auto begin = bits_.begin() + static_cast<int64_t>(number * layout_.bit_words());
   return std::any_of(begin, begin + static_cast<int64_t>(layout_.bit_words()),
                      [](uint64_t word) { return word != 0; });
 }
 
 void RowSnapshot::finish() {
-  if (share_ != nullptr) share_->end();  // wakes those who wait for room
+  if (share_ != nullptr) share_->end();  // wakes threads that wait for memory
   finished_.store(true, std::memory_order_release);
 }
 
@@ -85,7 +88,7 @@ void RowSnapshot::forget_log() {
 }
 
 void RowSnapshot::pause(int tries) {
-  // Whoever holds the row may have been put aside by the system.
+  // The system may have suspended the thread that uses the row.
   if (tries > kSpins) std::this_thread::yield();
 }
 
@@ -102,7 +105,7 @@ char* RowSnapshot::next_entry() {
 void RowSnapshot::log(RowIndex row) {
   const std::atomic_ref<uint32_t> word = this->word(row);
   if (!contains(row)) {
-    word.store(kOutside, std::memory_order_relaxed);  // readers do not ask for it
+    word.store(kOutside, std::memory_order_relaxed);  // readers do not read rows outside
     return;
   }
   const uint32_t number = logged_;
@@ -154,14 +157,15 @@ std::vector<RowIndex> RowSnapshot::in_placement_order(ThreadPool& threads) const
     RowIndex row;
     bool operator<(const Placed& other) const { return hash < other.hash; }
   };
-  // Hashes are spread evenly: first into buckets by their upper bits, each of which is then sorted.
+  // Hashes are uniform, so rows are distributed into buckets by their upper bits and each bucket is
+  // sorted.
   int bits = 0;
   while ((size_ >> bits) > kRowsOfABucket && bits < kMaxBucketBits) ++bits;
   const int64_t buckets = int64_t{1} << bits;
   const auto bucket_of = [&](uint64_t hash) { return bits == 0 ? 0 : hash >> (64 - bits); };
   const auto blocks = static_cast<int64_t>(blocks_.size());
   const int64_t groups = std::min<int64_t>(blocks, kGroups);
-  std::vector<uint32_t> places(groups * buckets);  // of each group: where its rows of a bucket go
+  std::vector<uint32_t> places(groups * buckets);  // by [group][bucket]: next place of a row
   const auto for_rows = [&](int64_t group, const auto& use) {
     for (int64_t b = blocks * group / groups; b < blocks * (group + 1) / groups; ++b) {
       for_rows_of(b, [&](RowIndex row, int64_t id) { use(row, placement_hash(id)); });
@@ -199,6 +203,7 @@ absl::uint128 RowSnapshot::content_digest(ThreadPool& threads) const {
   const int64_t record_bytes = layout_.content_bytes();
   const auto blocks = static_cast<int64_t>(blocks_.size());
   std::vector<absl::uint128> digests(blocks);
+  // Digests of blocks are added, so the result depends neither on threads nor on row numbers.
   threads.parallel_for(blocks, [&](int64_t block) {
     std::vector<char> bytes(3 * sizeof(int64_t) + record_bytes);
     for_rows_of(block, [&](RowIndex row, int64_t id) {

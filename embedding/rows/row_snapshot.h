@@ -18,24 +18,25 @@
 
 namespace millrace {
 
-// What a store's rows were at one moment, without a copy of them. There are two kinds:
+// The rows of a store at one moment, without a copy. There are two kinds:
 //
-// * still, RowStore::view(): reads the store's memory; the store must not change while it is used.
-// * frozen, RowStore::freeze(): the store may change. Whoever is about to write to a row has it
-//   preserved first: the first time, the old row goes into an undo log. Removed rows stay where
-//   they are, and new ones get other places, until the store lets go of the snapshot.
+// * still, RowStore::view(): reads the store's memory. The store must not change while it is used.
+// * frozen, RowStore::freeze(): the store may change. Before the first write to a row, the writer
+//   preserves the old row in an undo log. Removed rows keep their places, and new rows get other
+//   places, until the store releases the snapshot.
 //
-// Each row of a frozen snapshot has a word. Readers count themselves in and out of it while they
-// copy; the writer, once it has seen nobody there, marks the row as being logged, copies it, and
-// leaves the place in the log. So a reader never sees half a change, and a writer waits for the
-// copying of one row at most.
+// Each row of a frozen snapshot has an atomic word. A reader increments the word before copying the
+// row and decrements it after. The writer waits until the row has no readers, marks it as being
+// logged, copies it, and stores its place in the log. So a reader never sees a partial change, and
+// a writer waits for the copies of one row at most.
 //
-// Reading is for any number of threads; preserve, hold and the like are the store's, for the thread
-// that changes it. Reading ends with finish(): after that only the store may still refer to it.
+// Any number of threads may read. preserve(), hold(), has_block(), adopt() and forget_log() are for
+// the store, on the thread that changes it. Reading ends with finish(); after it only the store may
+// refer to the snapshot.
 class RowSnapshot {
  public:
-  // `blocks`: of the store. With a budget a frozen one; `pool` is then where blocks go that the
-  // store leaves to it.
+  // Creates a still snapshot of `blocks`, the store's, or with a budget a frozen one. `pool` gets
+  // the blocks of adopt().
   RowSnapshot(const RowLayout& layout, std::vector<char*> blocks, RowIndex end,
               std::shared_ptr<BlockPool> pool = nullptr,
               std::shared_ptr<UndoBudget> budget = nullptr);
@@ -44,10 +45,10 @@ class RowSnapshot {
   RowSnapshot& operator=(const RowSnapshot&) = delete;
 
   const RowLayout& layout() const { return layout_; }
-  int64_t size() const { return size_; }  // rows
+  int64_t size() const { return size_; }  // number of rows
   bool contains(RowIndex row) const;
 
-  // Reading. REQUIRES: contains(row), not finished.
+  // Reading. REQUIRES: contains(row), and not finished().
   int64_t id(RowIndex row) const {
     return layout_.ids(blocks_[layout_.block_number(row)])[layout_.in_block(row)];
   }
@@ -56,7 +57,7 @@ class RowSnapshot {
     read(row, [&](const char*, const RowMeta& found) { meta = found; });
     return meta;
   }
-  // `bytes` of the row's record, from `at` on.
+  // Copies `bytes` of the row's record, from offset `at`.
   void copy(RowIndex row, int64_t at, int64_t bytes, char* to) const {
     read(row,
          [&](const char* record, const RowMeta&) { __builtin_memcpy(to, record + at, bytes); });
@@ -71,21 +72,21 @@ class RowSnapshot {
     __builtin_prefetch(layout_.meta(blocks_.data(), row));
   }
 
-  // Removes the rows for which `keep` returns false. `keep` is called from the threads of
-  // `threads`. To be called before anything else, while the store does not change.
+  // Removes the rows for which `keep` returns false. `keep` is called on the threads of `threads`.
+  // Must be called before any other use, while the store does not change.
   void select(absl::FunctionRef<bool(int64_t id, const RowMeta& meta)> keep, ThreadPool& threads);
 
-  // All rows by ascending placement_hash of their id.
+  // Returns all rows by ascending placement_hash of their id.
   std::vector<RowIndex> in_placement_order(ThreadPool& threads) const;
-  // As TableContent::digest.
+  // Returns the digest of the content, as TableContent::digest().
   absl::uint128 content_digest(ThreadPool& threads) const;
 
-  // Nothing will be read any more: training need not keep anything. From any thread.
+  // Ends reading: training need not preserve rows any more. Thread-safe.
   void finish();
   bool finished() const { return finished_.load(std::memory_order_acquire); }
 
-  // Before rows are written to; those that are not in the snapshot do not matter. May wait, as
-  // UndoBudget says.
+  // Preserves rows before they are written. Ignores rows outside the snapshot. May wait for memory,
+  // see UndoBudget.
   void preserve(absl::Span<const RowIndex> rows) {
     if (finished()) return;
     for (const RowIndex row : rows) {
@@ -96,18 +97,19 @@ class RowSnapshot {
   void prefetch_word(RowIndex row) const {
     if (words_ != nullptr && row < end_) __builtin_prefetch(&words_[row], 1);
   }
-  // A removed row whose place is not to be used. REQUIRES: contains(row).
+  // Keeps the place of a removed row from reuse. REQUIRES: contains(row).
   void hold(RowIndex row) { held_.push_back(row); }
   const std::vector<RowIndex>& held() const { return held_; }
-  // Whether there are rows of the snapshot in this block.
+  // Returns true if the block has rows of the snapshot.
   bool has_block(uint64_t number) const;
-  // The store gives this block up; it is given back to the pool when the snapshot ends.
+  // Takes ownership of a block from the store. The destructor returns the block to the pool.
   void adopt(char* block) { adopted_.push_back(block); }
-  // The store lets go of it: frees the log. REQUIRES: finished().
+  // Frees the log; called when the store releases the snapshot. REQUIRES: finished().
   void forget_log();
 
  private:
-  // A row's word: below kOutside the number of its readers, from kLogged on its place in the log.
+  // Values of a row's word: below kOutside, the number of readers; from kLogged on, kLogged + its
+  // place in the log.
   static constexpr uint32_t kOutside = 0x100;  // not in the snapshot
   static constexpr uint32_t kLogging = 0x101;
   static constexpr uint32_t kLogged = 0x102;
@@ -133,7 +135,7 @@ class RowSnapshot {
         use(entry + sizeof(RowMeta), *reinterpret_cast<const RowMeta*>(entry));
         return;
       }
-      if (seen + 1 >= kOutside) continue;  // being logged, or more readers than there is room for
+      if (seen + 1 >= kOutside) continue;  // being logged, or at the maximum of readers
       if (!word.compare_exchange_weak(seen, seen + 1, std::memory_order_acquire)) continue;
       use(layout_.record(blocks_.data(), row), *layout_.meta(blocks_.data(), row));
       word.fetch_sub(1, std::memory_order_release);
@@ -142,7 +144,7 @@ class RowSnapshot {
   }
   static void pause(int tries);
   void log(RowIndex row);
-  // A place in the log; null if nothing is read any more.
+  // Returns the next place in the log; null if reading has ended.
   char* next_entry();
   int64_t entry_bytes() const {
     return layout_.content_bytes() + static_cast<int64_t>(sizeof(RowMeta));
@@ -157,17 +159,17 @@ class RowSnapshot {
   const RowLayout layout_;
   const std::vector<char*> blocks_;
   const RowIndex end_;
-  std::vector<uint64_t> bits_;  // of each block in turn: its rows
+  std::vector<uint64_t> bits_;  // per block: rows of the snapshot
   int64_t size_ = 0;
 
-  // Of a frozen one.
+  // For frozen snapshots only.
   const std::shared_ptr<BlockPool> pool_;
   const std::shared_ptr<UndoBudget> budget_;  // shared by the snapshots of one moment
   std::unique_ptr<UndoBudget::Share> share_;
-  uint32_t* words_ = nullptr;  // [end_], atomic, zeros at first; null: a still one
+  uint32_t* words_ = nullptr;  // [end_], atomic, initially zero; null: still
   int64_t words_bytes_ = 0;
   int64_t chunk_rows_ = 1;
-  std::vector<std::unique_ptr<char[]>> chunks_;  // as many as can ever be needed
+  std::vector<std::unique_ptr<char[]>> chunks_;  // enough for all rows
   uint32_t logged_ = 0;
   std::atomic<bool> finished_{false};
   std::vector<RowIndex> held_;

@@ -19,7 +19,7 @@ std::shared_ptr<UndoBudget> budget(int64_t bytes = kPlenty) {
   return std::make_shared<UndoBudget>(bytes);
 }
 
-// Rows of two weights, both the number of the row's id, and metas {id, id}.
+// Adds rows of two weights, both the row's id, with metas {id, id}.
 void add(RowStore& store, int64_t begin, int64_t end) {
   for (int64_t id = begin; id < end; ++id) {
     const RowIndex row = store.add(id);
@@ -34,7 +34,7 @@ void change(RowStore& store, RowIndex row, float value) {
   store.meta(row) = {9, 9};
 }
 
-// The first weight of each id, after a look at everything else.
+// Returns the first weight of each id; checks all other content.
 std::map<int64_t, float> content(const RowSnapshot& rows) {
   std::map<int64_t, float> result;
   ThreadPool threads(2);
@@ -96,9 +96,9 @@ TEST(RowSnapshotTest, NewRowsAreNotInItAndTakeNoLog) {
   store.remove(4);
   const auto all = budget();
   const auto frozen = store.freeze(all);
-  EXPECT_EQ(store.add(77), 4);  // that place was free
+  EXPECT_EQ(store.add(77), 4);  // row 4 was free
   change(store, 4, 5);
-  add(store, 100, 50000);  // new blocks, too
+  add(store, 100, 50000);  // also in new blocks
   for (RowIndex row = 10; row < store.end(); ++row) change(store, row, 1);
   EXPECT_EQ(all->most_bytes(), 0);
   EXPECT_FALSE(frozen->contains(4));
@@ -115,8 +115,8 @@ TEST(RowSnapshotTest, RemovedRowsStayWhereTheyAreUntilItHasBeenRead) {
   change(store, 7, -1);
   for (RowIndex row = 0; row < 50; ++row) store.remove(row);
   EXPECT_EQ(store.size(), 50);
-  EXPECT_EQ(store.add(1000), 100);  // not one of the fifty
-  store.remove(100);                // and not in the snapshot: free at once
+  EXPECT_EQ(store.add(1000), 100);  // not the place of a held row
+  store.remove(100);                // not in the snapshot, so free at once
   EXPECT_EQ(store.add(1001), 100);
   EXPECT_EQ(content(*frozen), ids(0, 100));
   EXPECT_FALSE(store.thaw());
@@ -164,7 +164,7 @@ TEST(RowSnapshotTest, ItOutlivesTheRowsAndTheStore) {
   EXPECT_EQ(content(*second), ids(3, 8));
 }
 
-// A reader that fails on any path lets go of it.
+// A reader releases the snapshot on every path, including errors.
 TEST(RowSnapshotTest, ItIsFinishedWhenNobodyReadsItAnyMore) {
   RowStore store(2);
   add(store, 0, 64);
@@ -201,7 +201,7 @@ TEST(RowSnapshotTest, TrainingWaitsWhenTheLogIsFullUntilItHasBeenRead) {
   RowStore one(2), other(2);
   add(one, 0, 100);
   add(other, 0, 100);
-  const auto all = budget(2000);  // for one of both
+  const auto all = budget(2000);  // enough for one of the two
   const auto frozen_one = one.freeze(all), frozen_other = other.freeze(all);
   for (RowIndex row = 0; row < 100; ++row) change(one, row, -1);
   std::thread training([&] {

@@ -87,7 +87,7 @@ RowIndex RowStore::add_unset(int64_t id) {
   layout_.ids(block.memory)[i] = id;
   meta(row) = RowMeta();
   layout_.bits(block.memory)[i / 64] |= uint64_t{1} << (i % 64);
-  // What fills the weights up to a multiple of four bytes belongs to no result, but to copies.
+  // Zeroes the padding of the weights. Results do not depend on it, but copies of rows include it.
   const int64_t bytes = dim() * row_type_bytes(type());
   if (bytes != weight_bytes()) std::memset(record(row) + bytes, 0, weight_bytes() - bytes);
   return row;
@@ -130,7 +130,7 @@ void RowStore::give_back(uint64_t number) {
 std::shared_ptr<RowSnapshot> RowStore::freeze(std::shared_ptr<UndoBudget> budget) {
   MILLRACE_CHECK(!frozen()) << "frozen twice";
   snapshot_ = std::make_shared<RowSnapshot>(layout_, memory_, end_, pool_, std::move(budget));
-  // The readers' pointer: its end is the end of reading, on every path.
+  // Reading ends with the last copy of the returned pointer, on every path.
   return {snapshot_.get(), [kept = snapshot_](RowSnapshot* snapshot) { snapshot->finish(); }};
 }
 

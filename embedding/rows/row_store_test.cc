@@ -103,11 +103,11 @@ TEST(RowStoreTest, CountsWhatItKeepsOfRemovedRows) {
 }
 
 TEST(RowStoreTest, CountsItsMemoryAndGivesItBack) {
-  RowStore store(16);  // 80 bytes a row
+  RowStore store(16);  // 80 bytes per row
   EXPECT_EQ(store.bytes(), 0);
   store.add(1);
   const int64_t one = store.bytes();
-  EXPECT_LT(one, 700 << 10);  // the heads of a block, and one page of records
+  EXPECT_LT(one, 700 << 10);  // the head of a block and one page of records
   int64_t id = 2;
   while (store.bytes() < BlockPool::kBlockBytes) store.add(id++);
   EXPECT_GT(id, 25000);
@@ -115,7 +115,7 @@ TEST(RowStoreTest, CountsItsMemoryAndGivesItBack) {
   EXPECT_EQ(store.bytes(), 2 * BlockPool::kBlockBytes);
   EXPECT_LE((id - 2) * 80, BlockPool::kBlockBytes);
   EXPECT_GT((id - 1) * 81, BlockPool::kBlockBytes);
-  // The first block empties, the second stays.
+  // The first block is emptied; the second is kept.
   for (RowIndex row = 0; row + 1 < store.end(); ++row) store.remove(row);
   EXPECT_EQ(store.bytes(), BlockPool::kBlockBytes);
   EXPECT_EQ(store.size(), 1);
@@ -145,7 +145,7 @@ TEST(RowStoreTest, CompactingMovesRowsDownAndGivesMemoryBack) {
     store.remove(rows[id]);
     rows.erase(id);
   }
-  EXPECT_GT(store.bytes(), before / 2);  // every block has rows left
+  EXPECT_GT(store.bytes(), before / 2);  // every block still has rows
   store.compact([&](int64_t id, RowIndex to) { rows[id] = to; });
   EXPECT_LT(store.bytes(), before / 5);
   EXPECT_EQ(store.size(), 10000);

@@ -6,12 +6,11 @@
 
 namespace millrace {
 
-// As RowDtype in proto/config.proto, for code that is compiled once per instruction set and so must
-// include next to nothing.
+// The types of RowDtype in proto/config.proto, for kernels, which must not include protobuf.
 enum class RowType { kFloat32, kFloat16, kBfloat16 };
 inline constexpr int kRowTypes = 3;
 
-// Bytes of one weight.
+// Returns the bytes of one weight.
 constexpr int64_t row_type_bytes(RowType type) { return type == RowType::kFloat32 ? 4 : 2; }
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// How much memory snapshots may take.
+// The memory limit of undo logs.
 #ifndef MILLRACE_EMBEDDING_ROWS_UNDO_BUDGET_H_
 #define MILLRACE_EMBEDDING_ROWS_UNDO_BUDGET_H_
 
@@ -11,8 +11,8 @@
 
 namespace millrace {
 
-// The memory that the undo logs of all snapshots of one moment share. Where it is used up, training
-// waits until a snapshot has been read. Thread-safe.
+// The memory limit of the undo logs of all snapshots of one moment. If the limit is reached,
+// training waits until a snapshot has been read. Thread-safe.
 class UndoBudget {
  public:
   explicit UndoBudget(int64_t limit_bytes, const Clock& clock = Clock::real())
@@ -20,7 +20,7 @@ class UndoBudget {
   UndoBudget(const UndoBudget&) = delete;
   UndoBudget& operator=(const UndoBudget&) = delete;
 
-  // One user's part of it.
+  // The memory of one snapshot.
   class Share {
    public:
     explicit Share(UndoBudget& budget) : budget_(budget) {}
@@ -28,10 +28,10 @@ class UndoBudget {
     Share(const Share&) = delete;
     Share& operator=(const Share&) = delete;
 
-    // Takes `bytes`, waiting for room. What is more than the whole budget is had once nobody else
-    // has any. Returns: false if the share has ended; nothing is taken then.
+    // Acquires `bytes`. Waits until they fit, or until nothing is acquired if `bytes` exceeds the
+    // limit. Returns false without memory if the share has ended.
     bool take(int64_t bytes);
-    // Gives all back, for good. From any thread.
+    // Releases all memory and ends the share. Thread-safe.
     void end();
 
    private:
@@ -41,9 +41,9 @@ class UndoBudget {
   };
 
   int64_t taken_bytes() const;
-  // The most that was ever taken.
+  // Returns the maximum of taken_bytes() so far.
   int64_t most_bytes() const;
-  // How long training waited; of several threads that wait at once the sum.
+  // Returns the time of waits, summed over threads.
   absl::Duration waited() const;
 
  private:

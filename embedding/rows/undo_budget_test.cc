@@ -44,7 +44,7 @@ TEST(UndoBudgetTest, WaitsUntilAnotherShareEnds) {
   waits.join();
   EXPECT_TRUE(taken);
   EXPECT_EQ(budget.taken_bytes(), 30);
-  // Whether the thread waited before the clock moved is not known; longer it was not.
+  // The thread may have begun to wait after the clock moved, so only the maximum is known.
   EXPECT_LE(budget.waited(), absl::Seconds(3));
 }
 

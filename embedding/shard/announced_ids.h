@@ -1,4 +1,4 @@
-// The ids that a model announced for a step.
+// The ids that a model announces for a step.
 #ifndef MILLRACE_EMBEDDING_SHARD_ANNOUNCED_IDS_H_
 #define MILLRACE_EMBEDDING_SHARD_ANNOUNCED_IDS_H_
 
@@ -11,21 +11,22 @@
 
 namespace millrace {
 
-// Returns an InvalidArgument error that names an id that a model looked up without announcing it.
+// Returns the InvalidArgument error of an id that was looked up without announcement.
 absl::Status not_announced_error(int64_t id);
 
-// Checks that a model with one rank looks up only ids that it announced, as it must over ranks.
+// Checks on one rank that a model looks up only ids that it announced, as sharded tables require.
 // Each table is used by one thread at a time.
 class AnnouncedIds {
  public:
-  // Begins to check, with no id announced.
+  // Begins checks, without announced ids.
   void begin(int64_t tables);
-  // Forgets all ids; nothing is checked any more.
+  // Ends checks and forgets all ids.
   void end() { tables_.clear(); }
 
   // Announces ids of a table. REQUIRES: begin() was called.
   void add(int64_t table, absl::Span<const int64_t> ids);
-  // Errors: not_announced_error() of the first id that was not announced, if ids are checked.
+  // Checks ids of a lookup; OK if checks have not begun. Errors: not_announced_error() of the first
+  // id that was not announced.
   absl::Status check(int64_t table, absl::Span<const int64_t> ids) const;
 
  private:
@@ -33,7 +34,7 @@ class AnnouncedIds {
     StepMap map;
     std::vector<int64_t> ids;  // distinct
   };
-  std::vector<OfTable> tables_;  // empty: nothing is checked
+  std::vector<OfTable> tables_;  // empty: no checks
 };
 
 }  // namespace millrace

@@ -13,7 +13,7 @@
 namespace millrace {
 
 struct CollectionExchange::Section {
-  size_t count = 0;  // ids
+  size_t count = 0;  // number of ids
   absl::string_view counts, bits, values;
 };
 
@@ -91,6 +91,7 @@ absl::Status CollectionExchange::read_rows(int rank, absl::string_view& ids, Byt
   const std::string what = absl::StrCat("ids of rank ", rank);
   PieceReader reader(what, ids);
   RETURN_IF_ERROR(reader.header(header(PartKind::kIds)));
+  // Checks the whole frame before any plan changes.
   std::vector<absl::string_view> wanted;
   int64_t count = 0;
   for (int64_t t = 0; t < plans_.tables(); ++t) {
@@ -107,6 +108,8 @@ absl::Status CollectionExchange::read_rows(int rank, absl::string_view& ids, Byt
     return found.ok() ? absl::OkStatus() : reader.damaged(plans_.name(t), found.message());
   }));
 
+  // The size of each table's piece is known before the first write, so that tables are written in
+  // parallel.
   std::vector<size_t> bytes;
   const auto record_bytes = [&](int64_t t) {
     return plans_.owner(t).records(rank) * plans_.table(t).layout().weight_bytes;
@@ -189,6 +192,8 @@ void CollectionExchange::write_sums(int owner, ByteBuffer& frame) {
   for (int64_t t = 0; t < plans_.tables(); ++t) {
     ids += static_cast<int64_t>(plans_.requests(t).ids().size());
   }
+  // The sums of all tables must exist before sizes are known. add_up() is idempotent, so the calls
+  // for later owners are cheap.
   collection_.for_each_table(ids, [&](int64_t t) {
     if (plans_.frozen(t)) return;
     RequestPlan& requests = plans_.requests(t);
@@ -287,7 +292,7 @@ ShardTotals CollectionExchange::owned_totals(bool with_norm) {
   int64_t ids = 0;
   for (size_t t = 0; t < tables; ++t) ids += plans_.requests(t).lookups().occurrences();
   collection_.for_each_table(ids, [&](int64_t t) {
-    // Both checks run, whatever the first one returns: add_up() must follow.
+    // Both checks run even if the first one fails, since later calls need add_up().
     bool finite = collection_.gradients_are_finite(t);
     if (!plans_.frozen(t)) {
       plans_.take_own_sums(t);

@@ -19,8 +19,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using Ids = std::vector<int64_t>;
 
-// Two ranks with the tables t of two columns and u of 16-bit numbers, which admits ids that were
-// seen before. The first rank wants ids of both.
+// Two ranks with the table t of two columns and the table u of 16-bit rows. Table u admits ids at
+// their second occurrence. The first rank requests ids of both tables.
 class CollectionExchangeTest : public testing::Test {
  protected:
   CollectionExchangeTest() {
@@ -71,7 +71,7 @@ class CollectionExchangeTest : public testing::Test {
     EXPECT_OK(plans_[0]->requests(table).look_up(lists_of(ids), {output.data(), dim}));
     return output;
   }
-  // Frames of the first rank's step; `gradients_` are those of all its ids.
+  // Exchanges the frames of the first rank's step; `gradients_` has the gradients of all its ids.
   void exchange() {
     for (ByteBuffer* frame : {&id_frame_, &row_frame_, &sum_frame_}) frame->clear();
     ranks_[0]->write_ids(1, id_frame_);
@@ -94,8 +94,8 @@ class CollectionExchangeTest : public testing::Test {
   }
 
   Ids ids_;
-  std::vector<std::unique_ptr<EmbeddingTable>> tables_;  // of the first rank, then the second
-  std::vector<std::unique_ptr<ShardPlans>> plans_;       // of each rank
+  std::vector<std::unique_ptr<EmbeddingTable>> tables_;  // of the first rank, then of the second
+  std::vector<std::unique_ptr<ShardPlans>> plans_;       // by rank
   std::vector<std::unique_ptr<CollectionExchange>> ranks_;
   std::vector<float> gradients_;
   ByteBuffer id_frame_, row_frame_, sum_frame_;
@@ -159,8 +159,8 @@ TEST_F(CollectionExchangeTest, FramesAreReadAtAnyAddress) {
   }
 }
 
-// What a frame says may be wrong, but nothing outside it is read. Memory of the frame's size, so
-// that sanitizers see it.
+// Damaged content of a frame may give other numbers, but reads nothing outside the frame. Memory of
+// exactly the frame's size lets sanitizers detect such reads.
 TEST_F(CollectionExchangeTest, DamagedFramesAreErrorsOrOtherNumbers) {
   begin();
   exchange();
@@ -198,7 +198,7 @@ TEST_F(CollectionExchangeTest, DamagedFramesAreErrorsOrOtherNumbers) {
     for (int trial = 0; trial < 3000; ++trial) {
       std::string frame = frames[kind];
       for (uint64_t i = 0; i <= random() % 3; ++i) {
-        // Mostly numbers of ids and bits, which lie at the front of a table.
+        // Mostly numbers of ids and bits, which are at the front of a table.
         const size_t at = trial % 2 == 0 ? random() % frame.size() : 16 + random() % 32;
         frame[at] = static_cast<char>(trial % 5 == 0 ? 0xff : random());
       }
@@ -213,7 +213,7 @@ TEST_F(CollectionExchangeTest, DamagedFramesAreErrorsOrOtherNumbers) {
 }
 
 TEST_F(CollectionExchangeTest, OccurrencesAndGradientsOfRanksAddUp) {
-  // An id of the second rank, wanted by both.
+  // An id of the second rank that both ranks request.
   const int64_t id = [] {
     int64_t id = 0;
     while (Placement::owner(id, 2) != 1) ++id;

@@ -70,7 +70,7 @@ absl::StatusOr<uint64_t> PieceReader::number(absl::string_view table) {
 
 absl::StatusOr<absl::string_view> PieceReader::piece(absl::string_view table, uint64_t count,
                                                      size_t bytes_each) {
-  // Without a product that could overflow.
+  // Avoids a product that could overflow.
   if (count > bytes_.size() / bytes_each || padded(count * bytes_each) > bytes_.size()) {
     return damaged(table, "the frame is too short");
   }

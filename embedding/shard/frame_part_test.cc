@@ -54,7 +54,7 @@ TEST(FramePartTest, TooLargeCountsAreErrors) {
   }
   absl::string_view rest(memory.data(), 9);
   PieceReader reader("ids", rest);
-  EXPECT_FALSE(reader.piece("t", 9, 1).ok());  // what fills it up is missing
+  EXPECT_FALSE(reader.piece("t", 9, 1).ok());  // the padding is missing
   EXPECT_FALSE(reader.piece("t", 2, 8).ok());
   EXPECT_OK(reader.piece("t", 1, 8));
   EXPECT_FALSE(reader.number("t").ok());

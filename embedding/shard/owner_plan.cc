@@ -110,7 +110,7 @@ void OwnerPlan::merge(const Share& share, bool alone, std::vector<uint32_t>& pla
   }
   std::vector<uint32_t> found(ids.size());
   if (alone) {
-    // The ids of this rank are distinct.
+    // The ids of one rank are distinct, so they need no map.
     for (size_t i = 0; i < ids.size(); ++i) found[i] = static_cast<uint32_t>(i);
     row_ids_ = std::move(ids);
   } else {
@@ -132,7 +132,7 @@ void OwnerPlan::merge(const Share& share, bool alone, std::vector<uint32_t>& pla
 
 bool OwnerPlan::add_up() {
   if (added_up_) return sums_are_finite_;
-  size_t ranks = 0;  // that want something
+  size_t ranks = 0;  // ranks with ids
   for (const Share& share : shares_) {
     MILLRACE_CHECK(share.ids.empty() || share.has_sums) << "table " << table_.name();
     ranks += share.ids.empty() ? 0 : 1;
@@ -142,6 +142,7 @@ bool OwnerPlan::add_up() {
   for (size_t rank = 0; rank < shares_.size(); ++rank) {
     if (!shares_[rank].ids.empty()) merge(shares_[rank], alone, places[rank]);
   }
+  // Ids without a gradient keep their place and count, but are no summands.
   for (size_t rank = 0; rank < shares_.size(); ++rank) {
     for (size_t i = 0; i < places[rank].size(); ++i) {
       if (shares_[rank].sums[i] == nullptr) places[rank][i] = kNoPlace;
@@ -177,7 +178,7 @@ void OwnerPlan::make_rows(TableWriteAccess& table) {
     MILLRACE_CHECK(made[i] != kNoRow) << "table " << table_.name() << ", id " << ids[i];
     rows_[places[i]] = made[i];
   }
-  // Ids that are not admitted are counted, with those of all ranks.
+  // Ids that are not admitted are counted, over all ranks.
   for (const Share& share : shares_) {
     for (size_t i = 0; i < share.ids.size(); ++i) {
       if (share.found[i] == Found::kNone && share.counts[i] > 0) {

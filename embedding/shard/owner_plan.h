@@ -1,4 +1,4 @@
-// The requests of all ranks for the rows of one table that this rank holds, in one step.
+// The requests of all ranks for this rank's rows of one table, in one step.
 #ifndef MILLRACE_EMBEDDING_SHARD_OWNER_PLAN_H_
 #define MILLRACE_EMBEDDING_SHARD_OWNER_PLAN_H_
 
@@ -20,76 +20,76 @@ namespace millrace {
 
 class TableWriteAccess;
 
-// The side of the rank that owns ids. The table is only read until apply(): an id without a row
-// reads what its row would begin with.
+// The owner's part of a sharded step. Until apply() the table is only read: an id without a row
+// reads the initial values of its row if it is admitted.
 //
 //   plan.begin(training);
-//   RETURN_IF_ERROR(plan.find(rank, ids));          // of each rank, any number of times
+//   RETURN_IF_ERROR(plan.find(rank, ids));          // for each rank, any number of times
 //   ... plan.has_record(rank, i), plan.copy_records(rank, to) ...
-//   plan.set_sums(rank, counts, sums);              // of each rank with ids, in any order
+//   plan.set_sums(rank, counts, sums);              // for each rank with ids, in any order
 //   plan.add_up();
 //   plan.apply(optimizer, context, step);           // or plan.discard()
 //
-// The gradient of a row is the sum of the ranks' gradients, in the order of ranks: in double,
-// rounded once to float32. The gradient of one rank alone is used without change. Occurrences of an
-// id are added up over ranks. An id that no rank looked up has no effect. For one thread; different
-// tables are independent.
+// The gradient of a row is the sum of the gradients of ranks, in the order of ranks: in float64,
+// rounded once to float32. A single gradient is used without change. The occurrences of an id are
+// added up over ranks. An id without lookups has no effect. Not thread-safe; different tables are
+// independent.
 class OwnerPlan {
  public:
-  // Borrows the table, which must not be changed by others between find() and apply().
+  // Borrows the table. Others must not change the table between find() and apply().
   OwnerPlan(EmbeddingTable& table, const Placement& placement);
 
-  // Chooses whether the gradient of a row is divided by its occurrences on all ranks. Between
-  // steps. Default: false.
+  // If `mean` is true, divides the gradient of a row by its occurrences on all ranks. Must be
+  // called between steps. Default: false.
   void set_mean_gradients(bool mean) { mean_gradients_ = mean; }
 
-  // Forgets the step before. Outside training, ids without a row have no record.
+  // Begins a step without requests. Outside training, ids without a row have no record.
   void begin(bool training);
   // Adds ids to the requests of a rank and finds their rows. Errors: InvalidArgument naming an id
-  // that another rank owns; nothing is added then.
+  // of another rank; then nothing is added.
   absl::Status find(int rank, absl::Span<const int64_t> ids);
   size_t ids(int rank) const { return shares_[rank].ids.size(); }
   // Returns true if the i-th id of a rank has a row or, in training, gets one in this step.
   bool has_record(int rank, size_t i) const { return shares_[rank].found[i] != Found::kNone; }
   size_t records(int rank) const { return shares_[rank].records; }
-  // Writes the records of all ids of a rank that have one, without gaps.
+  // Writes the records of all ids of a rank that have one, consecutively.
   void copy_records(int rank, char* to) const;
-  // Sets records[n] to the record of the (first + n)-th id of a rank; null if the id has none.
+  // Sets records[n] to the record of the (first + n)-th id of a rank; null if the id has no record.
   // Records are valid until apply() or begin().
   void find_records(int rank, size_t first, absl::Span<const char*> records);
 
-  // Sets how often a rank looked up each of its ids, and the gradients; null: none. Gradients are
-  // borrowed until the step ends. REQUIRES: both are as long as ids(rank); ids without a record or
-  // a count have no gradient.
+  // Sets the number of lookups of each id of a rank, and the gradients; null: none. Borrows
+  // gradients until the step ends. REQUIRES: both have the length ids(rank); ids without a record
+  // or with a count of 0 have no gradient.
   void set_sums(int rank, std::vector<uint32_t> counts, std::vector<const float*> sums);
 
-  // Adds up counts and gradients of all ranks, unless that has been done. Returns true if all sums
-  // are finite. REQUIRES: set_sums() for all ranks that have ids.
+  // Adds up counts and gradients of all ranks, once per step. Returns true if all sums are finite.
+  // REQUIRES: set_sums() for all ranks with ids.
   bool add_up();
   // Returns the number of rows that apply() adds. REQUIRES: add_up().
   int64_t new_rows() const { return new_rows_; }
-  // Returns the sum of squares of the gradients of all rows, in double. REQUIRES: add_up().
+  // Returns the sum of squares of the gradients of all rows, in float64. REQUIRES: add_up().
   double squared_norm() const { return sums_.squared_norm(); }
 
-  // Makes new rows, in the order of ranks and of their ids; updates every row that has a gradient;
-  // commits the step. The caller calls begin() next. REQUIRES: as StepPlan::apply().
+  // Inserts new rows, in the order of ranks and of their ids; updates every row with a gradient;
+  // commits the step. The caller must call begin() next. REQUIRES: as StepPlan::apply().
   void apply(const RowOptimizer& optimizer, const UpdateContext& context, int64_t step);
-  // Forgets counts and gradients; ids are kept.
+  // Forgets counts and gradients; keeps ids.
   void discard();
 
  private:
   enum class Found : char { kNone, kRow, kNew };
-  struct Share {  // of a rank
+  struct Share {  // the requests of a rank
     std::vector<int64_t> ids;
     std::vector<RowIndex> rows;
     std::vector<Found> found;
-    size_t records = 0;  // ids that have one
+    size_t records = 0;  // number of ids with a record
     bool has_sums = false;
     std::vector<uint32_t> counts;
     std::vector<const float*> sums;
   };
-  // Gives rows that were looked up their places in the order of ranks, and adds up their counts.
-  // Sets places[i] of the ids of a rank; kNoPlace: no row, or not looked up.
+  // Assigns places to looked-up rows, in the order of ranks, and adds up their counts. Sets
+  // places[i] for the ids of a rank; kNoPlace without a row or a lookup.
   void merge(const Share& share, bool alone, std::vector<uint32_t>& places);
   void make_rows(TableWriteAccess& table);
   void forget_sums();
@@ -99,14 +99,14 @@ class OwnerPlan {
   bool training_ = false;
   bool mean_gradients_ = false;
   std::vector<Share> shares_;
-  RecordMemory initial_;  // of find_records()
-  // The rows of all ranks' requests, each once, in the order of ranks.
+  RecordMemory initial_;  // for find_records()
+  // The distinct rows of all requests, in the order of ranks.
   bool added_up_ = false;
   bool sums_are_finite_ = false;
   int64_t new_rows_ = 0;
-  StepMap map_;  // of ids, to their place
+  StepMap map_;  // from ids to places
   std::vector<int64_t> row_ids_;
-  std::vector<RowIndex> rows_;  // kNoRow: not made yet
+  std::vector<RowIndex> rows_;  // kNoRow: not inserted yet
   std::vector<uint32_t> counts_;
   SortedSummands summands_;
   GradientSums sums_;

@@ -16,7 +16,7 @@ using testing::HasSubstr;
 
 constexpr Placement kPlacement = {.rank = 1, .world_size = 3};
 
-// An id of a rank.
+// Returns an id of a rank.
 int64_t id_of(int rank) {
   int64_t id = 0;
   while (Placement::owner(id, kPlacement.world_size) != rank) ++id;
@@ -32,8 +32,8 @@ std::unique_ptr<EmbeddingTable> make_table() {
   return *EmbeddingTable::create(options);
 }
 
-// Trains one step on an id that all three ranks look up, with these gradients by rank, which arrive
-// in the order of `arrival`. Returns: the weight of the row.
+// Trains one step on an id that all three ranks look up. `gradients`: by rank. `arrival`: the order
+// of set_sums(). Returns the weight of the row.
 float weight_after(const std::array<float, 3>& gradients, const std::array<int, 3>& arrival) {
   const std::unique_ptr<EmbeddingTable> table = make_table();
   OwnerPlan plan(*table, kPlacement);
@@ -52,7 +52,7 @@ float weight_after(const std::array<float, 3>& gradients, const std::array<int, 
   return table->content().rows().weights(row)[0];
 }
 
-// A sum in double of which the order decides: 1 is lost beside 1e30.
+// A float64 sum that depends on the order: 1 is lost if added to 1e30.
 TEST(OwnerPlanTest, GradientsAreAddedInTheOrderOfRanks) {
   std::array<int, 3> arrival = {0, 1, 2};
   do {
@@ -75,7 +75,7 @@ TEST(OwnerPlanTest, IdsOfOtherRanksAreErrors) {
                                                HasSubstr("is one of rank 2, not of rank 1")));
 }
 
-// Of a step that is refused, and one that counts what it looked up not at all.
+// Only apply() adds rows; a discarded step adds none.
 TEST(OwnerPlanTest, RowsAppearInApplyAlone) {
   const std::unique_ptr<EmbeddingTable> table = make_table();
   OwnerPlan plan(*table, kPlacement);
@@ -99,7 +99,7 @@ TEST(OwnerPlanTest, RowsAppearInApplyAlone) {
   }
 }
 
-// What the same step repeated adds up, forgets what it added up before.
+// discard() removes the sums of a step that is repeated.
 TEST(OwnerPlanTest, DiscardForgetsSums) {
   const std::unique_ptr<EmbeddingTable> table = make_table();
   OwnerPlan plan(*table, kPlacement);

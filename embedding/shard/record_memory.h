@@ -1,4 +1,4 @@
-// Memory for the records of ids without a row.
+// The memory of records of ids without a row.
 #ifndef MILLRACE_EMBEDDING_SHARD_RECORD_MEMORY_H_
 #define MILLRACE_EMBEDDING_SHARD_RECORD_MEMORY_H_
 
@@ -9,12 +9,12 @@
 
 namespace millrace {
 
-// Records of one size, in blocks that are kept from step to step.
+// Records of one size, in blocks that are reused in later steps.
 class RecordMemory {
  public:
   explicit RecordMemory(int64_t record_bytes) : record_bytes_(record_bytes) {}
 
-  // Returns a record without a defined value, which stays where it is until clear().
+  // Returns an uninitialized record, which does not move until clear().
   char* add() {
     const size_t block = used_ / kRecords, at = used_ % kRecords;
     if (block == blocks_.size()) blocks_.emplace_back(new char[kRecords * record_bytes_]);
@@ -24,11 +24,11 @@ class RecordMemory {
   void clear() { used_ = 0; }
 
  private:
-  static constexpr size_t kRecords = 256;  // of a block
+  static constexpr size_t kRecords = 256;  // per block
 
   const int64_t record_bytes_;
   std::vector<std::unique_ptr<char[]>> blocks_;
-  size_t used_ = 0;  // records
+  size_t used_ = 0;  // number of records
 };
 
 }  // namespace millrace

@@ -14,7 +14,7 @@
 namespace millrace {
 namespace {
 
-constexpr size_t kChunk = 64;  // ids whose records are fetched together
+constexpr size_t kChunk = 64;  // ids whose records are prefetched together
 
 }  // namespace
 
@@ -105,7 +105,7 @@ absl::Status RequestPlan::find(const IdLists& lists, std::vector<uint32_t>& memo
 
 void RequestPlan::pool(const IdLists& lists, const PoolingOutput& output, bool copies,
                        absl::Span<const uint32_t> places) const {
-  // Records of this rank's own ids are the table's.
+  // Holds the lock, since records of this rank's own ids are in the table.
   const TableReadAccess reader(table_);
   const int64_t bytes = table_.layout().weight_bytes;
   Pooler pooler(table_, lists, output, copies);
@@ -115,7 +115,7 @@ void RequestPlan::pool(const IdLists& lists, const PoolingOutput& output, bool c
       records[i] = records_[places[i]];
       prefetch(records[i], bytes);
     }
-    // The records requested before are in the cache by now.
+    // The records prefetched before are in the cache by now.
     pooler.advance(static_cast<int64_t>(begin));
   }
   pooler.finish();

@@ -1,4 +1,4 @@
-// The requests of this rank for rows of one table on several ranks, in one step.
+// The requests of this rank for rows of one sharded table, in one step.
 #ifndef MILLRACE_EMBEDDING_SHARD_REQUEST_PLAN_H_
 #define MILLRACE_EMBEDDING_SHARD_REQUEST_PLAN_H_
 
@@ -20,45 +20,44 @@
 
 namespace millrace {
 
-// The side of a rank that looks ids up:
+// The requesting rank's part of a sharded step:
 //
 //   plan.begin();
 //   plan.request(ids);                                // any number of times
-//   ... plan.ids_of(owner) are sent, and records come back ...
-//   plan.set_record(plan.places_of(owner)[i], record);   // of each id, or set_no_record(place)
+//   ... copy_ids_of(owner) is sent to each other rank, which returns records ...
+//   plan.set_record(plan.places_of(owner)[i], record);   // for each id, or set_no_record(place)
 //   plan.look_up(lists, output);                      // any number of times
 //   plan.lookups().set_gradient(0, gradient, stride);
-//   ... plan.count(place) and plan.sum(place) go to the owners ...
+//   ... send plan.count(place) and plan.sum(place) to the owners ...
 //   plan.discard();                                   // or begin()
 //
-// Each distinct id has a place: its number in the order of first occurrence in requests. For one
-// thread; different tables are independent.
+// Each distinct id has a place: its number in the order of first occurrence in requests. Not
+// thread-safe, except look_up_read_only(); different tables are independent.
 class RequestPlan {
  public:
-  // Borrows the table, for the default values of ids without a record.
+  // Borrows the table, for default values of ids without a record and for its lock.
   RequestPlan(const EmbeddingTable& table, const Placement& placement);
 
   // Forgets requests, records and lookups.
   void begin();
   // Announces ids.
   void request(absl::Span<const int64_t> ids);
-  // Returns the ids announced so far, by place.
+  // Returns the announced ids, by place.
   absl::Span<const int64_t> ids() const { return ids_; }
   // Returns the places of the ids that a rank owns, ascending.
   absl::Span<const uint32_t> places_of(int owner) const { return places_of_[owner]; }
-  // Writes the same ids.
+  // Writes the ids of places_of(owner).
   void copy_ids_of(int owner, char* to) const;
 
-  // Sets the record that the id at `place` reads: weights of the table's type, borrowed until
-  // begin().
+  // Sets the record of the id at `place`: weights of the table's type, borrowed until begin().
   void set_record(uint32_t place, const char* record) { records_[place] = record; }
-  // Makes the id at `place` read the table's default value. It gets no gradient.
+  // Sets the record of the id at `place` to the table's default value. The id gets no gradient.
   void set_no_record(uint32_t place);
 
-  // Looks up announced ids and pools them (see IdLists). The first function records the lookup, as
-  // StepPlan::look_up(). The second changes nothing, may be called by several threads at once, and
-  // returns the number of ids without a record, repeated ids included.
-  // Errors: InvalidArgument naming an id that was not announced, or whose record was not received.
+  // Look up announced ids and pool them (see IdLists). look_up() records the lookup, as
+  // StepPlan::look_up(). look_up_read_only() changes nothing, may be called by several threads at
+  // the same time, and returns the number of ids without a record, including repeated ids. Errors:
+  // InvalidArgument naming an id that was not announced, or whose record was not received.
   absl::Status look_up(const IdLists& lists, const PoolingOutput& output);
   absl::StatusOr<int64_t> look_up_read_only(const IdLists& lists,
                                             const PoolingOutput& output) const;
@@ -71,17 +70,18 @@ class RequestPlan {
   const float* sum(uint32_t place) const {
     return place < lookups_.sums().size() ? lookups_.sums()[place] : nullptr;
   }
-  // Returns the lookups; their rows are numbered by place.
+  // Returns the lookups, whose rows are numbered by place.
   StepLookups& lookups() { return lookups_; }
   const StepLookups& lookups() const { return lookups_; }
   // Forgets lookups and gradients.
   void discard();
 
  private:
-  // Returns the places of `ids` if consecutive requests had exactly these ids; else null.
+  // Returns the places of `ids` if the ids of requests, from the beginning of a request on, equal
+  // `ids`; otherwise null.
   const uint32_t* places_of_request(absl::Span<const int64_t> ids) const;
-  // Sets `places` to the places of the lists' ids. Uses `memory` if they are not known already.
-  // Errors: as look_up().
+  // Sets `places` to the places of the lists' ids. Uses `memory` for places that requests do not
+  // have. Errors: as look_up().
   absl::Status find(const IdLists& lists, std::vector<uint32_t>& memory,
                     absl::Span<const uint32_t>& places) const;
   void pool(const IdLists& lists, const PoolingOutput& output, bool copies,
@@ -91,19 +91,19 @@ class RequestPlan {
   const Placement placement_;
   StepMap map_;
   std::vector<int64_t> ids_;
-  std::vector<std::vector<uint32_t>> places_of_;  // of each rank
+  std::vector<std::vector<uint32_t>> places_of_;  // by rank
   std::vector<const char*> records_;              // by place; null: not received
   std::vector<char> has_record_;                  // by place
   RecordMemory defaults_;
   StepLookups lookups_;
-  // The ids of all requests, one after the other, and their places. Models mostly look up the lists
-  // that were announced: comparing lists is faster than finding each id again.
+  // The concatenated ids of all requests, and their places. Models mostly look up the announced
+  // lists, and a comparison of lists is faster than a search of each id.
   std::vector<int64_t> requested_;
   std::vector<uint32_t> requested_places_;
   std::vector<size_t> request_begins_;
-  // The request after the one that was found last: lookups mostly come in the order of requests.
+  // The request after the last one found: lookups mostly have the order of requests.
   mutable std::atomic<size_t> next_request_ = 0;
-  std::vector<uint32_t> found_;  // scratch of look_up()
+  std::vector<uint32_t> found_;  // scratch memory of look_up()
 };
 
 }  // namespace millrace

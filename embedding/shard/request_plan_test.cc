@@ -33,7 +33,7 @@ class RequestPlanTest : public testing::Test {
     }
   }
 
-  // What lists of one id each read.
+  // Returns the outputs of lists with one id each.
   Ids look_up(const Ids& ids) const {
     std::vector<int64_t> offsets;
     for (size_t i = 0; i <= ids.size(); ++i) offsets.push_back(static_cast<int64_t>(i));
@@ -56,7 +56,7 @@ TEST_F(RequestPlanTest, ListsNeedNotBeThoseOfRequests) {
   const std::vector<Ids> lists = {
       {1, 2, 3}, {1, 2, 4}, {5, 5, 1},     // the requests, in order
       {5, 5, 1}, {1, 2, 4}, {1, 2, 3},     // in another order
-      {1, 2},    {5},       {},            // what requests begin with
+      {1, 2},    {5},       {},            // beginnings of requests
       {2, 3},    {3, 1, 2}, {4, 5, 5, 1},  // across requests
       {1, 2, 5}, {4, 3},    {1, 2, 3, 1, 2, 4, 5, 5, 1},
   };

@@ -64,7 +64,7 @@ void ShardPlans::request(int64_t table, absl::Span<const int64_t> ids) {
   const int self = placement_->rank;
   const size_t known = owner.ids(self);
   requests.request(ids);
-  // Ids of this rank that are new.
+  // The ids of this rank that no earlier request had.
   const absl::Span<const uint32_t> places = requests.places_of(self).subspan(known);
   std::vector<int64_t> own;
   own.reserve(places.size());

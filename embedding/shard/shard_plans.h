@@ -1,4 +1,4 @@
-// The plans of one step for all tables of a collection over ranks.
+// The plans of a sharded step for all tables of a collection.
 #ifndef MILLRACE_EMBEDDING_SHARD_SHARD_PLANS_H_
 #define MILLRACE_EMBEDDING_SHARD_SHARD_PLANS_H_
 
@@ -20,65 +20,66 @@
 
 namespace millrace {
 
-// The state of a step over ranks: a RequestPlan and an OwnerPlan for each table of a collection,
-// and the totals of all ranks. EmbeddingCollection owns it; CollectionExchange carries its content
-// between ranks. This rank's own share goes from plan to plan and is neither written nor copied.
-// Before shard() there are no plans, and only announced ids are kept.
+// The state of a sharded step: a RequestPlan and an OwnerPlan for each table of a collection, and
+// the totals of all ranks. Owned by EmbeddingCollection. CollectionExchange transfers the content
+// between ranks. The share of this rank itself passes directly from plan to plan, without frames.
+// Before shard() there are no plans, only announced ids.
 //
-// For one thread; request(), check_announced() and the plans of different tables may be used by
-// several threads at once.
+// Not thread-safe, except that several threads may use request(), check_announced() and the plans
+// of different tables at the same time.
 class ShardPlans {
  public:
   struct Table {
     EmbeddingTable* table = nullptr;
-    bool frozen = false;  // is only read: has no sums
+    bool frozen = false;  // read only: no sums
   };
 
   // Borrows the tables.
   explicit ShardPlans(std::vector<Table> tables) : tables_(std::move(tables)) {}
 
-  // Makes the plans of tables that are split over the ranks of a job. REQUIRES: the tables have the
-  // same placement; no step is open.
+  // Creates the plans of sharded tables. REQUIRES: the tables have the same placement; not inside a
+  // step.
   void shard(const Placement& placement);
   bool sharded() const { return placement_.has_value(); }
-  // REQUIRES: sharded().
+  // Returns the placement of the tables. REQUIRES: sharded().
   const Placement& placement() const { return *placement_; }
-  // Returns a hash of names, dims, types and order of the tables. REQUIRES: sharded().
+  // Returns a hash of the names, dims, types, frozen flags and order of the tables and the world
+  // size. REQUIRES: sharded().
   uint64_t fingerprint() const { return fingerprint_; }
 
   int64_t tables() const { return static_cast<int64_t>(tables_.size()); }
   EmbeddingTable& table(int64_t table) const { return *tables_[table].table; }
   const std::string& name(int64_t table) const { return tables_[table].table->name(); }
   bool frozen(int64_t table) const { return tables_[table].frozen; }
-  // REQUIRES: sharded().
+  // Return the plans of a table. REQUIRES: sharded().
   RequestPlan& requests(int64_t table) const { return *requests_[table]; }
   OwnerPlan& owner(int64_t table) const { return *owners_[table]; }
 
-  // Begins a step or an evaluation, with no id announced. From now until discard() or end() the
-  // tables of a training step refuse changes of their content (EmbeddingTable::in_step).
+  // Begins a step or an evaluation, without announced ids. In training, the tables refuse changes
+  // of their content (EmbeddingTable::in_step()) until discard() or end().
   void begin(bool training);
   // Returns true between begin(true) and end(), also after discard().
   bool training() const { return training_; }
   // Announces ids of a table.
   void request(int64_t table, absl::Span<const int64_t> ids);
-  // Checks that the ids of a lookup were announced, in a training step that began with begin() and
-  // is not sharded; returns OK otherwise. Errors: not_announced_error().
+  // Checks that the ids of a lookup were announced, if a training step has begun and tables are not
+  // sharded; returns OK otherwise. Errors: not_announced_error().
   absl::Status check_announced(int64_t table, absl::Span<const int64_t> ids) const {
     return announced_.check(table, ids);
   }
-  // Opens a training step again that discard() closed.
+  // Reopens a training step that discard() closed.
   void repeat() { hold_rows(training_); }
 
-  // Hands this rank's counts and gradients of its own ids to OwnerPlan. Called for each table
+  // Passes this rank's counts and gradients of the ids it owns to OwnerPlan. Called for each table
   // before OwnerPlan::add_up(). REQUIRES: sharded().
   void take_own_sums(int64_t table);
   // Returns the totals of all ranks; nullopt before set_totals() and after the step.
   const std::optional<ShardTotals>& totals() const { return totals_; }
   void set_totals(const ShardTotals& totals) { totals_ = totals; }
 
-  // Forgets lookups, gradients, sums and totals; ids and records are kept.
+  // Forgets lookups, gradients, sums and totals; keeps ids and records.
   void discard();
-  // Ends a step that was applied: forgets everything.
+  // Ends an applied step: forgets everything.
   void end();
 
  private:
@@ -90,7 +91,7 @@ class ShardPlans {
   std::vector<std::unique_ptr<RequestPlan>> requests_;
   std::vector<std::unique_ptr<OwnerPlan>> owners_;
   bool training_ = false;
-  AnnouncedIds announced_;  // if not sharded, in steps that are checked
+  AnnouncedIds announced_;  // if not sharded, in checked steps
   std::optional<ShardTotals> totals_;
 };
 

@@ -1,4 +1,4 @@
-// Figures of a step that all ranks add up before they decide about it.
+// Sums over ranks of a step, before its update.
 #ifndef MILLRACE_EMBEDDING_SHARD_SHARD_TOTALS_H_
 #define MILLRACE_EMBEDDING_SHARD_SHARD_TOTALS_H_
 
@@ -8,27 +8,27 @@
 
 namespace millrace {
 
-// The share of one rank in a step of the tables of a collection, or the sum of all shares. Every
-// number is to be added over ranks, in the order of ranks.
+// The share of one rank in a step of the tables of a collection, or the sum of all shares. Shares
+// are added in the order of ranks.
 struct ShardTotals {
-  // Sum of squares of the gradients of all rows, each row at its owner; 0 if not asked for, or if a
-  // gradient of this share is not finite.
+  // The sum of squares of the gradients of all rows, each row at its owner. 0 if not requested, or
+  // if a gradient of this share is not finite.
   double squared_norm = 0;
-  // Of each table of the collection: the number of ranks with a gradient, or a sum of gradients,
-  // that is infinite or not a number.
+  // For each table of the collection: the number of ranks with a gradient, or a sum of gradients,
+  // that is not finite.
   std::vector<int64_t> not_finite;
-  // Of each table: the number of rows that this step adds. 0 for frozen tables.
+  // For each table: the number of rows that this step adds. 0 for frozen tables.
   std::vector<int64_t> new_rows;
 
-  // True if all gradients and their sums are finite.
+  // Returns true if all gradients and their sums are finite.
   bool finite() const {
     for (const int64_t ranks : not_finite) {
       if (ranks > 0) return false;
     }
     return true;
   }
-  // Adds the share of the next rank. REQUIRES: both have the same number of tables, or this has
-  // none yet.
+  // Adds the share of the next rank. REQUIRES: both have the same number of tables, or this share
+  // has no tables.
   ShardTotals& operator+=(const ShardTotals& other) {
     not_finite.resize(other.not_finite.size());
     new_rows.resize(other.new_rows.size());

@@ -24,6 +24,8 @@ absl::StatusOr<std::unique_ptr<EmbeddingTable>> EmbeddingTable::create(
     return absl::InvalidArgumentError(absl::StrCat(
         "table ", options.name, ": ", options.added_columns, " added columns of ", options.dim));
   }
+  // Initializer and policies are created and checked before the table, so that a table never exists
+  // with invalid ones.
   ASSIGN_OR_RETURN(Initializer initializer,
                    Initializer::create({options.initializer, options.seed, options.name,
                                         options.dim, options.instruction_set}));
@@ -77,7 +79,8 @@ void EmbeddingTable::default_row(int64_t id, absl::Span<float> row) const {
 }
 
 absl::Status EmbeddingTable::check_room(absl::Span<const int64_t> ids) const {
-  // Most ids are known or repeat; only near the limit is it worth knowing how many.
+  // Most ids are known or repeated, so the exact number of new rows is computed only near the
+  // limit.
   if (maintenance_.check_room(static_cast<int64_t>(ids.size())).ok()) return absl::OkStatus();
   std::vector<RowIndex> rows(ids.size());
   parts_.map.find(ids, absl::MakeSpan(rows));
@@ -107,7 +110,7 @@ RowIndex EmbeddingTable::add_row(int64_t id) {
 }
 
 RowIndex EmbeddingTable::make_row(int64_t id) {
-  // Whether an id is admitted does not change within a step.
+  // The admission of an id is constant within a step.
   const auto refused =
       parts_.unadmitted.empty() ? parts_.unadmitted.end() : parts_.unadmitted.find(id);
   if (refused != parts_.unadmitted.end()) {
@@ -175,7 +178,7 @@ void EmbeddingTable::count_unadmitted() {
 }
 
 void EmbeddingTable::discard() {
-  // Backwards, so that row numbers are handed out again in the same order.
+  // In reverse order, so that row numbers are reused in the same order.
   for (; !parts_.tentative.empty(); parts_.tentative.pop_back()) {
     const RowIndex row = parts_.tentative.back();
     const int64_t id = parts_.store.id(row);
@@ -187,7 +190,7 @@ void EmbeddingTable::discard() {
 
 std::unique_ptr<EmbeddingTable> EmbeddingTable::make_empty() const {
   EmbeddingTableOptions options = parts_.options;
-  options.blocks = parts_.store.pool();  // so that blocks may change hands
+  options.blocks = parts_.store.pool();  // swap() needs a common pool
   absl::StatusOr<std::unique_ptr<EmbeddingTable>> table = create(std::move(options));
   MILLRACE_CHECK(table.ok()) << table.status();
   const absl::Status bound = (*table)->bind(slots());

@@ -1,4 +1,4 @@
-// Options of one table.
+// The options of one table.
 #ifndef MILLRACE_EMBEDDING_TABLE_EMBEDDING_TABLE_OPTIONS_H_
 #define MILLRACE_EMBEDDING_TABLE_EMBEDDING_TABLE_OPTIONS_H_
 
@@ -15,12 +15,12 @@
 
 namespace millrace {
 
-// Decides the result, but for evicted_log_ids, instruction_set and blocks.
+// All members except added_columns, evicted_log_ids, instruction_set and blocks decide results.
 struct EmbeddingTableOptions {
   std::string name;
   int64_t dim = 16;  // columns; 1 to 4096
-  // How many of these, the last ones, the model has added to those of the configuration. Rows from
-  // files may come without them. Decides no result by itself. Below dim.
+  // The number of columns that the model has added to the configured ones; they are the last
+  // columns. Rows in files may omit them. Does not decide results. Below dim.
   int64_t added_columns = 0;
   InitializerConfig initializer;
   uint64_t seed = 1;
@@ -29,13 +29,13 @@ struct EmbeddingTableOptions {
   std::optional<EvictionConfig> eviction;
   LimitConfig limit;
   RowType type = RowType::kFloat32;
-  // Default: the best this machine has.
+  // Default: the best supported by the machine.
   InstructionSet instruction_set = best_instruction_set();
-  // Where memory comes from; null: a pool of the table's own.
+  // The source of memory; null: a private pool.
   std::shared_ptr<BlockPool> blocks;
-  // The ids whose rows this table holds. Default: all.
+  // Selects the ids whose rows this table has. Default: all ids.
   Placement placement = {};
-  int64_t evicted_log_ids = 1 << 20;  // that evicted_since can list at most; 8 bytes each
+  int64_t evicted_log_ids = 1 << 20;  // maximum length of the log of evicted ids; 8 bytes each
 
   static EmbeddingTableOptions from_config(const TableConfig& config, uint64_t seed);
 };

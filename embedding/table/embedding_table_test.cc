@@ -31,7 +31,7 @@ std::vector<RowIndex> insert(EmbeddingTable& table, const std::vector<int64_t>& 
   return rows;
 }
 
-// A step that sees distinct ids once each.
+// Runs a step with distinct ids that occur once each.
 std::vector<RowIndex> step(EmbeddingTable& table, int64_t number, const std::vector<int64_t>& ids) {
   const std::vector<RowIndex> rows = insert(table, ids);
   table.record_occurrences(number, rows, std::vector<uint32_t>(rows.size(), 1));
@@ -108,7 +108,7 @@ TEST(EmbeddingTableTest, DiscardLeavesTheTableAsItWas) {
   EXPECT_EQ(table->maintenance().statistics().inserted, 3);
   EXPECT_EQ(table->applied_steps(), 1);
   EXPECT_THAT(find(*table, {4, 5, 6}), testing::Each(kNoRow));
-  // The same row numbers come again.
+  // The same row numbers are assigned again.
   EXPECT_THAT(insert(*table, {8, 9}), ElementsAre(3, 4));
 }
 
@@ -156,7 +156,7 @@ TEST(EmbeddingTableTest, LoadMakesTheSameTable) {
   EXPECT_OK(copy->content().load_rows(table->content().export_rows()));
   EXPECT_EQ(copy->content().digest(), table->content().digest());
   EXPECT_EQ(copy->maintenance().statistics().rows, table->maintenance().statistics().rows);
-  // Loading over what is there changes nothing either.
+  // Loading the rows that a table has changes nothing.
   EXPECT_OK(copy->content().load_rows(table->content().export_rows()));
   EXPECT_EQ(copy->content().digest(), table->content().digest());
 }

@@ -17,7 +17,7 @@ size_t SortedSummands::sums() const {
 
 bool GradientSums::add_up(const SortedSummands& summands, absl::Span<const uint32_t> divisors) {
   const size_t rows = summands.rows(), sums = summands.sums();
-  size_t divided = 0;  // gradients that are sums as they are but for the divisor
+  size_t divided = 0;  // single gradients that need memory for their quotient
   for (size_t row = 0; row < divisors.size(); ++row) {
     divided += divisors[row] > 1 && summands.is_one_gradient(row) ? 1 : 0;
   }
@@ -57,7 +57,7 @@ const float* const* GradientSums::add_up_some(const SortedSummands& summands, si
 void GradientSums::provide_memory(size_t sums) {
   const size_t numbers = sums * dim_;
   if (memory_.size() >= numbers) return;
-  memory_ = std::vector<float>();  // nothing is to be copied
+  memory_ = std::vector<float>();  // frees first, so that resize() copies nothing
   memory_.resize(numbers);
 }
 

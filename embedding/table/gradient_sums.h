@@ -1,4 +1,4 @@
-// Gradients of rows, added up.
+// Sums of the gradients of rows.
 #ifndef MILLRACE_EMBEDDING_TABLE_GRADIENT_SUMS_H_
 #define MILLRACE_EMBEDDING_TABLE_GRADIENT_SUMS_H_
 
@@ -13,31 +13,32 @@
 
 namespace millrace {
 
-// The summands of the gradients of rows, sorted by row. A counting sort, stable: within a row they
-// keep the order in which they were added.
+// The summands of the gradients of rows, sorted by row. A stable counting sort: the summands of a
+// row keep the order in which they were added.
 //
 //   sorted.begin(rows);
 //   sorted.count(places);               // of all summands, in any number of calls
 //   sorted.begin_adding(weighted);
-//   sorted.add(place, gradient);        // each of those that were counted, in order
+//   sorted.add(place, gradient);        // each counted summand, in order
 //   sorted.finish();
 class SortedSummands {
  public:
   void begin(size_t rows) { begins_.assign(rows + 1, 0); }
-  // Counts a summand for each place; none for kNoPlace.
+  // Counts one summand for each place; none for kNoPlace.
   void count(absl::Span<const uint32_t> places) {
     for (const uint32_t place : places) {
       if (place != kNoPlace) ++begins_[place + 1];
     }
   }
-  // `weighted`: summands come with coefficients.
+  // Prepares for add(). If `weighted`, summands have coefficients.
   void begin_adding(bool weighted) {
     for (size_t i = 0; i + 1 < begins_.size(); ++i) begins_[i + 1] += begins_[i];
     gradients_.resize(begins_.back());
     coefficients_.resize(weighted ? begins_.back() : 0);
   }
   bool weighted() const { return !coefficients_.empty(); }
-  // Each begin moves to its end, which is the next row's begin, until finish().
+  // Adds a summand. Until finish(), the begin of a row advances with each summand to the begin of
+  // the next row.
   void add(uint32_t place, const float* gradient) { gradients_[begins_[place]++] = gradient; }
   void add(uint32_t place, const float* gradient, float coefficient) {
     const uint32_t at = begins_[place]++;
@@ -50,41 +51,41 @@ class SortedSummands {
   }
 
   size_t rows() const { return begins_.size() - 1; }
-  // Of rows [begin, end).
+  // Returns the summands of rows [begin, end).
   Summands of(size_t begin, size_t end) const {
     return {gradients_.data(), coefficients_.empty() ? nullptr : coefficients_.data(),
             begins_.data() + begin, static_cast<int64_t>(end - begin), begins_.back()};
   }
-  // True if the sum of the row is a gradient as it is.
+  // Returns true if the sum of the row equals a single gradient.
   bool is_one_gradient(size_t row) const {
     const uint32_t begin = begins_[row];
     return begins_[row + 1] - begin == 1 && (coefficients_.empty() || coefficients_[begin] == 1);
   }
-  // Returns how many rows have a sum that is not a gradient as it is.
+  // Returns the number of rows whose sum needs memory: rows with summands, except those of
+  // is_one_gradient().
   size_t sums() const;
 
  private:
-  std::vector<uint32_t> begins_;  // [rows + 1]: where the summands of each row begin
+  std::vector<uint32_t> begins_;  // [rows + 1]: begin of each row's summands
   std::vector<const float*> gradients_;
   std::vector<float> coefficients_;  // empty: all 1
 };
 
-// The sum of the gradients of each row: up to two summands in float32, more in double, rounded once
-// (Kernels::add_up). Memory is kept for the next sums. For one thread.
+// The sum of the gradients of each row: of up to two summands in float32, of more in float64,
+// rounded once (Kernels::add_up). Reuses memory. Not thread-safe.
 class GradientSums {
  public:
   GradientSums(int64_t dim, const Kernels& kernels) : dim_(dim), kernels_(kernels) {}
 
-  // Adds up all rows. Gradients are borrowed for as long as the sums are used. `divisors`, if not
-  // empty: one of each row, by which its sum is divided, in float32. Returns true if all sums are
-  // finite.
+  // Adds up all rows. Borrows the gradients while the sums are used. `divisors`: if not empty, the
+  // divisor of each row's sum, in float32. Returns true if all sums are finite before the division.
   bool add_up(const SortedSummands& summands, absl::Span<const uint32_t> divisors = {});
-  // Adds up rows [begin, end) alone and returns their sums, which the next call replaces.
+  // Adds up only the rows [begin, end) and returns their sums, which are valid until the next call.
   const float* const* add_up_some(const SortedSummands& summands, size_t begin, size_t end);
 
-  // The sum of each row; null: no summand. REQUIRES: add_up().
+  // Returns the sum of each row; null: no summand. REQUIRES: add_up().
   absl::Span<const float* const> sums() const { return sums_; }
-  // The sum of squares of all sums, in double, in the order of rows. REQUIRES: add_up().
+  // Returns the sum of squares of all sums, in float64, in the order of rows. REQUIRES: add_up().
   double squared_norm() const;
 
  private:

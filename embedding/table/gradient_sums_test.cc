@@ -78,7 +78,8 @@ TEST(GradientSumsTest, SumsAreDividedAfterwards) {
   GradientSums sums(3, kernels);
   const float a[] = {1, 2, 0.1f}, b[] = {3, 4, 0.7f};
   const std::vector<uint32_t> divisors = {1, 3, 3, 5, 2};
-  // Alone and not divided; alone; two; none; alone with a coefficient.
+  // Rows: a single gradient without division; a single gradient; two; none; a single gradient with
+  // a coefficient.
   EXPECT_TRUE(sums.add_up(
       sorted(5, {{4, b, 0.5f}, {2, a}, {1, b}, {0, a}, {2, b}}, /*weighted=*/true), divisors));
   EXPECT_EQ(sums.sums()[0], a);
@@ -89,7 +90,7 @@ TEST(GradientSumsTest, SumsAreDividedAfterwards) {
   EXPECT_THAT(sum(2), testing::ElementsAre(4.0f / 3, 2, (0.1f + 0.7f) / 3));
   EXPECT_EQ(sums.sums()[3], nullptr);
   EXPECT_THAT(sum(4), testing::ElementsAre(0.75f, 1, 0.35f / 2));
-  EXPECT_EQ(b[0], 3);  // gradients are as they were
+  EXPECT_EQ(b[0], 3);  // gradients are unchanged
 }
 
 TEST(GradientSumsTest, SeesSumsThatAreNotFinite) {
@@ -99,7 +100,7 @@ TEST(GradientSumsTest, SeesSumsThatAreNotFinite) {
   const float infinite[] = {std::numeric_limits<float>::infinity()};
   EXPECT_TRUE(sums.add_up(sorted(2, {{0, large}, {0, negative}})));
   EXPECT_FALSE(sums.add_up(sorted(2, {{0, large}, {0, large}})));
-  // However often the row occurred.
+  // The divisor does not matter.
   EXPECT_FALSE(sums.add_up(sorted(2, {{0, large}, {0, large}}), {2, 1}));
   EXPECT_FALSE(sums.add_up(sorted(2, {{1, infinite}})));
 }

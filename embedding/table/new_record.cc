@@ -6,14 +6,14 @@
 namespace millrace {
 namespace {
 
-// Rounds weights to the type of the table, as RowStore::write_weights does.
+// Writes weights in the type of the table, with the rounding of RowStore::write_weights().
 void write_record(const EmbeddingTable& table, const std::vector<float>& weights, char* record) {
   const RowLayout& layout = table.layout();
   if (layout.type == RowType::kFloat32) {
     std::memcpy(record, weights.data(), layout.weight_bytes);
     return;
   }
-  // Kernels write at any address; what fills the record up to its slots is defined.
+  // Kernels accept any alignment. Zeroes the padding before the slots.
   std::memset(record, 0, layout.weight_bytes);
   table.kernels().round_to_nearest[static_cast<int>(layout.type)](weights.data(), table.dim(),
                                                                   record);

@@ -8,8 +8,8 @@
 
 namespace millrace {
 
-// Both functions write the weights of a record, RowLayout::weight_bytes of the table's type, at any
-// address. Thread-safe.
+// Both functions write the weights of a record: RowLayout::weight_bytes bytes in the table's type,
+// with any alignment. Thread-safe.
 
 // Writes the initial weights of the row of an id.
 void write_initial_record(const EmbeddingTable& table, int64_t id, char* record);

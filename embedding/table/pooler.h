@@ -1,4 +1,4 @@
-// From records of rows to the output of a lookup.
+// Pooling of the records of rows.
 #ifndef MILLRACE_EMBEDDING_TABLE_POOLER_H_
 #define MILLRACE_EMBEDDING_TABLE_POOLER_H_
 
@@ -11,35 +11,35 @@
 
 namespace millrace {
 
-// Where the output of a lookup goes.
+// The output of a lookup.
 struct PoolingOutput {
   float* data = nullptr;  // of output row 0
-  int64_t stride = 0;     // from one output row to the next, in numbers
-  // The whole output of which this is a part is too large for the caches: better written past them.
+  int64_t stride = 0;     // floats between output rows
+  // True if the whole output is larger than the caches, so that writes should bypass them.
   bool past_caches = false;
 };
 
-// Pools the lists of a lookup as the records of its ids become known:
+// Pools the lists of a lookup while the records of its ids are determined:
 //
 //   Pooler pooler(table, lists, output, lists.copies());
-//   pooler.records()[i] = ...;     // of each id, in order
-//   pooler.advance(i);             // now and then
+//   pooler.records()[i] = ...;     // for each id, in order
+//   pooler.advance(i);             // repeatedly
 //   pooler.finish();
 //
-// A thread has one at a time: records() is memory of the thread, kept so that it stays in the
-// caches.
+// A thread may have one Pooler at a time: records() is thread-local memory, reused so that it stays
+// in the caches.
 class Pooler {
  public:
-  // Everything is borrowed. `copies`: IdLists::copies().
+  // Borrows all arguments. `copies`: IdLists::copies().
   Pooler(const EmbeddingTable& table, const IdLists& lists, const PoolingOutput& output,
          bool copies);
 
-  // The record of each id, weights of the table's type.
+  // Returns the record of each id: weights of the table's type.
   std::vector<const char*>& records() { return records_; }
-  // Pools what needs only the records of ids below `ready`.
+  // Pools the lists whose ids are all below `ready`.
   void advance(int64_t ready);
-  // Pools what is left. What was written past the caches is seen by all threads that are handed
-  // the output.
+  // Pools the rest. Orders writes past the caches before later writes, so that other threads see
+  // the whole output.
   void finish();
 
  private:
@@ -54,7 +54,7 @@ class Pooler {
   const PoolingOutput& output_;
   std::vector<const char*>& records_;
   const bool copies_;  // output row i is the row of id i
-  int64_t next_ = 0;   // list, or id if it copies
+  int64_t next_ = 0;   // next list; next id if copies_
 };
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// From the rows of a list of ids to what the model sees.
+// Pooling of the lists of ids of a feature.
 #ifndef MILLRACE_EMBEDDING_TABLE_POOLING_H_
 #define MILLRACE_EMBEDDING_TABLE_POOLING_H_
 
@@ -10,39 +10,40 @@
 
 namespace millrace {
 
-// The lists of one feature in one micro-batch, borrowed, and how they are pooled, in float32 and in
-// the order of the lists:
+// The lists of one feature in one micro-batch, borrowed, and their pooling. Pooling is float32
+// arithmetic in the order of the lists:
 //   SUM:         output row e = sum of weight × row over list e; zeros for an empty list
-//   MEAN:        the same divided by the number of ids in the list, whatever their weights
-//   SQUARE_ROOT_N: the same divided by the square root of that number
-//   NONE:        output row i = the row of ids[i]; weights are not used
-//   FIRST_N:     output row e = the rows of list e side by side, then zeros up to first_n × dim
-//                numbers; weights are not used
+//   MEAN:        as SUM, divided by the number of ids in the list, also with weights
+//   SQUARE_ROOT_N: as SUM, divided by the square root of the number of ids
+//   NONE:        output row i = the row of ids[i]; weights have no effect
+//   FIRST_N:     output row e = the concatenated rows of list e, then zeros up to first_n × dim
+//                floats; weights have no effect
 struct IdLists {
   absl::Span<const int64_t> ids;
-  // [batch + 1], not decreasing; list e is ids[offsets[e] - offsets[0]] up to, not including,
-  // ids[offsets[e + 1] - offsets[0]].
+  // [batch + 1], not decreasing. List e consists of ids[offsets[e] - offsets[0]] up to, not
+  // including, ids[offsets[e + 1] - offsets[0]].
   absl::Span<const int64_t> offsets;
-  absl::Span<const float> weights;  // one for each id, or empty: all 1
+  absl::Span<const float> weights;  // [ids], or empty: all 1
   Pooling pooling = SUM;
-  int64_t first_n = 1;  // of FIRST_N, at least 1. REQUIRES: no list is longer
-  // Whether each list has one id, if somebody has looked.
+  int64_t first_n = 1;  // for FIRST_N, at least 1. REQUIRES: no list is longer
+  // True if every list has one id; nullopt if unknown.
   std::optional<bool> one_id_each = std::nullopt;
 
   int64_t batch() const { return static_cast<int64_t>(offsets.size()) - 1; }
   int64_t begin(int64_t list) const { return offsets[list] - offsets[0]; }
   int64_t end(int64_t list) const { return offsets[list + 1] - offsets[0]; }
-  // What the sum over a list is divided by; REQUIRES: the list is not empty.
+  // Returns the divisor of the sum over a list. REQUIRES: the list is not empty.
   float divisor(int64_t list) const;
-  // Rows of the table in the width of an output row: first_n for FIRST_N, else 1.
+  // Returns the number of table rows per output row: first_n for FIRST_N, else 1.
   int64_t width() const { return pooling == FIRST_N ? first_n : 1; }
-  // True if the output depends on the weights of ids.
+  // Returns true if the output depends on the weights of ids.
   bool weighted() const { return !weights.empty() && pooling != NONE && pooling != FIRST_N; }
-  // What the gradient of the row at place `at` of list `list` is multiplied by: its weight over the
-  // divisor, in double; 1 for NONE and FIRST_N.
+  // Returns the factor of the gradient for the row at place `at` in list `list`: its weight divided
+  // by the divisor, in float64; 1 for NONE and FIRST_N.
   double coefficient(int64_t list, int64_t at) const;
-  // Whether output row i is the row of ids[i] as it is: pooling NONE, or no weights, one id in each
-  // list and an output as wide as a row. Looks at all offsets if nobody has.
+  // Returns true if output row i equals the row of ids[i]: with pooling NONE, or without weights if
+  // each list has one id and an output row the width of a row. Reads all offsets if one_id_each is
+  // unknown.
   bool copies() const;
 };
 

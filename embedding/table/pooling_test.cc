@@ -8,7 +8,7 @@
 namespace millrace {
 namespace {
 
-// Lists {0, 1}, {}, {2}, {3, 3}; offsets begin at 100, as those of a later feature do.
+// Lists {0, 1}, {}, {2}, {3, 3}. Offsets begin at 100, like the offsets of a later feature.
 class PoolingTest : public testing::Test {
  protected:
   IdLists lists(Pooling pooling, absl::Span<const float> weights = {}) const {
@@ -60,7 +60,7 @@ TEST_F(PoolingTest, OnlyListsOfOneIdWithoutWeightsAreCopies) {
   EXPECT_FALSE(lists(SUM, weights_).copies());
   offsets_ = {3, 4, 4, 6, 7, 8};  // as many lists as ids
   EXPECT_FALSE(lists(SUM).copies());
-  // Whoever says to have looked is believed.
+  // copies() does not verify one_id_each.
   IdLists looked_at = lists(SUM);
   looked_at.one_id_each = true;
   EXPECT_TRUE(looked_at.copies());

@@ -1,4 +1,4 @@
-// Fetches memory ahead of its use.
+// Prefetching of memory.
 #ifndef MILLRACE_EMBEDDING_TABLE_PREFETCH_H_
 #define MILLRACE_EMBEDDING_TABLE_PREFETCH_H_
 
@@ -6,9 +6,8 @@
 
 namespace millrace {
 
-// Fetches to the second level of the caches, which takes more at a time than the first and is not
-// full so soon. In place: GCC 12 has left out calls of a function of this file that did nothing
-// else.
+// Prefetches into the second-level cache, which accepts more prefetches at a time than the first
+// level. Always inlined: GCC 12 removed calls of a function in this file that only prefetched.
 __attribute__((always_inline)) inline void prefetch(const void* memory, int64_t bytes) {
   constexpr int64_t kCacheLine = 64;
   const auto* begin = static_cast<const char*>(memory);

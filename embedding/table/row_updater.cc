@@ -6,7 +6,7 @@
 namespace millrace {
 namespace {
 
-// Has what an update of the rows at these places touches, if there are so many, fetched.
+// Prefetches the memory that an update of the rows at places [begin, end) uses, within seen.rows.
 void prefetch_rows(const TableWriteAccess& table, const SeenRows& seen, size_t begin, size_t end) {
   for (size_t place = begin; place < std::min(end, seen.rows.size()); ++place) {
     table.prefetch_update(seen.rows[place], seen.records[place]);
@@ -95,7 +95,7 @@ void update_rows(TableWriteAccess& table, const RowOptimizer& optimizer,
       if (*gradients != nullptr) updater.add(seen.rows[place], seen.records[place], *gradients);
     }
     updater.update();
-    // Now: what is kept about a row stands beside it.
+    // Occurrences are recorded now, while the RowMeta near the record is in the cache.
     table.table().record_occurrences(step, rows, seen.counts.subspan(begin, end - begin));
   }
 }

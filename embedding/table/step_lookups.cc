@@ -69,7 +69,7 @@ void StepLookups::place_summands(const Lookup& lookup, SortedSummands& sorted) c
     }
     return;
   }
-  // From the gradient of one id of a list to that of the next.
+  // The distance between the gradients of consecutive ids of a list.
   const int64_t next = lists.pooling == FIRST_N ? dim_ : 0;
   for (int64_t list = 0; list < lists.batch(); ++list, gradient += lookup.stride) {
     const float* own = gradient;
@@ -101,7 +101,7 @@ bool StepLookups::gradients_are_finite() {
 
 bool StepLookups::find_finite() {
   bool covered_by_sums = false;
-  uint32_t largest = 0;  // of the others
+  uint32_t largest = 0;  // of lookups whose gradients sums do not cover
   for (const Lookup& lookup : lookups_) {
     if (lookup.gradient == nullptr) continue;
     covered_by_sums = covered_by_sums || lookup.covered_by_sums;
@@ -124,7 +124,7 @@ bool StepLookups::may_overflow(float largest) const {
   double most = 0;
   for (const Lookup& lookup : lookups_) {
     if (lookup.gradient == nullptr) continue;
-    // A weight that is no number makes it one too.
+    // A NaN weight makes the sum NaN, which counts as an overflow.
     double weights = 0;
     for (const float weight : lookup.lists.weights) weights += std::abs(double{weight});
     if (!lookup.lists.weighted()) weights = static_cast<double>(lookup.lists.ids.size());

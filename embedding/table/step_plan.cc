@@ -11,7 +11,7 @@
 namespace millrace {
 namespace {
 
-constexpr int64_t kChunk = 64;  // ids whose rows are fetched together
+constexpr int64_t kChunk = 64;  // ids whose rows are prefetched together
 
 std::vector<char> default_record(const EmbeddingTable& table, int64_t id) {
   std::vector<char> record(table.layout().weight_bytes);
@@ -34,7 +34,7 @@ absl::Status StepPlan::look_up(const IdLists& lists, const PoolingOutput& output
   int64_t begin = 0;
   const auto each_block = [&](int64_t end, absl::Span<const RowIndex> rows) {
     resolve(table, lists, begin, end, rows, pooler.records());
-    // What was resolved before has come meanwhile.
+    // The records of the previous block are in the cache by now.
     pooler.advance(begin);
     begin = end;
   };
@@ -104,7 +104,7 @@ int64_t look_up_read_only(const EmbeddingTable& table, const IdLists& lists,
       found[i] = rows[i] == kNoRow ? defaults.back().data() : reader.record(rows[i]);
       prefetch(found[i], bytes);
     }
-    // The records requested before are in the cache by now.
+    // The records prefetched before are in the cache by now.
     pooler.advance(begin);
   }
   pooler.finish();

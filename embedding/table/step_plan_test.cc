@@ -17,7 +17,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// One lookup of a feature with one list.
+// A lookup of a feature with one list by default.
 struct Input {
   std::vector<int64_t> ids;
   Pooling pooling = SUM;
@@ -58,7 +58,7 @@ class StepPlanTest : public testing::Test {
     EXPECT_OK(plan_->look_up(lists, {output.data(), width}));
     return output;
   }
-  // SGD at rate 1 makes a row minus the sum of its gradients.
+  // SGD with rate 1 subtracts the sum of the gradients from a row.
   void apply(int64_t step = 1) {
     UpdateContext context;
     context.learning_rate = 1;
@@ -117,7 +117,7 @@ TEST_F(StepPlanTest, WeightsMultiplyGradients) {
 
 TEST_F(StepPlanTest, MeanGradientsDivideByTheOccurrences) {
   plan_->set_mean_gradients(true);
-  // 1 occurs three times, 2 four times, once of these without a gradient, 3 once.
+  // Id 1 occurs three times; id 2 four times, once without a gradient; id 3 once.
   Input first{{1, 2, 1}}, second{{2, 3}, MEAN}, third{{1, 2}, NONE}, unread{{2}};
   look_up(first);
   look_up(second);
@@ -139,21 +139,21 @@ TEST_F(StepPlanTest, MeanGradientsDivideByTheOccurrences) {
 }
 
 TEST_F(StepPlanTest, MeanGradientsOfIdsThatOccurOnceAreTheirs) {
-  // Also of a row that has one gradient and another occurrence without.
+  // Includes a row with one gradient and an occurrence without.
   plan_->set_mean_gradients(true);
   Input once{{1, 2}, NONE}, again{{2}};
   look_up(once);
   const float gradient[] = {0.1f, 0.2f, 0.3f, 0.4f};
   plan_->set_gradient(0, gradient, 2);
   EXPECT_TRUE(plan_->gradients_are_finite());
-  look_up(again);  // what was added up is not what holds now
+  look_up(again);  // the earlier sums are not valid any more
   apply();
   EXPECT_THAT(row(1), ElementsAre(-0.1f, -0.2f));
   EXPECT_THAT(row(2), ElementsAre(-0.15f, -0.2f));
 }
 
 TEST_F(StepPlanTest, ManyOccurrencesKeepTheirDigits) {
-  // 1e8, then 1,000 ones, then -1e8: float32 sums lose all the ones.
+  // 1e8, then 1,000 ones, then -1e8: a float32 sum loses all ones.
   Input input{std::vector<int64_t>(1002, 5), NONE};
   look_up(input);
   std::vector<float> gradient(2004, 1);
@@ -165,7 +165,8 @@ TEST_F(StepPlanTest, ManyOccurrencesKeepTheirDigits) {
 }
 
 TEST_F(StepPlanTest, PlansOfAThreadTakeTurns) {
-  // Two plans whose calls alternate, on one thread and on several, do what they do alone.
+  // Two plans with alternating calls, on one thread and on several, have the results of separate
+  // runs.
   std::vector<float> gradient(2 * 600);
   for (size_t i = 0; i < gradient.size(); ++i) gradient[i] = static_cast<float>(i % 7) - 2.5f;
   const auto run = [&](const std::function<void(const std::function<void()>&)>& call) {
@@ -175,7 +176,7 @@ TEST_F(StepPlanTest, PlansOfAThreadTakeTurns) {
       tables.push_back(make_table());
       plans.push_back(std::make_unique<StepPlan>(*tables.back()));
     }
-    // Many ids with weights beside few without.
+    // Many ids with weights, and few ids without.
     Input many, few{{5, 1, 5}, NONE};
     for (int64_t i = 0; i < 600; ++i) {
       many.ids.push_back(i * i % 97);
@@ -241,7 +242,7 @@ TEST_F(StepPlanTest, DiscardForgetsTheStep) {
   EXPECT_EQ(table_->content().digest(), digest);
   EXPECT_EQ(plan_->lookups(), 0);
   EXPECT_EQ(frequency(7), -1);
-  // And the next step is not disturbed by marks left behind.
+  // Marks of the previous step do not affect the next step.
   Input third{{8, 2, 8}};
   look_up(third);
   EXPECT_THAT(plan_->counts(), ElementsAre(2, 1));
@@ -317,13 +318,13 @@ TEST_F(StepPlanTest, SquareRootPoolingDividesRowsAndGradients) {
 }
 
 TEST_F(StepPlanTest, ListsOfEveryLengthOverManyChunks) {
-  // More ids than go through the stages at once; lists end anywhere.
+  // More ids than a block of the map, with lists of any length.
   std::vector<int64_t> ids, offsets = {0};
   for (int64_t list = 0; list < 40; ++list) {
     for (int64_t i = 0; i < list * 7 % 23; ++i) ids.push_back((list * 31 + i) % 57);
     offsets.push_back(static_cast<int64_t>(ids.size()));
   }
-  // Row of id: (-id, 2 id).
+  // The row of an id: (-id, 2 id).
   std::vector<int64_t> all(57);
   std::vector<float> gradient;
   for (int64_t id = 0; id < 57; ++id) {
@@ -359,7 +360,7 @@ TEST_F(StepPlanTest, FirstRowsStandSideBySide) {
   const float gradient[] = {-1, -10, -2, -20, -3, -30};
   plan_->set_gradient(0, gradient, 2);
   apply(1);
-  // Weights do not count.
+  // Weights have no effect.
   for (const std::vector<float>& weights : {std::vector<float>(), std::vector<float>(5, 7)}) {
     Input input{{3, 1, 2, 2, 2}, FIRST_N, weights, {0, 2, 2, 3, 5}, 2};
     const std::vector<float> output = look_up(input);
@@ -372,7 +373,7 @@ TEST_F(StepPlanTest, FirstRowsStandSideBySide) {
   Input input{{3, 1, 2, 2, 2}, FIRST_N, {}, {0, 2, 2, 3, 5}, 2}, none{{1, 2}, NONE};
   look_up(input);
   look_up(none);
-  // What comes back to places behind the end of a list reaches no row.
+  // Gradients of places after the end of a list have no effect.
   std::vector<float> back = {1, 2, 3, 4, 9, 9, 9, 9, 5, 6, 9, 9, 7, 8, 10, 20};
   const float of_none[] = {100, 200, 300, 400};
   plan_->set_gradient(0, back.data(), 4);
@@ -419,7 +420,7 @@ TEST_F(StepPlanTest, SeesEveryNumberThatIsNotFinite) {
   const std::vector<Input> inputs = {
       {{1, 1, 2, 4}, NONE},
       {{1, 1, 2, 4}, SUM, {}, {0, 1, 2, 3, 4}},   // lists of one id
-      {{1, 1, 2, 4}, MEAN, {}, {0, 0, 3, 3, 4}},  // empty lists, which no row learns from
+      {{1, 1, 2, 4}, MEAN, {}, {0, 0, 3, 3, 4}},  // empty lists, which give no row a gradient
       {{1, 1, 2, 4}, SUM, {0, 1, 2, 3}, {0, 1, 2, 3, 4}},
       {{1, 1, 2}, FIRST_N, {}, {0, 2, 3}, 2},
   };
@@ -433,7 +434,7 @@ TEST_F(StepPlanTest, SeesEveryNumberThatIsNotFinite) {
     for (float& place : gradient) {
       for (const float value : {kInfinity, -kInfinity, std::nanf("")}) {
         place = value;
-        plan_->set_gradient(0, gradient.data(), width);  // what it knew of sums ends
+        plan_->set_gradient(0, gradient.data(), width);  // invalidates the sums
         EXPECT_FALSE(plan_->gradients_are_finite()) << "input " << i;
       }
       place = 1;
@@ -472,8 +473,8 @@ TEST_F(StepPlanTest, SeesWhatComesBackToIdsWithoutRows) {
   plan.discard();
 }
 
-// 20 steps of two lookups each; what is known of sums while lookups and gradients come is looked
-// at, or not.
+// Returns the digest after 20 steps of two lookups each. `looks`: checks gradients between lookups
+// and gradients, which must not change results.
 absl::uint128 digest_after_steps(int64_t dim, bool weighted, bool looks) {
   EmbeddingTableOptions options;
   options.name = "t";
@@ -515,7 +516,7 @@ TEST_F(StepPlanTest, ApplyTakesTheSameSumsWhetherTheyWereLookedAtOrNot) {
   }
 }
 
-// 30 steps with repeated ids on a table of this kind.
+// Returns the digest after 30 steps with repeated ids on a table with rows of this type.
 absl::uint128 trained_digest(RowType type, InstructionSet set, int64_t dim) {
   EmbeddingTableOptions options;
   options.name = "t";
@@ -555,8 +556,8 @@ TEST(StepPlanTypesTest, EveryInstructionSetGivesTheSameTables) {
 }
 
 TEST(StepPlanTypesTest, SmallUpdatesOf16BitRowsCountOnAverage) {
-  // Each step is a hundredth of what the type can tell apart: rounding to the nearest would never
-  // move the rows.
+  // Each update is a hundredth of the type's resolution, so rounding to nearest would never change
+  // the rows.
   for (const RowType type : {RowType::kFloat16, RowType::kBfloat16}) {
     EmbeddingTableOptions options;
     options.name = "t";
@@ -580,7 +581,8 @@ TEST(StepPlanTypesTest, SmallUpdatesOf16BitRowsCountOnAverage) {
     table->content().rows().read_weights(0, absl::MakeSpan(weights));
     double mean = 0;
     for (const float weight : weights) mean += weight / 2000;
-    // Two units on average; one column's number of units has a standard deviation below 1.5.
+    // The mean change is two units. The number of units of a column has a standard deviation below
+    // 1.5.
     EXPECT_NEAR((mean - 1) / unit, 2, 4 * 1.5 / std::sqrt(2000.0));
   }
 }
@@ -602,7 +604,7 @@ TEST(StepPlanThreadsTest, ReadersSeeWholeRowsWhileTrainingInserts) {
         Input input{{}, NONE};
         for (int64_t i = 0; i < 64; ++i) input.ids.push_back((round * 37 + i * 11) % 30000);
         look_up_read_only(*table, input.lists(), {output.data(), 16});
-        // All columns of a row take the same steps.
+        // All columns of a row have the same updates.
         for (int64_t i = 0; i < 64; ++i) {
           for (int c = 1; c < 16; ++c) ASSERT_EQ(output[16 * i + c], output[16 * i]);
         }

@@ -1,4 +1,4 @@
-// Access of a step to the ids and rows of a table, with its lock.
+// Locked access of a step to the ids and rows of a table.
 #ifndef MILLRACE_EMBEDDING_TABLE_TABLE_ACCESS_H_
 #define MILLRACE_EMBEDDING_TABLE_TABLE_ACCESS_H_
 
@@ -16,11 +16,11 @@
 
 namespace millrace {
 
-// Gives a thread shared access to a table: writers wait as long as it lives. A thread must not have
-// two accesses to one table at once.
+// Shared access of a thread to a table; writers wait during its lifetime. A thread must not have
+// two accesses to a table at the same time.
 class TableReadAccess {
  public:
-  // Borrows the table. Blocks while another thread has a TableWriteAccess, or waits for one.
+  // Borrows the table. Blocks while another thread has a TableWriteAccess or waits for one.
   explicit TableReadAccess(const EmbeddingTable& table) ABSL_NO_THREAD_SAFETY_ANALYSIS
       : parts_(table.parts_),
         store_(parts_.store) {
@@ -42,11 +42,11 @@ class TableReadAccess {
   const RowStore& store_;
 };
 
-// Gives one thread exclusive access to a table, as long as it lives. The thread may also call
-// functions of EmbeddingTable that change the table, such as commit().
+// Exclusive access of a thread to a table during its lifetime. The thread may also call functions
+// of EmbeddingTable that change the table, such as commit().
 class TableWriteAccess {
  public:
-  // Borrows the table. Blocks while another thread has an access to it.
+  // Borrows the table. Blocks while another thread has an access to the table.
   explicit TableWriteAccess(EmbeddingTable& table) ABSL_NO_THREAD_SAFETY_ANALYSIS
       : table_(table),
         parts_(table.parts_),
@@ -59,24 +59,25 @@ class TableWriteAccess {
 
   EmbeddingTable& table() const { return table_; }
 
-  // Finds rows, or makes tentative ones, as EmbeddingTable::find_or_insert(), without a check of
+  // Finds rows or inserts tentative ones, as EmbeddingTable::find_or_insert(), without a check of
   // the limit. REQUIRES: EmbeddingTable::check_room() or check_new_rows() succeeded.
   void find_or_insert(absl::Span<const int64_t> ids, absl::Span<RowIndex> rows) {
     parts_.map.find_or_insert(ids, rows, [this](int64_t id) { return table_.make_row(id); });
   }
-  // Does the same and numbers the distinct rows of the step: see IdMap::find_or_insert_distinct().
+  // Finds or inserts rows as find_or_insert(), and numbers the distinct rows of the step: see
+  // IdMap::find_or_insert_distinct().
   void find_or_insert_distinct(absl::Span<const int64_t> ids, std::vector<RowIndex>& distinct,
                                absl::Span<uint32_t> places, IdMap::EachBlock each_block) {
     parts_.map.find_or_insert_distinct(
         ids, [this](int64_t id) { return table_.make_row(id); }, distinct, places, each_block);
   }
 
-  // Returns the weights and slots of a row, to be changed after preserve().
+  // Returns the weights and slots of a row, which may be changed after preserve().
   char* record(RowIndex row) const { return store_.record(row); }
   int64_t id(RowIndex row) const { return store_.id(row); }
-  // Called before records of these rows are changed: see RowStore::preserve().
+  // Preserves rows. Must be called before their records are changed: see RowStore::preserve().
   void preserve(absl::Span<const RowIndex> rows) const { store_.preserve(rows); }
-  // Fetches the memory that an update of a row uses. `record`: record(row).
+  // Prefetches the memory that an update of a row uses. `record`: record(row).
   ABSL_ATTRIBUTE_ALWAYS_INLINE void prefetch_update(RowIndex row, const char* record) const {
     prefetch(record, store_.content_bytes());
     prefetch(&store_.meta(row), sizeof(RowMeta));

@@ -15,7 +15,7 @@
 namespace millrace {
 namespace {
 
-// Where each slot of `specs` stands in `slots`, or -1.
+// Returns the index in `slots` of each slot of `specs`; -1 if missing.
 std::vector<int64_t> places_of(const std::vector<SlotSpec>& specs,
                                const std::vector<TableRows::Slot>& slots) {
   std::vector<int64_t> places;
@@ -77,6 +77,7 @@ TableRows TableContent::export_rows() const {
 }
 
 absl::Status TableContent::check_rows(const TableRows& rows) const {
+  // All checks precede the first change of the table, so that an error leaves the table intact.
   const size_t count = rows.ids.size();
   if (rows.dim != parts_.options.dim || rows.weights.size() != count * rows.dim) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -94,6 +95,7 @@ absl::Status TableContent::check_rows(const TableRows& rows) const {
           absl::StrCat("a frequency or last step is ", value, ", not in 0 to 2^32 - 1"));
     }
   }
+  // Slots may be missing in `rows`, since load_rows() fills them with initial values.
   std::vector<std::string> known;
   for (const SlotSpec& spec : parts_.store.slots()) known.push_back(spec.name);
   for (const TableRows::Slot& slot : rows.slots) {
@@ -108,6 +110,7 @@ absl::Status TableContent::check_rows(const TableRows& rows) const {
           absl::StrCat("slot ", slot.name, " has ", slot.size, " numbers a row, not ", spec->size));
     }
   }
+  // The result of a repeated id would depend on the order of rows.
   std::vector<int64_t> ids = rows.ids;
   std::sort(ids.begin(), ids.end());
   auto twice = std::adjacent_find(ids.begin(), ids.end());
@@ -125,7 +128,7 @@ absl::Status TableContent::load_rows(const TableRows& rows) {
   RETURN_IF_ERROR(check_rows(rows), what);
   WriterLock lock(parts_.mutex);
   std::vector<int64_t> ids;
-  std::vector<size_t> from;  // [ids], the places in `rows`
+  std::vector<size_t> from;  // indexes in `rows` of this rank's ids
   for (size_t i = 0; i < rows.ids.size(); ++i) {
     if (!parts_.options.placement.owns(rows.ids[i])) continue;
     ids.push_back(rows.ids[i]);
@@ -151,7 +154,7 @@ absl::Status TableContent::load_rows(const TableRows& rows) {
     }
   }
   for (const int64_t last_step : rows.last_step) parts_.step = std::max(parts_.step, last_step);
-  // A copy of the table as it was at that step lacks them.
+  // A copy of the table at that step lacks the loaded rows.
   parts_.evicted.restart(parts_.step + 1);
   return absl::OkStatus();
 }
@@ -230,7 +233,7 @@ absl::uint128 TableContent::digest() const {
 
 void TableContent::swap(TableContent& other) {
   MILLRACE_CHECK(!parts_.in_step() && !other.parts_.in_step()) << "rows swapped inside a step";
-  WriterLock lock(parts_.mutex);  // nobody else has the other one
+  WriterLock lock(parts_.mutex);  // the lock of `other` is not needed: no other thread uses it
   parts_.map.swap(other.parts_.map);
   parts_.store.swap_rows(other.parts_.store);
   std::swap(parts_.admission, other.parts_.admission);

@@ -1,4 +1,4 @@
-// Saves and loads the content of a table.
+// Saving and loading of the content of a table.
 #ifndef MILLRACE_EMBEDDING_TABLE_TABLE_CONTENT_H_
 #define MILLRACE_EMBEDDING_TABLE_TABLE_CONTENT_H_
 
@@ -55,8 +55,8 @@ class TableContent {
   // Returns the table as it is, without a copy. The table must not change while the result is used.
   // REQUIRES: not inside a step.
   std::unique_ptr<TableSnapshot> view() const;
-  // Returns the table as it is now, readable while the table changes. REQUIRES: not inside a step;
-  // reading of an earlier result has finished.
+  // Returns the current state of the table, readable while the table changes. REQUIRES: not inside
+  // a step; reading of an earlier result has finished.
   std::unique_ptr<TableSnapshot> freeze(std::shared_ptr<UndoBudget> budget);
   // Releases a frozen snapshot that has been read. Returns true if none is left.
   bool thaw() { return parts_.store.thaw(); }
@@ -77,16 +77,17 @@ class TableContent {
   // Returns a copy of all rows in that order. REQUIRES: no tentative rows.
   TableRows export_rows() const;
   // Returns a fingerprint: the sum modulo 2^128 over rows of XXH3-128 of the little-endian bytes of
-  // id, weights, slots, frequency and last step. It depends on neither order nor history.
+  // id, weights, slots, frequency and last step. Independent of the order of rows and of history.
   absl::uint128 digest() const;
 
-  // Adds rows, and replaces the rows of ids that have one. Skips rows of other ranks
-  // (EmbeddingTable::placement). A slot that `rows` lacks gets its initial value. Locks the table.
-  // Other limits than FAIL act from the next step on. The log of evicted ids restarts after the
-  // last step of any row, since a copy of the table at that step lacks these rows.
-  // Errors: InvalidArgument for sizes that do not fit, a repeated id and an unknown slot;
-  // ResourceExhausted for more rows than a limit with on_full FAIL allows; FailedPrecondition
-  // inside a step. After an error the table is as before.
+  // Adds rows, and replaces the rows of ids with a row. Skips rows of other ranks
+  // (EmbeddingTable::placement()). A slot missing in `rows` gets its initial value. Locks the
+  // table. Limits other than FAIL apply from the next step on. The log of evicted ids restarts
+  // after the table's step, which becomes at least the last step of any loaded row: a copy of the
+  // table at that step lacks these rows.
+  // Errors: InvalidArgument for wrong sizes, a frequency or last step out of range, a repeated id
+  // and an unknown slot; ResourceExhausted for more rows than a limit with on_full FAIL allows;
+  // FailedPrecondition inside a step. After an error the table is unchanged.
   absl::Status load_rows(const TableRows& rows);
   // Returns the rows of `ids`, for rows that are loaded in pieces: the caller writes them by
   // mutable_row(). Adds rows that do not exist; new rows have initial slots (kInitial) or
@@ -95,14 +96,14 @@ class TableContent {
   enum class NewSlots { kInitial, kUnset };
   absl::StatusOr<std::vector<RowIndex>> place_rows(absl::Span<const int64_t> ids,
                                                    NewSlots slots = NewSlots::kInitial);
-  // Removes the rows of these ids; ids without a row are ignored. They do not count as evicted.
+  // Removes the rows of these ids, and ignores ids without a row. The rows do not count as evicted.
   // Rows may get other numbers. Locks the table. REQUIRES: not inside a step.
   void drop_rows(absl::Span<const int64_t> ids);
   // Removes all rows, counts and the step count, and releases memory. Keeps slots. Locks the table.
   void reset();
   // Exchanges rows, admission counts, evicted ids and counters. Locks this table. REQUIRES: neither
-  // table is inside a step; EmbeddingTable::make_empty() of this table made the table of `other`,
-  // and no other thread uses that.
+  // table is inside a step; `other` belongs to a table from EmbeddingTable::make_empty() of this
+  // table, which no other thread uses.
   void swap(TableContent& other);
 
   // Return the state of the table except its rows.
@@ -110,15 +111,15 @@ class TableContent {
   EvictedLogState evicted_log() const { return parts_.evicted.state(); }
   TableCounters counters() const { return {parts_.applied_steps, parts_.step, parts_.counted}; }
   // Set this state. Errors: InvalidArgument naming the table if the state does not fit, OutOfRange
-  // for counters of a step that check_table_step() refuses; nothing changes then.
+  // for counters of a step that check_table_step() refuses; then nothing has changed.
   absl::Status set_admission_state(const AdmissionState& state);
   absl::Status set_evicted_log(const EvictedLogState& state);
   absl::Status set_counters(const TableCounters& counters);
 
-  // Returns the ids without a row that were evicted, for any reason, after `step` or more steps had
-  // been applied; by ascending placement_hash. Errors: OutOfRange if the log begins after `step`.
+  // Returns the ids without a row that were evicted, for any reason, after `step` or more applied
+  // steps; by ascending placement_hash. Errors: OutOfRange if the log begins after `step`.
   absl::StatusOr<std::vector<int64_t>> evicted_since(int64_t step) const;
-  // Returns the first step that evicted_since() knows.
+  // Returns the first step that evicted_since() accepts.
   int64_t evicted_log_begins() const { return parts_.evicted.begins(); }
   // Restarts the log of evicted ids at `step`. Called after rows were loaded, if all rows of that
   // step are present.

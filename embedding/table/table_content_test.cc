@@ -1,4 +1,4 @@
-// Everything a table holds, taken to another one.
+// The complete content of a table, copied to another table.
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ std::unique_ptr<EmbeddingTable> make(const std::string& text) {
   return *std::move(table);
 }
 
-// Sees ids number, number + 1, …, of which some came in the last steps too; distinct ones.
+// Runs a step with eight distinct ids; some occurred in the previous steps.
 void step(EmbeddingTable& table, int64_t number) {
   Ids ids;
   for (int64_t i = 0; i < 8; ++i) ids.push_back((number * 3 + i * 5) % 40);
@@ -46,7 +46,7 @@ void step(EmbeddingTable& table, int64_t number) {
   ASSERT_OK(table.maintenance().evict({.step = number}).status());
 }
 
-// As a checkpoint does it: in several pieces, into a table made for that, which is then swapped in.
+// Restores as from a checkpoint: in several pieces, into an empty table that is then swapped in.
 void restore(const EmbeddingTable& from, EmbeddingTable& to) {
   const std::unique_ptr<EmbeddingTable> staged = to.make_empty();
   const TableRows all = from.content().export_rows();
@@ -82,7 +82,7 @@ void expect_equal(const EmbeddingTable& a, const EmbeddingTable& b) {
   EXPECT_EQ(one.candidates, other.candidates);
 }
 
-// Every step of a table's life may be its last in one process.
+// Any step of a table may be the last one of a process.
 TEST(TableContentTest, ARestoredTableGoesOnAsIfNothingHadBeen) {
   constexpr int kSteps = 24;
   for (const char* dtype : {"FLOAT32", "FLOAT16", "BFLOAT16"}) {
@@ -97,7 +97,7 @@ TEST(TableContentTest, ARestoredTableGoesOnAsIfNothingHadBeen) {
           std::unique_ptr<EmbeddingTable> whole = make(text), first = make(text);
           std::unique_ptr<EmbeddingTable> second = make(text);
           for (int s = 1; s <= cut; ++s) step(*first, s);
-          step(*second, 99);  // what it held before is gone
+          step(*second, 99);  // its content must not remain
           restore(*first, *second);
           expect_equal(*first, *second);
           for (int s = cut + 1; s <= kSteps; ++s) step(*second, s);
@@ -123,7 +123,7 @@ TEST(TableContentTest, RowsAreFoundAfterASwapAndAreAnothersAfterwards) {
   EXPECT_EQ(row, kNoRow);
   other->find({{3}}, {&row, 1});
   EXPECT_NE(row, kNoRow);
-  step(*table, 2);  // both live on
+  step(*table, 2);  // both tables continue
   step(*other, 2);
   EXPECT_EQ(table->maintenance().statistics().rows, 8);
 }

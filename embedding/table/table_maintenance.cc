@@ -13,10 +13,10 @@
 namespace millrace {
 namespace {
 
-constexpr int64_t kRecordBytes = 64;  // records take a multiple of it
-constexpr int64_t kPlaceBytes = 64;   // of a row in store and map, as max_bytes counts
+constexpr int64_t kRecordBytes = 64;  // alignment of records
+constexpr int64_t kPlaceBytes = 64;   // cost of a row's place in store and map under max_bytes
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
-constexpr int64_t kEvictedAtOnce = 1 << 18;  // bounds the memory that evicting takes
+constexpr int64_t kEvictedAtOnce = 1 << 18;  // bounds the memory of an eviction
 
 bool evicts(LimitConfig::OnFull on_full) {
   return on_full == LimitConfig::EVICT_LRU || on_full == LimitConfig::EVICT_LFU;
@@ -39,7 +39,7 @@ absl::Status TableMaintenance::set_row_limit(absl::Span<const SlotSpec> slots) {
   if (limit.max_bytes() > 0) {
     const int64_t bytes = row_bytes(slots);
     if (limit.max_bytes() < bytes) {
-      // The slots of the optimizer are not known before bind().
+      // The slots of the optimizer are unknown before bind().
       return absl::InvalidArgumentError(
           absl::StrCat("table ", parts_.options.name, ".limit: max_bytes is ", limit.max_bytes(),
                        ", but one row takes ", slots.empty() ? "at least " : "", bytes,
@@ -68,7 +68,7 @@ absl::Status TableMaintenance::check_room(int64_t more) const {
 }
 
 void TableMaintenance::enforce_limit() {
-  // The limit of a table on several ranks is that of all its rows: see rows_beyond_limit().
+  // A limit over several ranks counts the rows of all ranks: see rows_beyond_limit().
   if (parts_.on_several_ranks()) return;
   int64_t beyond = rows_beyond_limit(parts_.store.size());
   if (beyond == 0) return;
@@ -136,7 +136,7 @@ void TableMaintenance::evict_selected(const RowSelection& selection) {
 
 void TableMaintenance::compact() {
   if (!parts_.store.thaw()) return;
-  // Room for a quarter more is worth keeping: rows come, too.
+  // Up to a quarter of free places is kept for new rows.
   if (static_cast<int64_t>(parts_.store.end()) * 3 / 4 < parts_.store.size()) return;
   std::vector<int64_t> ids;
   std::vector<RowIndex> rows;
@@ -168,6 +168,7 @@ absl::StatusOr<EvictionCounts> TableMaintenance::evict(const EvictionTime& now) 
   EvictionCounts counts = {};
   if (!parts_.eviction.has_value()) return counts;
   std::vector<RowIndex> rows;
+  // The log of evicted ids requires that steps do not decrease.
   const int64_t step = std::max(now.step, parts_.step);
   absl::Span<float> weights;
   if (parts_.eviction->needs_weights()) weights = absl::MakeSpan(parts_.weights);
@@ -205,7 +206,7 @@ TableStatistics TableMaintenance::statistics() const {
 }
 
 std::vector<HotId> TableMaintenance::hottest(int64_t count) const {
-  // (frequency, ~hash): the least of those kept is on top.
+  // Keys are (frequency, ~hash); the smallest kept key is on top.
   using Key = std::pair<uint64_t, uint64_t>;
   std::priority_queue<Key, std::vector<Key>, std::greater<Key>> kept;
   for (RowIndex row = 0; row < parts_.store.end(); ++row) {

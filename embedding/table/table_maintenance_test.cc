@@ -32,7 +32,7 @@ TEST(LimitTest, MaxBytesIsAPriceForRows) {
   ASSERT_OK(table);
   EXPECT_EQ((*table)->maintenance().row_bytes(), 128);
   EXPECT_EQ((*table)->maintenance().row_limit(), 10);
-  EXPECT_OK((*table)->bind({{"m", 14, 0.0f}}));  // 17 numbers are beyond 64 bytes
+  EXPECT_OK((*table)->bind({{"m", 14, 0.0f}}));  // 17 floats exceed 64 bytes
   EXPECT_EQ((*table)->maintenance().row_bytes(), 192);
   EXPECT_EQ((*table)->maintenance().row_limit(), 6);
   EXPECT_THAT((*table)->bind({{"m", 1000, 0.0f}}), StatusIs(kInvalid, HasSubstr("max_bytes")));
@@ -51,7 +51,7 @@ TEST(LimitTest, FailRefusesTheStepBeforeAnythingChanges) {
                              HasSubstr("its limit is 4 rows"), HasSubstr("on_full: FAIL"))));
   EXPECT_FALSE(table->in_step());
   EXPECT_EQ(table->content().digest(), digest);
-  // Tentative rows count too, whichever lookup of the step they come from.
+  // Tentative rows count, from any lookup of the step.
   look_up(*table, {4, 4, 4, 4, 4, 4});
   EXPECT_FALSE(table->find_or_insert({{5}}, absl::MakeSpan(rows).first(1)).ok());
   table->discard();
@@ -74,7 +74,7 @@ TEST(LimitTest, FailRefusesToLoadMore) {
 TEST(LimitTest, RejectAdmitsNothingInStepsThatBeginFull) {
   std::unique_ptr<EmbeddingTable> table = make("limit { max_rows: 3 on_full: REJECT }");
   step(*table, 1, {1, 2});
-  step(*table, 2, {3, 4, 5});  // begins with two
+  step(*table, 2, {3, 4, 5});  // begins with two rows
   EXPECT_EQ(table->maintenance().statistics().rows, 5);
   step(*table, 3, {1, 6});
   EXPECT_FALSE(has(*table, 6));
@@ -98,10 +98,10 @@ TEST(LimitTest, EvictsWhatWasSeenLeastOften) {
       make("limit { max_rows: 4 on_full: EVICT_LFU evict_to: 0.5 }");
   step(*table, 1, {1, 1, 1, 2, 3, 4, 4});
   step(*table, 2, {3, 5, 5});
-  EXPECT_THAT(ids_of(*table), UnorderedElementsAre(1, 5));  // 1: 3 times; 3, 4, 5: twice
+  EXPECT_THAT(ids_of(*table), UnorderedElementsAre(1, 5));  // id 1: 3 times; ids 3, 4, 5: twice
 }
 
-// A row takes 64 bytes for its 12 of weights and 8 of slots, and 64 for its place.
+// A row costs 64 bytes for 12 bytes of weights and 8 of slots, and 64 bytes for its place.
 TEST(LimitTest, BytesLimitRowsUnderEveryPolicy) {
   std::unique_ptr<EmbeddingTable> table = make("limit { max_bytes: 511 on_full: EVICT_LRU }");
   ASSERT_EQ(table->maintenance().row_bytes(), 128);
@@ -128,7 +128,7 @@ TEST(LimitTest, BytesLimitRowsUnderEveryPolicy) {
   EXPECT_EQ(table->maintenance().statistics().rows, 0);
 }
 
-// What max_bytes counts is not below what there is, once there are more than a few blocks.
+// The cost under max_bytes is not below the memory in use, except for a few blocks.
 TEST(LimitTest, ThePriceOfARowCoversItsMemory) {
   std::unique_ptr<EmbeddingTable> table = make("");
   Ids ids(200'000);
@@ -136,7 +136,7 @@ TEST(LimitTest, ThePriceOfARowCoversItsMemory) {
   step(*table, 1, ids);
   const double bytes = static_cast<double>(table->maintenance().statistics().bytes) / 200'000;
   EXPECT_LE(bytes, static_cast<double>(table->maintenance().row_bytes()));
-  EXPECT_GT(bytes, 64 + 22);  // the record and the id's place in the map, at least
+  EXPECT_GT(bytes, 64 + 22);  // at least the record and the id's place in the map
 }
 
 TEST(LimitTest, EvictedShareIsOfTheLimitAndAtLeastARowStays) {
@@ -160,7 +160,7 @@ TEST(EvictInTableTest, WithoutRulesNothingGoes) {
 TEST(EvictInTableTest, RefusedInsideAStep) {
   std::unique_ptr<EmbeddingTable> table =
       make("eviction { idle_steps: 1 } admission { count { min_count: 2 } }");
-  look_up(*table, {1});  // not even a tentative row
+  look_up(*table, {1});  // inserts a tentative row for no id
   EXPECT_THAT(table->maintenance().evict({.step = 9}),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("table items inside")));
   table->discard();
@@ -176,7 +176,7 @@ TEST(EvictInTableTest, AnIdThatComesBackBeginsAnew) {
   ASSERT_OK_AND_ASSIGN(const EvictionCounts counts, table->maintenance().evict({.step = 4}));
   EXPECT_EQ(counts, EvictionCounts{1});  // by idle_steps
   EXPECT_THAT(table->content().evicted_since(0), IsOkAndHolds(ElementsAre(3)));
-  step(*table, 7, {3, 9});  // in the place that 3 left, maybe
+  step(*table, 7, {3, 9});  // possibly in the place of id 3
   step(*fresh, 7, {9, 3});
   ASSERT_OK(table->maintenance().evict({.step = 7}));
   EXPECT_THAT(ids_of(*table), UnorderedElementsAre(3, 9));
@@ -189,7 +189,7 @@ TEST(EvictInTableTest, NormOfWeightsAlone) {
   std::unique_ptr<EmbeddingTable> table =
       make("initializer { constant { value: 0 } } eviction { norm_below: 1.8 }");
   step(*table, 1, {1, 2});  // norm √3 = 1.73, slots 1.5
-  step(*table, 2, {2});     // √12
+  step(*table, 2, {2});     // norm √12
   ASSERT_OK_AND_ASSIGN(const EvictionCounts counts, table->maintenance().evict({.step = 2}));
   EXPECT_EQ(counts[static_cast<int>(EvictionReason::kSmallNorm)], 1);
   EXPECT_THAT(ids_of(*table), ElementsAre(2));
@@ -206,7 +206,7 @@ TEST(EvictInTableTest, MemoryDoesNotGrowWhenIdsComeAndGo) {
     EXPECT_LE(table->maintenance().statistics().rows, 8000);
     if (number == 10) largest = table->content().rows().bytes();
   }
-  // Four steps' rows at a time, not a hundred's.
+  // The memory holds the rows of four steps, not of a hundred.
   EXPECT_LE(table->content().rows().bytes(), 2 * largest);
   EXPECT_GT(table->maintenance().statistics().evicted_rows(), 190'000);
 }
@@ -220,8 +220,8 @@ TEST(EvictInTableTest, TheLogKnowsWhereItBegins) {
   EXPECT_EQ(table->content().evicted_log_begins(), 0);
   std::unique_ptr<EmbeddingTable> loaded = make("eviction { idle_steps: 1 }");
   ASSERT_OK(loaded->content().load_rows(table->content().export_rows()));
-  // A copy of the table as it was at step 20 may lack these rows; whoever loads them may know
-  // better.
+  // A copy of the table at step 20 may lack these rows. The caller may restart the log if the copy
+  // has them.
   EXPECT_THAT(loaded->content().evicted_since(20),
               StatusIs(absl::StatusCode::kOutOfRange,
                        HasSubstr("table items: ids evicted since step 20 are not known: the log "

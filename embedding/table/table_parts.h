@@ -23,7 +23,7 @@
 
 namespace millrace {
 
-// Counts lookups that change no table; several threads may add at once.
+// Counters of lookups that change no table. Thread-safe.
 struct AtomicReadCounts {
   void add(const ReadCounts& counts) {
     lookups.fetch_add(counts.lookups, std::memory_order_relaxed);
@@ -36,10 +36,10 @@ struct AtomicReadCounts {
   std::atomic<int64_t> lookups = 0, without_row = 0;
 };
 
-// The state of an EmbeddingTable, which owns it. TableContent, TableMaintenance, TableReadAccess
-// and TableWriteAccess work on it; no other class has access.
+// The state of an EmbeddingTable, which owns it. Only TableContent, TableMaintenance,
+// TableReadAccess and TableWriteAccess also have access.
 struct TableParts {
-  // REQUIRES: options.blocks is not null.
+  // Creates an empty state. REQUIRES: options.blocks is not null.
   TableParts(EmbeddingTableOptions options, Initializer initializer,
              std::unique_ptr<Admission> admission, std::optional<EvictionRules> eviction);
   TableParts(const TableParts&) = delete;
@@ -49,41 +49,41 @@ struct TableParts {
   bool in_step() const { return rows_held || !tentative.empty() || !unadmitted.empty(); }
   int64_t committed_rows() const { return store.size() - static_cast<int64_t>(tentative.size()); }
   bool on_several_ranks() const { return options.placement.world_size > 1; }
-  // Returns the committed rows that count against the limit, on several ranks the rows of all
-  // ranks; nullopt: not known.
+  // Returns the number of committed rows that count against the limit: on several ranks, the rows
+  // of all ranks; nullopt if unknown.
   std::optional<int64_t> rows_that_count() const {
     return on_several_ranks() ? rows_of_all_ranks : committed_rows();
   }
 
-  EmbeddingTableOptions options;  // constant but for the placement
+  EmbeddingTableOptions options;  // constant except the placement
   const Initializer initializer;
   const Kernels& kernels;
-  // Key of the stochastic rounding of 16-bit rows: xxh3 of "<name>/rounding" with the seed.
+  // The key of the stochastic rounding of 16-bit rows: xxh3 of "<name>/rounding" with the seed.
   const uint64_t rounding_key;
   const std::optional<EvictionRules> eviction;
   int64_t row_limit = std::numeric_limits<int64_t>::max();
   mutable SharedMutex mutex;
-  std::vector<float> weights;  // scratch: of one row, as float32
+  std::vector<float> weights;  // scratch memory of one row as float32
 
   // Content.
   std::unique_ptr<Admission> admission;
   IdMap map;
   RowStore store;
   EvictedLog evicted;
-  TableStatistics counted;  // the counts alone; figures that are looked up are 0
+  TableStatistics counted;  // counters only; other figures are 0
   int64_t step = 0;         // of the last commit
   int64_t applied_steps = 0;
 
   // See TableStatistics.
   mutable AtomicReadCounts frozen_reads, evaluated_reads;
 
-  // The step that has begun.
-  std::optional<int64_t> rows_of_all_ranks;  // when it began, if the table is on several ranks
-  std::vector<RowIndex> tentative;           // in the order they appeared
-  // Ids without a row that occurred in this step, and how often.
+  // The current step.
+  std::optional<int64_t> rows_of_all_ranks;  // at the beginning of the step, on several ranks
+  std::vector<RowIndex> tentative;           // in the order of insertion
+  // Ids without a row in this step, with their numbers of occurrences.
   absl::flat_hash_map<int64_t, uint32_t> unadmitted;
-  bool rows_held = false;  // by a step over ranks, which has no tentative rows before its update
-  uint32_t hottest = 0;    // occurrences of the most frequent id that was recorded
+  bool rows_held = false;  // by a sharded step, which has no tentative rows before its update
+  uint32_t hottest = 0;    // occurrences of the most frequent recorded id
 };
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// Admission of EmbeddingTable, and bad configurations of its policies.
+// Admission of EmbeddingTable, and invalid configurations of its policies.
 #include <memory>
 #include <vector>
 
@@ -95,7 +95,7 @@ TEST(AdmissionInTableTest, ProbabilityFollowsTheStepsCommitted) {
   Ids reversed(ids.rbegin(), ids.rend());
   std::vector<size_t> sizes;
   for (int64_t number = 1; number <= 6; ++number) {
-    look_up(*b, ids);  // tried, refused, tried again
+    look_up(*b, ids);  // looked up, discarded, looked up again
     b->discard();
     step(*a, number, ids);
     step(*b, number, reversed);

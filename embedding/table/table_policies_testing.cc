@@ -29,7 +29,7 @@ std::vector<RowIndex> look_up(EmbeddingTable& table, const Ids& ids) {
   return rows;
 }
 
-// A step that sees these, ids that repeat as often as they do, and adds 1 to all numbers of rows.
+// Runs a step with these ids, which may repeat, and adds 1 to all floats of their rows.
 void step(EmbeddingTable& table, int64_t number, const Ids& ids) {
   std::map<RowIndex, uint32_t> seen;
   for (const RowIndex row : look_up(table, ids)) {

@@ -1,4 +1,4 @@
-// Tables with policies, and steps of them, for tests.
+// Tables with policies and their steps, for tests.
 #ifndef MILLRACE_EMBEDDING_TABLE_TABLE_POLICIES_TESTING_H_
 #define MILLRACE_EMBEDDING_TABLE_TABLE_POLICIES_TESTING_H_
 
@@ -15,14 +15,14 @@ namespace millrace::policy_testing {
 using Ids = std::vector<int64_t>;
 inline constexpr int64_t kDim = 3;
 
-// Table "items" of kDim columns, of a TableConfig as text.
+// Creates the table "items" of kDim columns from the text of a TableConfig.
 absl::StatusOr<std::unique_ptr<EmbeddingTable>> create(const std::string& text);
-// The same with a slot "m" of two numbers, 0.5 each. Expects no error.
+// Creates a table with a slot "m" of two floats, 0.5 each. Expects no error.
 std::unique_ptr<EmbeddingTable> make(const std::string& text);
 
-// Rows of ids, which it expects to find or make.
+// Returns the rows of ids, found or inserted. Expects no error.
 std::vector<RowIndex> look_up(EmbeddingTable& table, const Ids& ids);
-// A step that sees these, ids that repeat as often as they do, and adds 1 to all numbers of rows.
+// Runs a step with these ids, which may repeat, and adds 1 to all floats of their rows.
 void step(EmbeddingTable& table, int64_t number, const Ids& ids);
 
 Ids ids_of(const EmbeddingTable& table);

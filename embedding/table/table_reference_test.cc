@@ -1,4 +1,4 @@
-// EmbeddingTable against a plain reference, over random steps.
+// EmbeddingTable compared with a simple reference, over random steps.
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ using policy_testing::look_up;
 using policy_testing::make;
 using policy_testing::step;
 
-// The same written down plainly, against random steps, refusals, evictions and returns.
+// A simple implementation of a table's rules.
 class Reference {
  public:
   struct Row {

@@ -1,4 +1,4 @@
-// Rows outside a table.
+// Rows outside of a table.
 #ifndef MILLRACE_EMBEDDING_TABLE_TABLE_ROWS_H_
 #define MILLRACE_EMBEDDING_TABLE_TABLE_ROWS_H_
 
@@ -8,7 +8,7 @@
 
 namespace millrace {
 
-// Rows as plain arrays, on their way from or to a file; row i is the i-th of each.
+// Rows as arrays, read from or written to a file. Element i of each array belongs to row i.
 struct TableRows {
   struct Slot {
     std::string name;
@@ -18,7 +18,7 @@ struct TableRows {
   int64_t dim = 0;
   std::vector<int64_t> ids;
   std::vector<float> weights;      // [rows, dim]
-  std::vector<Slot> slots;         // may be empty: weights alone
+  std::vector<Slot> slots;         // may be empty: only weights
   std::vector<int64_t> frequency;  // [rows], or empty: all 0
   std::vector<int64_t> last_step;  // [rows], or empty: all 0
 };

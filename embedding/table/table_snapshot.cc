@@ -10,7 +10,7 @@ absl::StatusOr<std::vector<int64_t>> TableSnapshot::evicted_since(
     int64_t step, absl::Span<const RowIndex> order) const {
   ASSIGN_OR_RETURN(const std::vector<int64_t> gone, parts_.evicted.since(step),
                    absl::StrCat("table ", name()));
-  // Both are in one order.
+  // `gone` and `order` are both sorted by placement_hash.
   std::vector<int64_t> ids;
   auto row = order.begin();
   for (const int64_t id : gone) {

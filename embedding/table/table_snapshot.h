@@ -1,4 +1,4 @@
-// All of a table at one moment.
+// The state of a table at one moment.
 #ifndef MILLRACE_EMBEDDING_TABLE_TABLE_SNAPSHOT_H_
 #define MILLRACE_EMBEDDING_TABLE_TABLE_SNAPSHOT_H_
 
@@ -17,15 +17,15 @@
 
 namespace millrace {
 
-// What TableContent::view() and freeze() give: the rows, and copies of what else a table's future
-// depends on. Of a view the table must stay as it is; a frozen one is read, by any threads, while
-// the table goes on, which it may even outlive:
+// The result of TableContent::view() and freeze(): the rows, and copies of the other state that
+// later steps depend on. The table must not change during the life of a view. A frozen snapshot may
+// be read by any threads while the table changes, and may outlive the table:
 //
 //   const std::unique_ptr<TableSnapshot> snapshot = table->content().freeze(budget);   // between
 //   steps
 //   ... in another thread, while steps are done ...
 //   for (RowIndex row : snapshot->rows().in_placement_order(threads)) ... rows().copy(row, ...)
-//   snapshot->finish();   // or its end: training keeps nothing for it any more
+//   snapshot->finish();   // or its destruction: training no longer preserves rows for it
 class TableSnapshot {
  public:
   struct Parts {
@@ -45,18 +45,18 @@ class TableSnapshot {
   const std::string& name() const { return parts_.name; }
   const std::vector<SlotSpec>& slots() const { return parts_.slots; }
   int64_t applied_steps() const { return parts_.applied_steps; }
-  // As EmbeddingTable::placement.
+  // Returns the placement, as EmbeddingTable::placement().
   const Placement& placement() const { return parts_.placement; }
   const RowSnapshot& rows() const { return *parts_.rows; }
   AdmissionState admission_state() const { return parts_.admission->state(); }
   EvictedLogState evicted_log() const { return parts_.evicted.state(); }
   int64_t evicted_log_begins() const { return parts_.evicted.begins(); }
-  // As TableContent::evicted_since. `order`: rows().in_placement_order().
+  // Returns evicted ids, as TableContent::evicted_since(). `order`: rows().in_placement_order().
   absl::StatusOr<std::vector<int64_t>> evicted_since(int64_t step,
                                                      absl::Span<const RowIndex> order) const;
 
   // Removes the rows for which `keep` returns false; omitted_rows() counts them. See
-  // RowSnapshot::select.
+  // RowSnapshot::select().
   void select(absl::FunctionRef<bool(int64_t id, const RowMeta& meta)> keep, ThreadPool& threads) {
     const int64_t all = parts_.rows->size();
     parts_.rows->select(keep, threads);
@@ -64,7 +64,7 @@ class TableSnapshot {
   }
   int64_t omitted_rows() const { return omitted_rows_; }
 
-  // See RowSnapshot::finish.
+  // Ends reading: see RowSnapshot::finish().
   void finish() { parts_.rows->finish(); }
 
  private:

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int64_t kPlenty = int64_t{1} << 30;
 
-// All that a checkpoint holds of a table, as bytes.
+// The content of a table in a checkpoint, as bytes.
 struct Content {
   std::vector<int64_t> ids;
   std::vector<char> records;
@@ -30,7 +30,7 @@ struct Content {
   int64_t applied_steps = 0;
   AdmissionState admission;
   EvictedLogState evicted;
-  std::vector<int64_t> gone;  // since the beginning
+  std::vector<int64_t> gone;  // from the beginning of the log
 
   friend bool operator==(const Content&, const Content&) = default;
 };
@@ -58,7 +58,7 @@ Content read(const TableSnapshot& snapshot, int threads = 1) {
   return content;
 }
 
-// A table and a stream of steps for it, that depends on nothing but the number of the step.
+// A table with steps that depend only on the number of the step.
 class Training {
  public:
   Training(const std::string& table, const std::string& optimizer) : plan_(nullptr) {
@@ -76,7 +76,7 @@ class Training {
   EmbeddingTable& table() { return *table_; }
   int64_t steps() const { return step_; }
 
-  // Every fifth one is refused first; some ids come in every step, others rarely.
+  // Discards a first try of every fifth step. Some ids occur in every step, others rarely.
   void step() {
     ++step_;
     if (step_ % 5 == 0) {
@@ -125,8 +125,8 @@ class TableSnapshotTest : public testing::TestWithParam<std::tuple<std::string, 
   Training make() const { return Training(std::get<0>(GetParam()), std::get<1>(GetParam())); }
 };
 
-// What is read after steps is what was there before them, and the steps do as they would have done
-// without a snapshot.
+// A snapshot that is read after steps has the content from before them, and the steps have the same
+// results as without a snapshot.
 TEST_P(TableSnapshotTest, IsTheTableAsItWasAndChangesNothing) {
   Training training = make(), without = make();
   for (int i = 0; i < 20; ++i) training.step(), without.step();

@@ -1,4 +1,4 @@
-// Numbers of steps that rows can hold.
+// The range of steps that rows can store.
 #ifndef MILLRACE_EMBEDDING_TABLE_TABLE_STEP_H_
 #define MILLRACE_EMBEDDING_TABLE_TABLE_STEP_H_
 
@@ -10,11 +10,11 @@
 
 namespace millrace {
 
-// The largest step: the format of checkpoints keeps the last step of a row in 32 bits.
+// The maximum step: checkpoints store the last step of a row in 32 bits.
 inline constexpr int64_t kMaxTableStep = std::numeric_limits<uint32_t>::max();
 
-// Checks that the rows of `table` can note `step` as the last one that saw them. Called before
-// anything of a step or of a loaded state is changed. Errors: OutOfRange naming table and step.
+// Checks that the rows of `table` can store `step` as their last step. Called before a step or a
+// loaded state changes the table. Errors: OutOfRange naming table and step.
 absl::Status check_table_step(absl::string_view table, int64_t step);
 
 }  // namespace millrace
