@@ -13,8 +13,8 @@
 namespace millrace {
 
 // Returns `value`, or the nearest whole number if that number differs by no more than rounding
-// errors (1e-9 × max(1, |value|)). Positions are whole numbers, and a length that should be whole must not
-// end one position late.
+// errors (1e-9 × max(1, |value|)). Positions are whole numbers, and a length that should be whole
+// must not end one position late.
 double snap_to_whole(double value);
 
 // Returns the length in the unit of `input`; absent if `length` has an error, is not set, or is a
