@@ -5,6 +5,7 @@
 #include <google/protobuf/message.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -16,8 +17,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "base/clock.h"
+#include "base/http/http_url.h"
 #include "base/log.h"
-#include "base/net/http_url.h"
 #include "base/status_macros.h"
 #include "framework/report/directory_check.h"
 #include "proto/config_reader.h"
@@ -43,6 +44,26 @@ using SinkKinds = PartKinds<SinkConfig, SinkFactory, KindCheck<SinkConfig>, cons
 // TensorBoard shows a column for each.
 constexpr size_t kMostHyperParameters = 100;
 constexpr int64_t kMostPort = 65535;
+
+// The bytes of an address. An IPv4 address has zeros at the end.
+struct IpAddress {
+  int family;  // AF_INET or AF_INET6
+  std::array<unsigned char, sizeof(in6_addr)> bytes = {};
+
+  // Returns true if a socket on this address receives connections to all addresses of a family. An
+  // IPv6 socket receives those of IPv4 as well.
+  bool is_any_of(int other_family) const {
+    return bytes == decltype(bytes)() && (family == other_family || family == AF_INET6);
+  }
+};
+
+std::optional<IpAddress> parse_address(const std::string& text) {
+  for (const int family : {AF_INET, AF_INET6}) {
+    IpAddress address{.family = family};
+    if (inet_pton(family, text.c_str(), address.bytes.data()) == 1) return address;
+  }
+  return std::nullopt;
+}
 
 bool is_on_all_ranks(const SinkConfig& config) { return config.ranks() == SinkConfig::ALL; }
 
@@ -79,11 +100,10 @@ MadeSink create_tensorboard(const SinkConfig& config, const SinkInput& input, co
 
 absl::Status check_prometheus(absl::string_view where, const SinkConfig& config) {
   const std::string& text = config.prometheus().address();
-  in_addr address;
-  if (inet_pton(AF_INET, text.c_str(), &address) == 1) return absl::OkStatus();
+  if (parse_address(text).has_value()) return absl::OkStatus();
   return wrong(where, absl::StrCat("address is \"", text,
-                                   "\"; it must be an IPv4 address, such as 127.0.0.1 or, for all "
-                                   "interfaces, 0.0.0.0"));
+                                   "\"; it must be an IP address, such as 127.0.0.1 or ::1 or, for "
+                                   "all interfaces, 0.0.0.0 or ::"));
 }
 
 MadeSink create_prometheus(const SinkConfig& config, const SinkInput& input, const JobConfig&,
@@ -93,7 +113,7 @@ MadeSink create_prometheus(const SinkConfig& config, const SinkInput& input, con
   const int port = first == 0 || !is_on_all_ranks(config) ? first : first + input.rank;
   ASSIGN_OR_RETURN(std::unique_ptr<PrometheusSink> sink,
                    PrometheusSink::create(address, port, Clock::real()));
-  MILLRACE_LOG(INFO) << "metrics for Prometheus: http://" << address << ":" << sink->port()
+  MILLRACE_LOG(INFO) << "metrics for Prometheus: http://" << host_and_port(address, sink->port())
                      << "/metrics";
   return sink;
 }
@@ -203,12 +223,14 @@ std::string shared_directory(const SinkConfig& one, const SinkConfig& other) {
 
 // The ports of a Prometheus sink on one address.
 struct Ports {
-  uint32_t address;  // INADDR_ANY: all addresses of the machine
+  IpAddress address;
   int64_t first, last;
 
   bool overlap(const Ports& other) const {
+    const bool equal =
+        address.family == other.address.family && address.bytes == other.address.bytes;
     const bool same_address =
-        address == other.address || address == INADDR_ANY || other.address == INADDR_ANY;
+        equal || address.is_any_of(other.address.family) || other.address.is_any_of(address.family);
     return same_address && first <= other.last && other.first <= last;
   }
 };
@@ -216,14 +238,13 @@ struct Ports {
 // Returns the ports of a sink in a job of `ranks` ranks; none if they are not fixed.
 std::optional<Ports> ports_of(const SinkConfig& config, int ranks) {
   const PrometheusSinkConfig& prometheus = config.prometheus();
-  in_addr address;
-  if (!config.has_prometheus() || prometheus.port() == 0 ||
-      inet_pton(AF_INET, prometheus.address().c_str(), &address) != 1) {
+  const std::optional<IpAddress> address = parse_address(prometheus.address());
+  if (!config.has_prometheus() || prometheus.port() == 0 || !address.has_value()) {
     return std::nullopt;
   }
   const int64_t first = prometheus.port();
   const int64_t last = config.ranks() == SinkConfig::ALL ? first + ranks - 1 : first;
-  return Ports{address.s_addr, first, last};
+  return Ports{*address, first, last};
 }
 
 std::string to_text(const Ports& ports) {

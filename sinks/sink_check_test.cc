@@ -26,6 +26,8 @@ TEST(SinkCheckTest, GoodOnesPass) {
             "sink { tensorboard {} ranks: ALL }"
             "sink { prometheus { port: 0 } } sink { prometheus { port: 0 } }"
             "sink { prometheus { address: \"0.0.0.0\" } }"
+            "sink { prometheus { address: \"::1\" } }"
+            "sink { mlflow { tracking_uri: \"https://tracker\" directory: \"c\" } }"
             "sink { mlflow { tracking_uri: \"http://tracker:5000/mlflow\" } }"
             "sink { mlflow { tracking_uri: \"http://tracker\" directory: \"b\" } ranks: ALL }"));
 }
@@ -43,7 +45,7 @@ TEST(SinkCheckTest, Mistakes) {
   expect("sink { csv { directory: \"checkpoints\" } }", "Millrace's own");
   expect("sink { prometheus { port: 65536 } }", "port is 65536");
   expect("sink { prometheus { port: -1 } }", "port is -1");
-  expect("sink { prometheus { address: \"localhost\" } }", "must be an IPv4 address");
+  expect("sink { prometheus { address: \"localhost\" } }", "must be an IP address");
   expect("sink { csv {} } sink { csv {} }", "run.sink[1]: run.sink[0] writes to directory metrics");
   expect("sink { prometheus {} } sink { prometheus {} }",
          "run.sink[1].prometheus: run.sink[0] has port 9464, this sink port 9464; give it other "
@@ -52,8 +54,8 @@ TEST(SinkCheckTest, Mistakes) {
   const auto expect_mlflow = [&](const std::string& fields, const std::string& what) {
     expect("sink { mlflow { tracking_uri: \"http://a\" " + fields + " } }", what);
   };
-  expect("sink { mlflow { tracking_uri: \"https://a\" } }",
-         "run.sink[0].mlflow: tracking_uri is \"https://a\"; https is not supported: run a proxy");
+  expect("sink { mlflow { tracking_uri: \"https://ann:pw@a\" } }",
+         "run.sink[0].mlflow: tracking_uri has a user name or a password, which logs would show");
   expect("sink { mlflow { tracking_uri: \"mlruns\" } }", "it must have the form http://HOST:PORT");
   expect_mlflow("timeout_seconds: 0", "timeout_seconds is 0");
   expect_mlflow("experiment: \"\"", "experiment is \"\"");
@@ -135,6 +137,13 @@ TEST(SinkCheckTest, NoPortIsThatOfTwoSinks) {
                       "9465 to 9466"));
   EXPECT_THAT(two("9465 }", "9464 } ranks: ALL", 2), overlap("run.sink[0] has port 9465"));
   EXPECT_THAT(two("9464 address: '0.0.0.0' }", "9464 }", 1), overlap("run.sink[0] has port 9464"));
+  for (const char* any : {"9464 address: '::' }", "9464 address: '0::0' }"}) {
+    for (const char* other : {"9464 }", "9464 address: '0.0.0.0' }", "9464 address: '::1' }"}) {
+      EXPECT_THAT(two(any, other, 1), overlap("run.sink[0] has port 9464")) << other;
+      EXPECT_THAT(two(other, any, 1), overlap("run.sink[0] has port 9464")) << other;
+    }
+  }
+  EXPECT_OK(two("9464 address: '0.0.0.0' }", "9464 address: '::1' }", 1));
   EXPECT_OK(two("9464 } ranks: ALL", "9465 } ranks: ALL", 1));
   EXPECT_OK(two("9464 } ranks: ALL", "9466 } ranks: ALL", 2));
   EXPECT_OK(two("9464 }", "9464 address: '127.0.0.2' }", 1));

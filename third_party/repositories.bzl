@@ -4,7 +4,7 @@ System libraries (Abseil, protobuf, glog, ...) live in /usr and need no
 repository: see third_party/BUILD.bazel. LibTorch and Arrow, and for a test the
 package safetensors, come out of Python wheels in the environment that
 `./bazelw` prepares; `LIBTORCH` (a folder with `include/` and `lib/`) replaces
-the first.
+the first. OpenSSL is changed before it is linked: see third_party/openssl.BUILD.
 """
 
 load("//third_party:bazel4.bzl", "bazel4_repositories")
@@ -78,9 +78,24 @@ safetensors_repository = repository_rule(
     attrs = {"_build_file": attr.label(default = "//third_party:safetensors.BUILD")},
 )
 
+def _openssl_impl(ctx):
+    for name in ["libssl.a", "libcrypto.a"]:
+        archive = ctx.path("/usr/lib/x86_64-linux-gnu/" + name)
+        if not archive.exists:
+            fail("no %s: install the Debian package libssl-dev" % archive)
+        ctx.symlink(archive, name)
+    ctx.file("BUILD.bazel", ctx.read(ctx.attr._build_file))
+
+openssl_repository = repository_rule(
+    implementation = _openssl_impl,
+    local = True,
+    attrs = {"_build_file": attr.label(default = "//third_party:openssl.BUILD")},
+)
+
 def millrace_repositories():
     bazel4_repositories()
     libtorch_repository(name = "libtorch")
     arrow_repository(name = "arrow")
     cuda_repository(name = "cuda")
+    openssl_repository(name = "openssl")
     safetensors_repository(name = "safetensors")

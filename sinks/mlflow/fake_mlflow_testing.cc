@@ -74,8 +74,25 @@ TestResponse log_batch(FakeMlflow::Run& run, const Json& body) {
 
 }  // namespace
 
-FakeMlflow::FakeMlflow()
-    : server_([this](const TestRequest& request) { return respond(request); }) {}
+TestResponse http_response(int status, const std::string& body) {
+  return {.status = status, .body = body, .content_type = "application/json"};
+}
+
+FakeMlflow::FakeMlflow(HttpServerOptions options) : tls_(!options.certificate.empty()) {
+  options.client_timeout = absl::Seconds(30);
+  auto server =
+      HttpServer::start(options, [this](const TestRequest& request) { return respond(request); });
+  EXPECT_TRUE(server.ok()) << server.status();
+  if (server.ok()) server_ = *std::move(server);
+}
+
+HttpUrl FakeMlflow::url() const {
+  return {.host = "127.0.0.1", .port = server_->port(), .tls = tls_};
+}
+
+std::string FakeMlflow::uri() const {
+  return absl::StrCat(tls_ ? "https" : "http", "://127.0.0.1:", server_->port());
+}
 
 void FakeMlflow::intercept(Interceptor interceptor) {
   MutexLock lock(mutex_);

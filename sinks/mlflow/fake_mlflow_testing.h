@@ -5,15 +5,22 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "base/http/http_server.h"
+#include "base/http/http_url.h"
 #include "base/mutex.h"
-#include "sinks/mlflow/http_server_testing.h"
 
 namespace millrace {
+
+using TestRequest = HttpServerRequest;
+using TestResponse = HttpReply;
+
+TestResponse http_response(int status, const std::string& body);
 
 // Experiments and runs in memory, behind the part of the REST API that MlflowApi calls. Values are
 // checked as MLflow 3 checks them. All functions may be called from any thread.
@@ -35,10 +42,11 @@ class FakeMlflow {
   // Returns a response in place of the server's; none: the server responds.
   using Interceptor = std::function<std::optional<TestResponse>(const TestRequest&)>;
 
-  FakeMlflow();
+  // Listens on a free port of localhost, with TLS if the options have a certificate.
+  explicit FakeMlflow(HttpServerOptions options = {});
 
-  HttpUrl url() const { return server_.url(); }
-  std::string uri() const { return server_.uri(); }
+  HttpUrl url() const;
+  std::string uri() const;
   // Replaces responses from now on. The function is called with a lock held.
   void intercept(Interceptor interceptor);
 
@@ -66,7 +74,8 @@ class FakeMlflow {
   std::map<std::string, bool> experiments_ ABSL_GUARDED_BY(mutex_);  // name, also id → deleted
   std::map<std::string, Run> runs_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, int64_t> requests_ ABSL_GUARDED_BY(mutex_);  // target → number
-  TestHttpServer server_;  // the last member: its thread uses the others
+  bool tls_ = false;
+  std::unique_ptr<HttpServer> server_;  // the last member: its thread uses the others
 };
 
 }  // namespace millrace

@@ -1,10 +1,12 @@
 #include "sinks/mlflow/mlflow_api.h"
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 #include "sinks/mlflow/mlflow_json.h"
 #include "sinks/valid_utf8.h"
@@ -53,12 +55,42 @@ std::string percent_encoded(absl::string_view text) {
   return encoded;
 }
 
+// Returns the value of a variable of the environment; "" if it is not set.
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
 }  // namespace
+
+HttpClientOptions mlflow_client_options(absl::Duration timeout) {
+  HttpClientOptions options{.timeout = timeout};
+  HttpCredentials& credentials = options.credentials;
+  credentials.user = variable("MLFLOW_TRACKING_USERNAME");
+  credentials.password = variable("MLFLOW_TRACKING_PASSWORD");
+  if (credentials.user.empty() || credentials.password.empty()) {
+    credentials = {.token = variable("MLFLOW_TRACKING_TOKEN")};
+  }
+  options.trust.ca_setting = "MLFLOW_TRACKING_SERVER_CERT_PATH";
+  options.trust.ca_path = variable(options.trust.ca_setting.c_str());
+  const std::string insecure = variable("MLFLOW_TRACKING_INSECURE_TLS");
+  if (options.trust.ca_path.empty() &&
+      (absl::EqualsIgnoreCase(insecure, "true") || insecure == "1")) {
+    options.trust.verify = false;
+    MILLRACE_LOG(WARNING)
+        << "MLflow: MLFLOW_TRACKING_INSECURE_TLS is set, so the certificate of the "
+           "server is not verified, and an attacker may read the reports";
+  }
+  return options;
+}
 
 absl::StatusOr<Json> MlflowApi::call(const char* method, const std::string& target,
                                      const std::string& body) {
   ASSIGN_OR_RETURN(const HttpResponse response,
-                   client_.send({method, absl::StrCat(kBase, target), body},
+                   client_.send({.method = method,
+                                 .target = absl::StrCat(kBase, target),
+                                 .body = body,
+                                 .headers = {{"Accept", "application/json"}}},
                                 limit_ ? limit_() : absl::InfiniteDuration()));
   Json parsed = Json::parse(response.body, nullptr, /*allow_exceptions=*/false);
   if (response.status != 200) return error_of(target, response, parsed);

@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "sinks/mlflow/http_client.h"
+#include "base/http/http_client.h"
 
 namespace millrace {
 
@@ -35,6 +35,12 @@ struct MlflowNewRun {
   int64_t start_ms = 0;
 };
 
+// Returns the options of a client of a tracking server. As MLflow's own client, they have the
+// credentials and the trust of the environment: MLFLOW_TRACKING_USERNAME and
+// MLFLOW_TRACKING_PASSWORD, else MLFLOW_TRACKING_TOKEN; MLFLOW_TRACKING_SERVER_CERT_PATH, else
+// MLFLOW_TRACKING_INSECURE_TLS, which the log warns of.
+HttpClientOptions mlflow_client_options(absl::Duration timeout);
+
 // The tag by which a run is found again.
 inline constexpr char kMlflowRunTag[] = "millrace.run";
 
@@ -46,6 +52,7 @@ inline constexpr size_t kMostMlflowParams = 100;
 // Calls version 2.0 of the API. Errors of all functions:
 //   NotFound           the server has no such experiment or run
 //   InvalidArgument    the server refuses the values; the same request will be refused again
+//   FailedPrecondition    HttpClient cannot use the environment
 //   DeadlineExceeded, Unavailable    anything else, such as an unreachable server
 // Safe for concurrent use.
 class MlflowApi {

@@ -1,5 +1,6 @@
 #include "sinks/mlflow/mlflow_api.h"
 
+#include <cstdlib>
 #include <limits>
 #include <string>
 #include <vector>
@@ -15,6 +16,30 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+
+TEST(MlflowClientOptionsTest, ComeFromTheEnvironment) {
+  const auto set = [](const char* name, const char* value) {
+    ::setenv(absl::StrCat("MLFLOW_TRACKING_", name).c_str(), value, 1);
+  };
+  set("TOKEN", "abc");
+  set("USERNAME", "ann");
+  set("INSECURE_TLS", "True");
+  HttpClientOptions options = mlflow_client_options(absl::Seconds(5));
+  EXPECT_EQ(options.timeout, absl::Seconds(5));
+  EXPECT_EQ(options.credentials.token, "abc") << "a user without a password";
+  EXPECT_EQ(options.credentials.user, "");
+  EXPECT_FALSE(options.trust.verify);
+  set("PASSWORD", "pw");
+  set("SERVER_CERT_PATH", "/ca.pem");
+  options = mlflow_client_options(absl::Seconds(5));
+  EXPECT_EQ(options.credentials.token, "");
+  EXPECT_EQ(options.credentials.user + options.credentials.password, "annpw");
+  EXPECT_EQ(options.trust.ca_path, "/ca.pem");
+  EXPECT_TRUE(options.trust.verify);
+  for (const char* name : {"TOKEN", "USERNAME", "PASSWORD", "INSECURE_TLS", "SERVER_CERT_PATH"}) {
+    ::unsetenv(absl::StrCat("MLFLOW_TRACKING_", name).c_str());
+  }
+}
 
 class MlflowApiTest : public testing::Test {
  protected:

@@ -9,9 +9,8 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/file_system.h"
+#include "base/http/http_client.h"
 #include "base/mutex.h"
-#include "base/net/http_url.h"
-#include "sinks/mlflow/http_client.h"
 #include "sinks/mlflow/mlflow_uploader.h"
 
 namespace millrace {

@@ -151,7 +151,13 @@ TEST_F(MlflowSenderTest, AServerThatComesBackGetsTheRestAtTheEnd) {
 }
 
 TEST_F(MlflowSenderTest, AServerThatHangsDelaysOneWaitAndTheEnd) {
-  answer({"", /*hangs=*/true});
+  Mutex mutex;
+  bool answers = false;
+  server_.intercept([&](const TestRequest&) {
+    MutexLock lock(mutex);
+    mutex.await([&] { return answers; });
+    return std::optional<TestResponse>();
+  });
   append(1);
   start(kShort, /*backoff=*/absl::Hours(1));
   EXPECT_FALSE(sender_->wait_until_sent());
@@ -160,6 +166,11 @@ TEST_F(MlflowSenderTest, AServerThatHangsDelaysOneWaitAndTheEnd) {
   sender_.reset();
   EXPECT_LT(Clock::real().elapsed() - begin, 1000 * kShort);
   EXPECT_THAT(log_.get(), HasSubstr("no time is left"));
+  {
+    MutexLock lock(mutex);
+    answers = true;
+  }
+  server_.intercept(nullptr);  // waits for the request
 }
 
 TEST_F(MlflowSenderTest, AWaitMayBeShorterThanARequest) {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/http/http_url.h"
 #include "base/log.h"
 #include "base/net/http_url.h"
 #include "base/status_macros.h"

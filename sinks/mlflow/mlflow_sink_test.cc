@@ -1,6 +1,9 @@
 #include "sinks/mlflow/mlflow_sink.h"
 
+#include <cstdlib>
+#include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/clock.h"
+#include "base/http/certificate_testing.h"
 #include "base/log.h"
 #include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
@@ -293,6 +297,29 @@ TEST_F(MlflowSinkTest, ARemovedDirectoryBeginsAnew) {
   EXPECT_TRUE(files_.info("out/mlflow/run.json").ok()) << "for the next run";
 }
 
+TEST_F(MlflowSinkTest, ReachesAServerWithTlsAndAToken) {
+  const TestCertificate own = make_test_certificate();
+  const std::string path = testing::TempDir() + "mlflow_server.pem";
+  std::ofstream(path) << own.certificate;
+  ::setenv("MLFLOW_TRACKING_SERVER_CERT_PATH", path.c_str(), 1);
+  ::setenv("MLFLOW_TRACKING_TOKEN", "secret", 1);
+  std::string authorization;
+  FakeMlflow server({.certificate = own.certificate, .key = own.key});
+  server.intercept([&](const TestRequest& request) {
+    authorization = std::string(request.header("Authorization"));
+    return std::optional<TestResponse>();
+  });
+  auto sink = make_sink(files_, clock_, server.uri());
+  EXPECT_OK(sink->start({}));
+  report(*sink, 10, 1);
+  EXPECT_OK(sink->flush());
+  sink.reset();
+  EXPECT_THAT(server.values("train/loss"), ElementsAre("1"));
+  EXPECT_EQ(authorization, "Bearer secret");
+  ::unsetenv("MLFLOW_TRACKING_SERVER_CERT_PATH");
+  ::unsetenv("MLFLOW_TRACKING_TOKEN");
+}
+
 TEST_F(MlflowSinkTest, AFullDiskIsAnError) {
   const auto sink = make();
   EXPECT_OK(sink->start({}));
@@ -302,9 +329,9 @@ TEST_F(MlflowSinkTest, AFullDiskIsAnError) {
 }
 
 TEST_F(MlflowSinkTest, AWrongAddress) {
-  EXPECT_THAT(MlflowSink::create(files_, clock_, {.tracking_uri = "https://x"}).status(),
+  EXPECT_THAT(MlflowSink::create(files_, clock_, {.tracking_uri = "ftp://x"}).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("tracking_uri is \"https://x\"; https is not supported")));
+                       HasSubstr("tracking_uri is \"ftp://x\"; it must have the form")));
 }
 
 }  // namespace

@@ -9,12 +9,19 @@ namespace millrace {
 absl::StatusOr<std::unique_ptr<PrometheusSink>> PrometheusSink::create(const std::string& address,
                                                                        int port, Clock& clock) {
   std::unique_ptr<PrometheusSink> sink(new PrometheusSink(clock));
-  ASSIGN_OR_RETURN(sink->endpoint_,
-                   HttpEndpoint::start({.address = address, .port = port}, [self = sink.get()] {
-                     MutexLock lock(self->mutex_);
-                     return self->page_;
-                   }));
+  ASSIGN_OR_RETURN(sink->server_, HttpServer::start({.address = address, .port = port},
+                                                    [self = sink.get()](const auto& request) {
+                                                      return self->reply(request);
+                                                    }));
   return sink;
+}
+
+HttpReply PrometheusSink::reply(const HttpServerRequest& request) {
+  if (request.target.substr(0, request.target.find('?')) != "/metrics")
+    return http_error_reply(404);
+  if (request.method != "GET" && request.method != "HEAD") return http_error_reply(405);
+  MutexLock lock(mutex_);
+  return {.body = page_, .content_type = "text/plain; version=0.0.4; charset=utf-8"};
 }
 
 void PrometheusSink::publish() {

@@ -10,9 +10,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/clock.h"
+#include "base/http/http_server.h"
 #include "base/mutex.h"
 #include "framework/report/sink.h"
-#include "sinks/prometheus/http_endpoint.h"
 #include "sinks/prometheus/metrics_text.h"
 
 namespace millrace {
@@ -21,7 +21,7 @@ namespace millrace {
 // its destruction. A scrape copies a text and never waits for training.
 class PrometheusSink : public Sink {
  public:
-  // Borrows `clock`. Errors: see HttpEndpoint::start().
+  // Borrows `clock`. Errors: see HttpServer::start().
   static absl::StatusOr<std::unique_ptr<PrometheusSink>> create(const std::string& address,
                                                                 int port, Clock& clock);
 
@@ -29,17 +29,19 @@ class PrometheusSink : public Sink {
   absl::Status write_report(const Report& report) override;
   absl::Status write_evaluation(const EvaluationResult& result) override;
 
-  int port() const { return endpoint_->port(); }
+  int port() const { return server_->port(); }
 
  private:
   explicit PrometheusSink(Clock& clock) : clock_(clock) {}
   void publish();
+  // Returns the page for GET and HEAD of /metrics, and errors otherwise.
+  HttpReply reply(const HttpServerRequest& request);
 
   Clock& clock_;
   PrometheusMetrics metrics_;
   Mutex mutex_;
   std::string page_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<HttpEndpoint> endpoint_;  // the last member: its thread reads the others
+  std::unique_ptr<HttpServer> server_;  // the last member: its thread reads the others
 };
 
 }  // namespace millrace

@@ -5,9 +5,9 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "base/http/http_client.h"
 #include "base/status_matchers.h"
 #include "framework/report/sink_conformance.h"
-#include "sinks/mlflow/http_client.h"
 
 namespace millrace {
 namespace {
@@ -20,15 +20,19 @@ std::unique_ptr<PrometheusSink> make_sink(Clock& clock = Clock::real()) {
   return sink.ok() ? *std::move(sink) : nullptr;
 }
 
-// Returns the page that the sink serves.
-std::string scrape(const PrometheusSink& sink) {
+HttpResponse ask(const PrometheusSink& sink, const HttpRequest& request) {
   const HttpClient client({.host = "127.0.0.1", .port = sink.port()},
                           {.timeout = absl::Seconds(30)});
-  const auto response = client.send({.target = "/metrics"});
+  const auto response = client.send(request);
   EXPECT_OK(response.status());
-  if (!response.ok()) return "";
-  EXPECT_EQ(response->status, 200);
-  return response->body;
+  return response.value_or(HttpResponse());
+}
+
+// Returns the page that the sink serves.
+std::string scrape(const PrometheusSink& sink) {
+  const HttpResponse response = ask(sink, {.target = "/metrics"});
+  EXPECT_EQ(response.status, 200);
+  return response.body;
 }
 
 std::vector<double> scraped_numbers(const Sink& sink) {
@@ -57,6 +61,15 @@ TEST(PrometheusSinkTest, ServesTheTimesOfTheStartAndOfTheLastReport) {
   ASSERT_OK(sink->write_report(Report()));
   EXPECT_THAT(scrape(*sink), HasSubstr("\nmillrace_start_timestamp_seconds 1000\n"));
   EXPECT_THAT(scrape(*sink), HasSubstr("\nmillrace_last_report_timestamp_seconds 1060\n"));
+}
+
+TEST(PrometheusSinkTest, ServesOnePage) {
+  const auto sink = make_sink();
+  ASSERT_OK(sink->start({}));
+  EXPECT_EQ(ask(*sink, {.target = "/metrics?a=b"}).body, scrape(*sink));
+  EXPECT_EQ(ask(*sink, {.method = "HEAD", .target = "/metrics"}).status, 200);
+  EXPECT_EQ(ask(*sink, {.target = "/"}).status, 404);
+  EXPECT_EQ(ask(*sink, {.method = "POST", .target = "/metrics", .body = "a"}).status, 405);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@ import re
 import subprocess
 
 DOCUMENTATION = "/usr/share/doc"
+COMPILED_IN = ("libboost1.74-dev", "libssl-dev")
 COMMON = re.compile(r"/usr/share/common-licenses/([A-Za-z0-9][A-Za-z0-9.+-]*[A-Za-z0-9])")
 
 
@@ -34,7 +35,11 @@ def _wheel_licences(library):
 
 def _debian_licences(library):
   package = debian_package_of(library.path)
-  path = os.path.join(DOCUMENTATION, package, "copyright") if package else ""
+  return _licences_of(package) if package else ()
+
+
+def _licences_of(package):
+  path = os.path.join(DOCUMENTATION, package, "copyright")
   if not os.path.exists(path):
     return
   yield os.path.join(package, "copyright"), path
@@ -43,6 +48,14 @@ def _debian_licences(library):
       common = os.path.join("/usr/share/common-licenses", name)
       if os.path.exists(common):
         yield os.path.join("common-licenses", name), common
+
+
+def licences_of_parts(packages=COMPILED_IN):
+  """Returns {name in the package: file} of the Debian packages whose code is in the program."""
+  licences = {}
+  for package in packages:
+    licences.update(_licences_of(package))
+  return licences
 
 
 def find_licences(libraries):

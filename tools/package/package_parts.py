@@ -6,7 +6,7 @@ import re
 import sys
 
 from carried_libraries import find_libraries, glibc_floor, open_elf
-from licences import find_licences
+from licences import find_licences, licences_of_parts
 
 VERSION = re.compile(r'kVersion\[\] = "([0-9][0-9a-z.]*)"')
 PIN = re.compile(r"^([A-Za-z0-9_.-]+)==([A-Za-z0-9_.]+)$", re.MULTILINE)
@@ -54,6 +54,7 @@ def collect_parts(program, version, rpath, wheels):
   licences, missing = find_licences(libraries)
   if missing:
     print("package: no licence found of %s" % ", ".join(missing), file=sys.stderr)
+  licences.update(licences_of_parts())
   return Parts(version, open_elf(program).with_rpath(rpath), libraries, licences,
                glibc_floor(program, libraries))
 

@@ -181,6 +181,12 @@ class LicencesTest(FolderTest):
     self.assertEqual(found["libstdc++6/copyright"], "/usr/share/doc/libstdc++6/copyright")
     self.assertIn("common-licenses/GPL-3", found)
 
+  def test_of_code_in_the_program(self):
+    found = licences.licences_of_parts()
+    self.assertEqual(found["libssl-dev/copyright"], "/usr/share/doc/libssl-dev/copyright")
+    self.assertIn("libboost1.74-dev/copyright", found)
+    self.assertIn("common-licenses/Apache-2.0", found)
+
   def test_of_wheels(self):
     licence = self.write("site-packages/torch-2.0+cpu.dist-info/licenses/a/LICENSE", "a")
     path = self.write("site-packages/torch/lib/libc10.so", "")

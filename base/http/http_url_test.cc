@@ -1,4 +1,4 @@
-#include "base/net/http_url.h"
+#include "base/http/http_url.h"
 
 #include "base/status_matchers.h"
 
@@ -8,16 +8,22 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(HttpUrlTest, Parts) {
-  const auto expect = [](const char* url, const char* host, int port, const char* path) {
+  const auto expect = [](const char* url, const char* host, int port, const char* path,
+                         bool tls = false) {
     ASSERT_OK_AND_ASSIGN(const HttpUrl parsed, parse_http_url(url));
     EXPECT_EQ(parsed.host, host) << url;
     EXPECT_EQ(parsed.port, port) << url;
     EXPECT_EQ(parsed.path, path) << url;
+    EXPECT_EQ(parsed.tls, tls) << url;
   };
   expect("http://tracker", "tracker", 80, "");
   expect("http://127.0.0.1:5000", "127.0.0.1", 5000, "");
   expect("http://127.0.0.1:5000/", "127.0.0.1", 5000, "");
   expect("http://my-host.example_x:1/a/b//", "my-host.example_x", 1, "/a/b");
+  expect("https://tracker", "tracker", 443, "", true);
+  expect("HTTPS://tracker:8443/a", "tracker", 8443, "/a", true);
+  expect("http://[::1]", "::1", 80, "");
+  expect("https://[fe80::1:2]:5000/", "fe80::1:2", 5000, "", true);
 }
 
 TEST(HttpUrlTest, Mistakes) {
@@ -28,11 +34,14 @@ TEST(HttpUrlTest, Mistakes) {
   expect("", "is \"\"; it must have the form http://HOST:PORT");
   expect("127.0.0.1:5000", "it must have the form");
   expect("file:///tmp/runs", "it must have the form");
-  expect("https://tracker", "run a proxy on this machine");
-  expect("HTTPS://tracker", "https is not supported");
-  expect("http://", "HOST is a name or an IPv4 address");
-  expect("http://:80", "HOST is a name or an IPv4 address");
-  expect("http://[::1]:80", "the port must be a number");
+  expect("https:/tracker", "it must have the form");
+  expect("http://", "HOST is a name, an IPv4 address or, in brackets, an IPv6 address");
+  expect("http://:80", "HOST is a name");
+  expect("http://::1", "the port must be a number");
+  expect("http://[::1", "the port must be a number");
+  expect("http://[::1]x", "HOST is a name");
+  expect("http://[127.0.0.1]", "HOST is a name");
+  expect("http://[::1]:", "the port must be a number");
   expect("http://a b", "HOST is a name");
   expect("http://user:secret@host", "has a user name or a password");
   expect("http://host:", "the port must be a number from 1 to 65535");

@@ -1,0 +1,79 @@
+// A small HTTP server.
+#ifndef MILLRACE_BASE_HTTP_HTTP_SERVER_H_
+#define MILLRACE_BASE_HTTP_HTTP_SERVER_H_
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace millrace {
+
+struct HttpServerRequest {
+  std::string method, target, body;
+  std::vector<std::pair<std::string, std::string>> headers;
+
+  // Returns the value of the first field of a name, in any case of letters; "" if there is none.
+  absl::string_view header(absl::string_view name) const;
+};
+
+struct HttpReply {
+  int status = 200;
+  std::string body = "";  // not sent in reply to HEAD
+  std::string content_type = "text/plain; charset=utf-8";
+};
+
+// Returns a reply whose body is the status and its name: "404 Not Found\n".
+HttpReply http_error_reply(int status);
+
+struct HttpServerOptions {
+  std::string address = "127.0.0.1";  // IPv4 or IPv6; "::": all addresses of both
+  int port = 0;                       // 0: any free one
+  // Time-out of a client for sending a request and for taking the reply. A slower client is
+  // disconnected.
+  absl::Duration client_timeout = absl::Seconds(2);
+  size_t most_body_bytes = 1 << 20;  // of a request
+  // If true, a client may send further requests over its connection, each within the time-out.
+  bool keep_alive = false;
+  // A chain of certificates and its key, both PEM. Default: without TLS.
+  std::string certificate = "", key = "";
+};
+
+// Serves HTTP/1.1 until the object is destroyed. A background thread reads requests and calls the
+// handler; it replies itself with 400 to an invalid request, with 431 to a request whose header
+// exceeds 8 KiB, with 413 to a larger body than allowed and with 500 if the handler throws. A
+// silent connection does not delay others; a slow handler does. Of more than 64 connections the
+// oldest is closed.
+class HttpServer {
+ public:
+  // Returns the reply to a request. The thread of the server calls it.
+  using Handler = std::function<HttpReply(const HttpServerRequest&)>;
+
+  // Errors: Unavailable, naming address and port, if the port is taken or this machine does not
+  // have the address; InvalidArgument for an address, a port or a certificate that is none.
+  static absl::StatusOr<std::unique_ptr<HttpServer>> start(HttpServerOptions options,
+                                                           Handler handler);
+  // Ends the thread. A client that is being answered may get a part of the reply.
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  int port() const;
+
+ private:
+  class Impl;
+
+  explicit HttpServer(std::unique_ptr<Impl> impl);
+
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_BASE_HTTP_HTTP_SERVER_H_
