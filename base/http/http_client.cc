@@ -24,7 +24,7 @@
 #include "base/catch_exceptions.h"
 #include "base/http/http_proxy.h"
 #include "base/mutex.h"
-#include "base/signals/block_signals.h"
+#include "base/signals/signals.h"
 #include "base/status_macros.h"
 
 namespace millrace {

@@ -52,10 +52,13 @@ struct HttpClientOptions {
   HttpTrust trust = {};
 };
 
-// Sends requests to one server, each over a new connection, through the proxy of the environment
-// (http_proxy, https_proxy, no_proxy) that the environment had at construction. A proxy for https
-// forwards the connection (CONNECT), so that it sees no request. Servers on this machine are
-// reached without a proxy. Safe for concurrent use.
+// Sends requests to one server, each over a new connection. Uses the proxy that the environment
+// names at construction (http_proxy, https_proxy, no_proxy), but none for a server on this machine.
+// A proxy for https forwards the connection (CONNECT) and cannot read the requests. Safe for
+// concurrent use.
+//
+//   const HttpClient client(url, {.timeout = absl::Seconds(5)});
+//   ASSIGN_OR_RETURN(const HttpResponse response, client.send({.target = "/version"}));
 class HttpClient {
  public:
   // Reads the environment and the certificates, but contacts nobody.

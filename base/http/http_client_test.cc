@@ -20,6 +20,7 @@
 #include "base/http/certificate_testing.h"
 #include "base/http/http_server.h"
 #include "base/status_matchers.h"
+#include "tests/environment/skip.h"
 
 namespace millrace {
 namespace {
@@ -247,7 +248,7 @@ TEST(HttpClientTest, AServerThatIsNotThere) {
 
 TEST(HttpClientTest, ReachesAnAddressOfVersion6) {
   const auto server = start_server({.address = "::1"});
-  if (server == nullptr) GTEST_SKIP() << "the kernel has no IPv6";
+  if (server == nullptr) GTEST_SKIP() << skip_kernel_feature("IPv6", "no address ::1");
   ASSERT_OK_AND_ASSIGN(const HttpUrl url,
                        parse_http_url(absl::StrCat("http://[::1]:", server->port())));
   EXPECT_OK(get(url).status());

@@ -22,7 +22,7 @@
 #include "base/catch_exceptions.h"
 #include "base/http/http_url.h"
 #include "base/log.h"
-#include "base/signals/block_signals.h"
+#include "base/signals/signals.h"
 #include "base/status_macros.h"
 
 namespace millrace {

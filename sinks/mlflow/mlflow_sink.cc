@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/http/http_url.h"
 #include "base/log.h"
-#include "base/net/http_url.h"
 #include "base/status_macros.h"
 #include "framework/report/report_rows.h"
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/http/certificate_testing.h"
 #include "distributed/process_ranks_testing.h"
 #include "tests/e2e/program_test.h"
 #include "tests/environment/skip.h"
@@ -30,6 +31,8 @@ using Curve = std::vector<std::pair<int64_t, double>>;
 
 // An import of mlflow takes less, even on a busy machine.
 constexpr std::chrono::seconds kTimeout{200};
+
+constexpr char kCertificate[] = "MLFLOW_TRACKING_SERVER_CERT_PATH";
 
 constexpr char kJob[] = R"(
   train {
@@ -72,13 +75,26 @@ class MlflowTest : public ProgramTest {
     server_->finish();
   }
 
-  std::string uri() const { return absl::StrCat("http://127.0.0.1:", port_.number); }
+  std::string uri() const {
+    return absl::StrCat(tls_ ? "https" : "http", "://127.0.0.1:", port_.number);
+  }
   static std::string python() {
     return std::filesystem::path(std::getenv("MILLRACE_MLFLOW")).replace_filename("python3");
   }
 
+  // Gives the server a certificate, which Millrace and MLflow's own client trust from now on.
+  void use_tls() {
+    const TestCertificate own = make_test_certificate();
+    write("own.pem", own.certificate);
+    write("own.key", own.key);
+    ::setenv(kCertificate, path("own.pem").c_str(), 1);
+    tls_ = true;
+  }
+
   // Starts the server, in a separate process group because it has children.
   void start_server() {
+    const std::string tls =
+        tls_ ? absl::StrCat(" --certfile ", path("own.pem"), " --keyfile ", path("own.key")) : "";
     const std::string start =
         "import os, sys; os.setpgid(0, 0); os.execv(sys.argv[1], sys.argv[1:])";
     server_ = std::make_unique<RunningProgram>(
@@ -86,7 +102,7 @@ class MlflowTest : public ProgramTest {
                                  "--backend-store-uri", "sqlite:///" + path("runs.db"),
                                  "--default-artifact-root", path("artifacts"), "--host",
                                  "127.0.0.1", "--port", absl::StrCat(port_.number), "--workers",
-                                 "1", "--gunicorn-opts", "--no-control-socket"},
+                                 "1", "--gunicorn-opts", "--no-control-socket" + tls},
         ProgramOptions{.directory = path(""), .timeout = kTimeout});
     ASSERT_TRUE(server_->wait_for("Listening at"));
   }
@@ -141,6 +157,7 @@ class MlflowTest : public ProgramTest {
     }
   }
 
+  bool tls_ = false;
   const ReservedPort port_ = free_port();
   std::unique_ptr<RunningProgram> server_;
 };
@@ -159,6 +176,18 @@ TEST_F(MlflowTest, ShowsReportsEvaluationsAndTheConfiguration) {
   EXPECT_EQ(curve_of(run, "eval/auc").size(), 1);
   EXPECT_EQ(curve_of(run, "train/table/c1/rows").size(), 2);
   expect_curves(run);
+}
+
+TEST_F(MlflowTest, TheServerMayHaveTls) {
+  use_tls();
+  start_server();
+  millrace_ok(train(), kTimeout);
+  const Json run = shown();
+  ::unsetenv(kCertificate);
+  EXPECT_EQ(run["status"], "FINISHED");
+  expect_curves(run);
+  const ProgramResult refused = millrace_ok(train({"--set", "run.output_dir=\"other\""}), kTimeout);
+  EXPECT_THAT(refused.err, HasSubstr("the certificate of 127.0.0.1 is refused: self-signed"));
 }
 
 TEST_F(MlflowTest, AKilledRunContinues) {
