@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/net/socket.h"
 #include "base/status_macros.h"
 #include "base/version.h"
 #include "bench/benchmark.h"
@@ -27,7 +28,6 @@
 #include "bench/ranks/rank_steps.h"
 #include "bench/ranks/serving_process.h"
 #include "distributed/c10d_collectives.h"
-#include "distributed/reserved_port.h"
 #include "embedding/rows/placement.h"
 
 namespace millrace {

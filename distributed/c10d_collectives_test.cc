@@ -10,9 +10,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "base/net/socket.h"
 #include "base/status_matchers.h"
 #include "distributed/collectives_conformance.h"
-#include "distributed/mesh/sockets.h"
 #include "distributed/process_ranks_testing.h"
 #include "tests/environment/skip.h"
 

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "distributed/mesh/sockets.h"
+#include "base/net/socket.h"
 
 namespace millrace {
 

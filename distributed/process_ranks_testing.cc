@@ -1,6 +1,5 @@
 #include "distributed/process_ranks_testing.h"
 
-#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -13,24 +12,19 @@
 #include "absl/strings/str_split.h"
 #include "base/catch_exceptions.h"
 #include "base/log.h"
-#include "distributed/reserved_port.h"
 
 namespace millrace {
 namespace {
 
 // Reads until the other end closes the pipe. Returns false after the deadline.
-bool read_all(int descriptor, absl::Time deadline, std::string* text) {
-  for (;;) {
-    pollfd wanted = {.fd = descriptor, .events = POLLIN, .revents = 0};
-    const int64_t left = absl::ToInt64Milliseconds(deadline - absl::Now());
-    const int ready = poll(&wanted, 1, left < 0 ? 0 : static_cast<int>(left));
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) return false;
+bool read_all(int descriptor, const Deadline& deadline, std::string* text) {
+  while (poll_until(descriptor, POLLIN, deadline)) {
     char buffer[4096];
     const ssize_t count = read(descriptor, buffer, sizeof(buffer));
     if (count <= 0) return true;
     text->append(buffer, count);
   }
+  return false;
 }
 
 std::string encode(const absl::Status& status) {
@@ -107,13 +101,9 @@ ProcessRanks::~ProcessRanks() {
 }
 
 bool ProcessRanks::await_signal(int child) {
-  for (;;) {
-    pollfd wanted = {.fd = children_[child].signals, .events = POLLIN, .revents = 0};
-    const int ready = poll(&wanted, 1, 60'000);
-    if (ready < 0 && errno == EINTR) continue;
-    char byte = 0;
-    return ready > 0 && read(children_[child].signals, &byte, 1) == 1;
-  }
+  const int signals = children_[child].signals;
+  char byte = 0;
+  return poll_until(signals, POLLIN, Deadline(absl::Minutes(1))) && read(signals, &byte, 1) == 1;
 }
 
 void ProcessRanks::send(int child, int signal_number) {
@@ -123,7 +113,7 @@ void ProcessRanks::send(int child, int signal_number) {
 absl::Status ProcessRanks::wait(int number, absl::Duration limit) {
   Child& child = children_[number];
   if (!child.ended) {
-    if (!read_all(child.result, absl::Now() + limit, &child.text)) {
+    if (!read_all(child.result, Deadline(limit), &child.text)) {
       return absl::DeadlineExceededError(
           absl::StrCat("child ", number, " still runs after ", absl::FormatDuration(limit)));
     }

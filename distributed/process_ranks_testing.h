@@ -10,8 +10,8 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "base/net/socket.h"
 #include "distributed/rank_environment.h"
-#include "distributed/reserved_port.h"
 
 namespace millrace {
 

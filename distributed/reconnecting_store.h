@@ -11,8 +11,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
+#include "base/net/socket.h"
 #include "distributed/mesh/job_store.h"
-#include "distributed/mesh/sockets.h"
 #include "distributed/store_probe.h"
 
 namespace millrace {

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <list>
 #include <map>
 #include <stdexcept>
 #include <thread>
@@ -39,13 +40,13 @@ class Server {
  private:
   void run() {
     for (;;) {
-      Socket accepted(accept(listener_.get(), nullptr, nullptr));
-      if (accepted.get() < 0) break;
-      kept_.push_back(std::move(accepted));
-      const int descriptor = kept_.back().get();
-      talkers_.emplace_back([descriptor] {
-        char byte;
-        while (read(descriptor, &byte, 1) == 1 && write(descriptor, &byte, 1) == 1) {
+      absl::StatusOr<Socket> accepted = accept_from(listener_, Deadline::never());
+      if (!accepted.ok()) break;
+      kept_.push_back(*std::move(accepted));
+      talkers_.emplace_back([&socket = kept_.back()] {
+        for (;;) {
+          const auto byte = receive_all(socket, 1, Deadline::never());
+          if (!byte.ok() || !send_all(socket, *byte, Deadline::never()).ok()) break;
         }
       });
     }
@@ -55,9 +56,9 @@ class Server {
   }
 
   Socket listener_;
-  SocketAddress address_{nullptr, 0};
+  SocketAddress address_;
   std::thread thread_;
-  std::vector<Socket> kept_;
+  std::list<Socket> kept_;
   std::vector<std::thread> talkers_;
 };
 

@@ -10,25 +10,24 @@
 
 namespace millrace {
 
-absl::Status StoreProbe::ask_for_answer(absl::string_view request, absl::Duration timeout) {
-  ASSIGN_OR_RETURN(std::string answer,
-                   ask(socket_, request, static_cast<int>(greeting_.answer.size()), timeout));
+absl::Status StoreProbe::ask_for_answer(absl::string_view request, const Deadline& deadline) {
+  RETURN_IF_ERROR(send_all(socket_, request, deadline));
+  ASSIGN_OR_RETURN(std::string answer, receive_all(socket_, greeting_.answer.size(), deadline));
   if (answer == greeting_.answer) return absl::OkStatus();
   return absl::UnavailableError("the answer is not that of a store");
 }
 
 absl::Status StoreProbe::connect(const SocketAddress& address, absl::Duration timeout) {
-  const absl::Time deadline = absl::Now() + timeout;
-  ASSIGN_OR_RETURN(socket_, connect_to(address, timeout));
-  return annotate(ask_for_answer(absl::StrCat(greeting_.hello, greeting_.question),
-                                 std::max(deadline - absl::Now(), absl::Milliseconds(1))),
+  const Deadline deadline(timeout);
+  ASSIGN_OR_RETURN(socket_, connect_to(address, deadline));
+  return annotate(ask_for_answer(absl::StrCat(greeting_.hello, greeting_.question), deadline),
                   absl::StrCat("what listens on port ", address.port(), " of ", address.ip(),
                                " does not answer as the store of a job"));
 }
 
 absl::Status StoreProbe::ask_again(absl::Duration timeout) {
   if (socket_.get() < 0) return absl::UnavailableError("not connected");
-  return ask_for_answer(greeting_.question, timeout);
+  return ask_for_answer(greeting_.question, Deadline(timeout));
 }
 
 absl::StatusOr<SocketAddress> find_store(const std::vector<SocketAddress>& addresses,

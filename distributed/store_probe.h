@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "distributed/mesh/sockets.h"
+#include "base/net/socket.h"
 
 namespace millrace {
 
@@ -35,7 +35,7 @@ class StoreProbe {
   int descriptor() const { return socket_.get(); }  // -1: not connected
 
  private:
-  absl::Status ask_for_answer(absl::string_view request, absl::Duration timeout);
+  absl::Status ask_for_answer(absl::string_view request, const Deadline& deadline);
 
   const StoreGreeting greeting_;
   Socket socket_;

@@ -33,18 +33,15 @@ class StoreProbeTest : public testing::Test {
   // Accepts one connection, reads the request and answers.
   std::thread answer(std::string expected, std::string answer) {
     return std::thread([this, expected, answer] {
-      Socket accepted(accept(server_.get(), nullptr, nullptr));
-      std::string request(expected.size(), '\0');
-      ASSERT_EQ(recv(accepted.get(), &request[0], request.size(), MSG_WAITALL), request.size());
-      EXPECT_EQ(request, expected);
-      ASSERT_EQ(write(accepted.get(), answer.data(), answer.size()), answer.size());
-      kept_ = std::move(accepted);
+      ASSERT_OK_AND_ASSIGN(kept_, accept_from(server_, Deadline::never()));
+      EXPECT_THAT(receive_all(kept_, expected.size(), Deadline::never()), IsOkAndHolds(expected));
+      ASSERT_OK(send_all(kept_, answer, Deadline::never()));
     });
   }
 
   Socket server_;
   Socket kept_;
-  SocketAddress address_{nullptr, 0};
+  SocketAddress address_;
 };
 
 TEST_F(StoreProbeTest, AsksAgainOnTheSameConnection) {

@@ -1,14 +1,35 @@
 #include "base/net/socket.h"
 
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <string>
 #include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "tests/environment/skip.h"
 
 namespace millrace {
 namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+Deadline soon() { return Deadline(absl::Seconds(10)); }
+Deadline at_once() { return Deadline(absl::Milliseconds(10)); }
+
+SocketAddress address_of(const std::string& host, int port = 0) {
+  return find_addresses(host, port).value()[0];
+}
 
 bool is_open(int descriptor) { return ::fcntl(descriptor, F_GETFD) >= 0; }
 
@@ -75,6 +96,130 @@ TEST(PollUntilTest, WaitsUntilTheDeadline) {
 TEST(PollUntilTest, ReturnsErrorsOfPoll) {
   EXPECT_EQ(poll_until(absl::Span<pollfd>(nullptr, size_t{1} << 31), Deadline::never()), -1);
   EXPECT_EQ(errno, EINVAL);
+}
+
+TEST(SocketAddressTest, OfNumbersAndNames) {
+  struct Case {
+    const char* host;
+    int family;
+    const char* ip;
+    const char* text;
+  };
+  for (const Case& example : {
+           Case{"127.0.0.1", AF_INET, "127.0.0.1", "127.0.0.1:29500"},
+           Case{"::1", AF_INET6, "::1", "[::1]:29500"},
+           Case{"localhost", AF_INET, "127.0.0.1", "127.0.0.1:29500"},  // IPv4 goes first
+           Case{"::ffff:127.0.0.1", AF_INET, "127.0.0.1", "127.0.0.1:29500"},
+       }) {
+    const SocketAddress address = address_of(example.host, 29500);
+    EXPECT_EQ(address.family(), example.family) << example.host;
+    EXPECT_EQ(address.ip(), example.ip) << example.host;
+    EXPECT_EQ(address.text(), example.text) << example.host;
+    EXPECT_TRUE(address == address_of(example.ip, 29500)) << example.host;
+    EXPECT_FALSE(address == address_of(example.ip, 29501)) << example.host;
+  }
+  EXPECT_THAT(find_addresses("no.such.host.invalid", 7),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("no.such.host.invalid")));
+  EXPECT_THAT(ip_towards(address_of("127.0.0.1", 80)), IsOkAndHolds("127.0.0.1"));
+}
+
+// Listens and connects, by IPv4 and IPv6.
+class ConnectionTest : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    auto listener = listen_on(address_of(GetParam()));
+    if (!listener.ok()) GTEST_SKIP() << skip_kernel_feature("IPv6", "no address ::1");
+    listener_ = *std::move(listener);
+    address_ = local_address(listener_).value();
+  }
+
+  Socket listener_;
+  SocketAddress address_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Each, ConnectionTest, testing::Values("127.0.0.1", "::1"),
+                         [](const auto& info) { return info.param[0] == ':' ? "Ipv6" : "Ipv4"; });
+
+TEST_P(ConnectionTest, TransfersAllUntilTheDeadline) {
+  EXPECT_THAT(sockets_connected_to(address_), IsEmpty());
+  EXPECT_THAT(accept_from(listener_, at_once()), StatusIs(absl::StatusCode::kDeadlineExceeded));
+  ASSERT_OK_AND_ASSIGN(Socket client, connect_to(address_, soon()));
+  ASSERT_OK_AND_ASSIGN(Socket server, accept_from(listener_, soon()));
+  EXPECT_THAT(sockets_connected_to(address_), Contains(client.get()));
+  EXPECT_THAT(sockets_connected_to(address_), Not(Contains(server.get())));
+  for (const Socket* socket : {&client, &server}) {
+    int on = 0;
+    socklen_t length = sizeof(on);
+    ASSERT_EQ(::getsockopt(socket->get(), IPPROTO_TCP, TCP_NODELAY, &on, &length), 0);
+    EXPECT_NE(on, 0);
+    EXPECT_NE(::fcntl(socket->get(), F_GETFL) & O_NONBLOCK, 0);
+  }
+
+  ASSERT_OK(send_all(client, "ping", soon()));
+  EXPECT_THAT(receive_all(server, 4, soon()), IsOkAndHolds("ping"));
+  EXPECT_THAT(receive_all(server, 4, at_once()), StatusIs(absl::StatusCode::kDeadlineExceeded));
+  const std::string much(64 << 20, 'x');  // more than the kernel stores
+  EXPECT_THAT(send_all(client, much, at_once()), StatusIs(absl::StatusCode::kDeadlineExceeded));
+
+  ASSERT_OK(send_all(server, "po", soon()));
+  server = Socket();
+  EXPECT_THAT(receive_all(client, 4, soon()), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(send_all(client, much, soon()), StatusIs(absl::StatusCode::kUnavailable));
+}
+
+TEST_P(ConnectionTest, AddressesThatCannotBeUsed) {
+  EXPECT_THAT(listen_on(address_),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       absl::StrCat("port ", address_.port(), " of ", GetParam(), " is taken")));
+  ::shutdown(listener_.get(), SHUT_RDWR);
+  EXPECT_THAT(accept_from(listener_, soon()), StatusIs(absl::StatusCode::kUnavailable));
+  listener_ = Socket();
+  EXPECT_THAT(
+      connect_to(address_, soon()),
+      StatusIs(absl::StatusCode::kUnavailable,
+               absl::StrCat("cannot connect to ", address_.text(), ": Connection refused")));
+  EXPECT_OK(listen_on(address_).status());
+  EXPECT_THAT(
+      listen_on(address_of("192.0.2.1")),
+      StatusIs(absl::StatusCode::kUnavailable, "192.0.2.1 is not an address of this machine"));
+}
+
+TEST(ReservedPortTest, OnlyListenersMayUseIt) {
+  ASSERT_OK_AND_ASSIGN(const ReservedPort port, reserve_port());
+  EXPECT_GT(port.number, 1023);
+  const SocketAddress address = address_of("127.0.0.1", port.number);
+  EXPECT_THAT(connect_to(address, soon()), StatusIs(absl::StatusCode::kUnavailable));
+  const Socket other(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  EXPECT_NE(::bind(other.get(), address.get(), address.length()), 0);
+  EXPECT_EQ(errno, EADDRINUSE);
+  ASSERT_OK_AND_ASSIGN(const ReservedPort second, reserve_port());
+  EXPECT_NE(second.number, port.number);
+  EXPECT_OK(listen_on(address).status());
+  ASSERT_EQ(::listen(port.socket.get(), 1), 0);
+  EXPECT_THAT(listen_on(address), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("is taken")));
+}
+
+TEST(LimitWaitsTest, EndsABlockingCall) {
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  const Socket one(ends[0]), other(ends[1]);
+  limit_waits(one.get(), absl::Milliseconds(20));
+  char byte;
+  EXPECT_EQ(::recv(one.get(), &byte, 1, 0), -1);
+  EXPECT_EQ(errno, EAGAIN);
+}
+
+TEST(IgnoreBrokenPipesTest, UnlessTheyAreHandled) {
+  ::signal(SIGPIPE, SIG_DFL);
+  ignore_broken_pipes();
+  Pipe pipe;
+  pipe.read = Socket();
+  EXPECT_EQ(::write(pipe.write.get(), "x", 1), -1);
+  EXPECT_EQ(errno, EPIPE);
+  auto handler = [](int) {};
+  ::signal(SIGPIPE, handler);
+  ignore_broken_pipes();
+  EXPECT_EQ(::signal(SIGPIPE, SIG_IGN), static_cast<void (*)(int)>(handler));
 }
 
 }  // namespace

@@ -1,14 +1,10 @@
 #include "distributed/mesh/connect_mesh.h"
 
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <list>
 #include <optional>
 #include <utility>
@@ -41,7 +37,7 @@ class MeshBuilder {
   MeshBuilder(const MeshOptions& options, JobStore& store)
       : options_(options),
         store_(store),
-        deadline_(absl::Now() + options.timeout),
+        deadline_(options.timeout),
         greeting_(absl::StrCat("millrace ", options.channel, " ")),
         called_(options.world_size),
         peers_(options.world_size) {}
@@ -49,9 +45,9 @@ class MeshBuilder {
   absl::StatusOr<std::vector<Socket>> build() {
     RETURN_IF_ERROR(listen());
     while (!missing().empty()) {
-      if (absl::Now() >= deadline_) return too_late();
+      if (deadline_.passed()) return too_late();
       ASSIGN_OR_RETURN(const bool all_called, call_lower_ranks());
-      RETURN_IF_ERROR(await_word(all_called ? deadline_ : absl::Now() + kLookInterval));
+      RETURN_IF_ERROR(await_word(all_called ? deadline_ : Deadline(kLookInterval)));
     }
     return std::move(peers_);
   }
@@ -65,8 +61,6 @@ class MeshBuilder {
   absl::Status listen() {
     ASSIGN_OR_RETURN(std::vector<SocketAddress> addresses, find_addresses(options_.ip, 0));
     ASSIGN_OR_RETURN(listener_, listen_on(addresses[0]));
-    // A peer that connects and leaves at once must not make accept() wait for the next peer.
-    fcntl(listener_.get(), F_SETFL, O_NONBLOCK);
     ASSIGN_OR_RETURN(SocketAddress address, local_address(listener_));
     ASSIGN_OR_RETURN(token_, store_.set_once(key("token"), random_hex(kTokenSize)));
     return store_.set(address_key(options_.rank), absl::StrCat(address.ip(), " ", address.port()));
@@ -96,7 +90,7 @@ class MeshBuilder {
       return unreachable(rank, absl::StrCat("its address is \"", address, "\""));
     }
     ASSIGN_OR_RETURN(std::vector<SocketAddress> addresses, find_addresses(parts[0], port));
-    absl::StatusOr<Socket> socket = connect_to(addresses[0], deadline_ - absl::Now());
+    absl::StatusOr<Socket> socket = connect_to(addresses[0], deadline_);
     if (!socket.ok()) return unreachable(rank, absl::string_view(socket.status().message()));
     say_hello(*socket);
     strangers_.push_back({*std::move(socket), rank, ""});
@@ -104,15 +98,12 @@ class MeshBuilder {
   }
 
   // Waits for a new connection or for data, and answers.
-  absl::Status await_word(absl::Time until) {
+  absl::Status await_word(const Deadline& until) {
     std::vector<pollfd> wanted = {{listener_.get(), POLLIN, 0}};
     for (const Stranger& stranger : strangers_) {
       wanted.push_back({stranger.socket.get(), POLLIN, 0});
     }
-    const int64_t left = absl::ToInt64Milliseconds(std::min(until, deadline_) - absl::Now()) + 1;
-    const int ready =
-        poll(wanted.data(), wanted.size(), static_cast<int>(std::max<int64_t>(left, 0)));
-    if (ready <= 0) return absl::OkStatus();
+    if (poll_until(absl::MakeSpan(wanted), until) <= 0) return absl::OkStatus();
     size_t next = 1;
     for (auto stranger = strangers_.begin(); stranger != strangers_.end();) {
       if (wanted[next++].revents == 0) {
@@ -126,12 +117,10 @@ class MeshBuilder {
   }
 
   absl::Status let_in() {
-    Socket socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (socket.get() >= 0) {
-      strangers_.push_back({std::move(socket), -1, ""});
-    } else if (errno == EMFILE || errno == ENFILE) {
-      return absl::UnavailableError(absl::StrCat("accept: ", std::strerror(errno)));
-    }
+    absl::StatusOr<Socket> socket = accept_from(listener_, Deadline(absl::ZeroDuration()));
+    if (absl::IsDeadlineExceeded(socket.status())) return absl::OkStatus();  // it left at once
+    RETURN_IF_ERROR(socket.status());
+    strangers_.push_back({*std::move(socket), -1, ""});
     return absl::OkStatus();
   }
 
@@ -169,8 +158,6 @@ class MeshBuilder {
 
   // Sends a hello, which always fits into a new connection's buffer.
   void say_hello(const Socket& socket) const {
-    const int on = 1;
-    setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     const std::string hello = absl::StrCat(secret(), absl::Dec(options_.rank, absl::kZeroPad10));
     send(socket.get(), hello.data(), hello.size(), MSG_NOSIGNAL);
   }
@@ -196,7 +183,7 @@ class MeshBuilder {
 
   const MeshOptions& options_;
   JobStore& store_;
-  const absl::Time deadline_;
+  const Deadline deadline_;
   const std::string greeting_;
   std::string token_;
   Socket listener_;

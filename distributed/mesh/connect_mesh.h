@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/net/socket.h"
 #include "distributed/mesh/job_store.h"
-#include "distributed/mesh/sockets.h"
 
 namespace millrace {
 

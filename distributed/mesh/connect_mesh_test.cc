@@ -1,11 +1,7 @@
 #include "distributed/mesh/connect_mesh.h"
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <memory>
@@ -26,6 +22,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 using Connected = absl::StatusOr<std::vector<Socket>>;
+
+Deadline soon() { return Deadline(absl::Seconds(10)); }
 
 MeshOptions options_for(int rank, int world_size, const std::string& ip = "127.0.0.1") {
   return {.rank = rank, .world_size = world_size, .ip = ip, .timeout = absl::Seconds(30)};
@@ -77,9 +75,9 @@ SocketAddress address_of(int rank, MemoryJobStore& store) {
 }
 
 Socket call(const SocketAddress& address, absl::string_view words = "") {
-  auto socket = connect_to(address, absl::Seconds(10));
+  auto socket = connect_to(address, soon());
   EXPECT_THAT(socket, IsOk());
-  EXPECT_EQ(send(socket->get(), words.data(), words.size(), MSG_NOSIGNAL), words.size());
+  EXPECT_OK(send_all(*socket, words, soon()));
   return *std::move(socket);
 }
 
@@ -90,9 +88,7 @@ std::string hello(absl::string_view token, int rank) {
 
 // Waits until the other side has closed the connection, possibly with a reset.
 bool is_closed(const Socket& socket) {
-  pollfd ended = {socket.get(), POLLIN, 0};
-  char byte;
-  return poll(&ended, 1, 10'000) == 1 && recv(socket.get(), &byte, 1, 0) <= 0;
+  return absl::IsUnavailable(receive_all(socket, 1, soon()).status());
 }
 
 TEST(ConnectMeshTest, EveryRankToEveryOtherOne) {
@@ -109,20 +105,6 @@ TEST(ConnectMeshTest, Ipv6) {
     GTEST_SKIP() << skip_kernel_feature("IPv6", "no address ::1");
   MemoryJobStore store;
   expect_connected(connect_all(3, store, "::1"));
-}
-
-TEST(ConnectMeshTest, ConnectionsDoNotBlockAndDoNotWaitForMore) {
-  MemoryJobStore store;
-  std::vector<Connected> results = connect_all(2, store, "127.0.0.1");
-  for (int rank : {0, 1}) {
-    ASSERT_OK(results[rank].status());
-    const int socket = results[rank]->at(1 - rank).get();
-    EXPECT_NE(fcntl(socket, F_GETFL) & O_NONBLOCK, 0);
-    int on = 0;
-    socklen_t length = sizeof(on);
-    ASSERT_EQ(getsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, &length), 0);
-    EXPECT_NE(on, 0);
-  }
 }
 
 TEST(ConnectMeshTest, StrangersHoldNobodyUp) {
@@ -157,14 +139,14 @@ TEST(ConnectMeshTest, SecondOfTheSameRankIsTurnedAway) {
   const SocketAddress address = address_of(0, store);
   const std::string token = *store.peek("mesh/control/token");
   const Socket first = call(address, hello(token, 1));
-  EXPECT_THAT(ask(first, "", 59, absl::Seconds(10)), IsOkAndHolds(hello(token, 0)));
+  EXPECT_THAT(receive_all(first, 59, soon()), IsOkAndHolds(hello(token, 0)));
   EXPECT_TRUE(is_closed(call(address, hello(token, 1))));
   const Socket other = call(address, hello(token, 2));
   rank_0.join();
   ASSERT_OK(result.status());
   // The first connection counts.
   ASSERT_EQ(send(result->at(1).get(), "x", 1, 0), 1);
-  EXPECT_THAT(ask(first, "", 1, absl::Seconds(10)), IsOkAndHolds("x"));
+  EXPECT_THAT(receive_all(first, 1, soon()), IsOkAndHolds("x"));
 }
 
 // A rank may continue at once, while the other side still waits for other ranks.
@@ -177,7 +159,7 @@ TEST(ConnectMeshTest, WhatFollowsTheHelloIsKept) {
       call(address, absl::StrCat(hello(*store.peek("mesh/control/token"), 1), "more"));
   rank_0.join();
   ASSERT_OK(result.status());
-  EXPECT_THAT(ask(result->at(1), "", 4, absl::Seconds(10)), IsOkAndHolds("more"));
+  EXPECT_THAT(receive_all(result->at(1), 4, soon()), IsOkAndHolds("more"));
 }
 
 TEST(ConnectMeshTest, MissingRanksAreNamed) {
@@ -221,9 +203,8 @@ TEST(ConnectMeshTest, LowerRankThatIsSomebodyElse) {
     ASSERT_OK_AND_ASSIGN(SocketAddress address, local_address(other));
     ASSERT_OK(store.set("mesh/control/address/0", absl::StrCat("127.0.0.1 ", address.port())));
     std::thread somebody([&] {
-      Socket accepted(accept(other.get(), nullptr, nullptr));
-      const std::string words(speaks ? 80 : 0, '-');
-      EXPECT_EQ(send(accepted.get(), words.data(), words.size(), MSG_NOSIGNAL), words.size());
+      ASSERT_OK_AND_ASSIGN(Socket accepted, accept_from(other, soon()));
+      EXPECT_OK(send_all(accepted, std::string(speaks ? 80 : 0, '-'), soon()));
     });
     EXPECT_THAT(connect_mesh(options_for(1, 2), store).status(),
                 StatusIs(absl::StatusCode::kAborted,

@@ -1,7 +1,5 @@
 #include "distributed/mesh/connected_sockets_testing.h"
 
-#include <sys/socket.h>
-
 #include <tuple>
 
 #include "absl/status/statusor.h"
@@ -17,11 +15,11 @@ std::pair<Socket, Socket> connected_pair() {
   MILLRACE_CHECK(listener.ok());
   absl::StatusOr<SocketAddress> address = local_address(*listener);
   MILLRACE_CHECK(address.ok());
-  absl::StatusOr<Socket> one = connect_to(*address, absl::Seconds(10));
+  absl::StatusOr<Socket> one = connect_to(*address, Deadline(absl::Seconds(10)));
   MILLRACE_CHECK(one.ok());
-  Socket other(accept(listener->get(), nullptr, nullptr));
-  MILLRACE_CHECK(other.get() >= 0);
-  return {*std::move(one), std::move(other)};
+  absl::StatusOr<Socket> other = accept_from(*listener, Deadline(absl::Seconds(10)));
+  MILLRACE_CHECK(other.ok());
+  return {*std::move(one), *std::move(other)};
 }
 
 std::vector<std::vector<Socket>> connected_ranks(int world_size) {

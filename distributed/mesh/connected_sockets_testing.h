@@ -1,3 +1,4 @@
+#include "base/net/socket.h"
 // TCP connections over loopback, for tests.
 #ifndef MILLRACE_DISTRIBUTED_MESH_CONNECTED_SOCKETS_TESTING_H_
 #define MILLRACE_DISTRIBUTED_MESH_CONNECTED_SOCKETS_TESTING_H_
@@ -5,8 +6,6 @@
 #include <memory>
 #include <utility>
 #include <vector>
-
-#include "distributed/mesh/sockets.h"
 
 namespace millrace {
 

@@ -11,8 +11,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "base/net/socket.h"
 #include "distributed/mesh/peer_connections.h"
-#include "distributed/mesh/sockets.h"
 
 namespace millrace {
 

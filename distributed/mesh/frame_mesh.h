@@ -15,8 +15,8 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "base/byte_buffer.h"
+#include "base/net/socket.h"
 #include "distributed/mesh/peer_connections.h"
-#include "distributed/mesh/sockets.h"
 
 namespace millrace {
 

@@ -87,7 +87,7 @@ absl::Status PeerConnections::work_on_all(Work work) {
     ranks.resize(kept);
     wanted.resize(kept);
     if (kept == 0) return absl::OkStatus();
-    if (poll(wanted.data(), wanted.size(), /*timeout=*/-1) < 0 && errno != EINTR) {
+    if (poll_until(absl::MakeSpan(wanted), Deadline::never()) < 0) {
       return absl::UnavailableError(absl::StrCat("poll: ", std::strerror(errno)));
     }
   }
@@ -98,8 +98,7 @@ void PeerConnections::shut_down() {
 }
 
 bool PeerConnections::lost(int peer) const {
-  pollfd wanted = {peers_[peer].socket.get(), POLLRDHUP, 0};
-  return poll(&wanted, 1, /*timeout=*/0) > 0;
+  return poll_until(peers_[peer].socket.get(), POLLRDHUP, Deadline(absl::ZeroDuration()));
 }
 
 }  // namespace millrace

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "distributed/mesh/sockets.h"
+#include "base/net/socket.h"
 
 namespace millrace {
 

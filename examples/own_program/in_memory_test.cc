@@ -5,8 +5,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/net/socket.h"
 #include "base/status_matchers.h"
-#include "distributed/reserved_port.h"
 #include "tests/e2e/program_test.h"
 
 namespace millrace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/net/socket.h"
 #include "base/status_matchers.h"
-#include "distributed/reserved_port.h"
 #include "tests/e2e/ranks_fixture.h"
 
 namespace millrace {

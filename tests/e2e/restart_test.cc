@@ -10,8 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "base/net/socket.h"
 #include "base/status_matchers.h"
-#include "distributed/reserved_port.h"
 #include "tests/e2e/ranks_fixture.h"
 
 namespace millrace {
