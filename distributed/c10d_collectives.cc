@@ -17,7 +17,6 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStoreBackend.hpp>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/catch_exceptions.h"
 #include "base/clock.h"
@@ -30,10 +29,11 @@
 #include "distributed/collectives.h"
 #include "distributed/device_channel.h"
 #include "distributed/device_collective.h"
+#include "distributed/ended_collective.h"
+#include "distributed/master_lookup.h"
 #include "distributed/mesh/connect_mesh.h"
 #include "distributed/mesh/control_mesh.h"
 #include "distributed/mesh/frame_mesh.h"
-#include "distributed/name_lookup.h"
 #include "distributed/one_rank_collectives.h"
 #include "distributed/reconnecting_store.h"
 #include "distributed/store_probe.h"
@@ -49,6 +49,9 @@ using StorePointer = c10::intrusive_ptr<c10d::TCPStore>;
 using WorkPointer = c10::intrusive_ptr<c10d::Work>;
 
 static_assert(FrameMesh::kHeaderBytes == kTableHeaderBytes);
+
+// The key of the IP by which ranks of other machines reached the store.
+constexpr char kMasterIp[] = "master_ip";
 
 // Gloo's own time-outs must never take effect: they close all connections and name no rank.
 constexpr std::chrono::milliseconds kNever = std::chrono::hours(24 * 100);
@@ -405,9 +408,8 @@ absl::StatusOr<std::vector<std::string>> C10dCollectives::all_gather(absl::strin
 
 // ---- connecting ----
 
-// Serves a store at this address only.
-absl::StatusOr<StorePointer> serve_store(const SocketAddress& address) {
-  ASSIGN_OR_RETURN(Socket socket, listen_on(address));
+// Serves a store on a listening socket, to which `address` leads.
+absl::StatusOr<StorePointer> serve_store(Socket socket, const SocketAddress& address) {
   return catch_exceptions([&]() -> absl::StatusOr<StorePointer> {
     c10d::TCPStoreOptions options;
     options.port = address.port();
@@ -456,17 +458,26 @@ absl::Status check_file_limit(const RankEnvironment& environment) {
                                     limit.rlim_cur));
 }
 
-// Warns that only this machine can reach rank 0, if ranks of other machines must.
-void warn_of_loopback(const RankEnvironment& environment, const SocketAddress& address) {
-  const std::string ip = address.ip();
-  const bool loopback = absl::StartsWith(ip, "127.") || ip == "::1";
-  if (!loopback || environment.local_world_size >= environment.world_size) return;
-  MILLRACE_LOG(WARNING) << "MASTER_ADDR " << environment.master_address << " is " << ip
-                        << " on the machine of rank 0, which no other machine can reach; with "
-                        << environment.world_size << " ranks, of which "
-                        << environment.local_world_size
-                        << " are on this machine (LOCAL_WORLD_SIZE), set it to an address of the "
-                           "network, or remove the name from the loopback lines of /etc/hosts";
+FoundAddresses find_master(const C10dOptions& options) {
+  const RankEnvironment& environment = options.environment;
+  ASSIGN_OR_RETURN(std::vector<SocketAddress> found,
+                   find_addresses(environment.master_address, environment.master_port));
+  return reachable_addresses(environment, options.interface, std::move(found));
+}
+
+// Returns the IP at which other ranks reach this rank. `address`: that of the store for this rank.
+absl::StatusOr<std::string> ip_for_ranks(const C10dOptions& options, const SocketAddress& address,
+                                         JobStore& store) {
+  if (!options.interface.empty()) {
+    ASSIGN_OR_RETURN(const SocketAddress own, interface_address(options.interface, 0),
+                     "run.distributed.interface");
+    return own.ip();
+  }
+  if (address.is_loopback()) {
+    ASSIGN_OR_RETURN(const std::optional<std::string> reached, store.get(kMasterIp));
+    if (reached) return *reached;
+  }
+  return ip_towards(address);
 }
 
 absl::StatusOr<std::unique_ptr<Collectives>> connect_ranks(const C10dOptions& options) {
@@ -474,13 +485,14 @@ absl::StatusOr<std::unique_ptr<Collectives>> connect_ranks(const C10dOptions& op
   RETURN_IF_ERROR(check_file_limit(environment));
   const absl::Time deadline = absl::Now() + options.rendezvous_timeout;
   ASSIGN_OR_RETURN(std::vector<SocketAddress> addresses,
-                   await_addresses(environment.master_address, options.rendezvous_timeout, [&] {
-                     return find_addresses(environment.master_address, environment.master_port);
-                   }));
+                   await_addresses(environment.master_address, options.rendezvous_timeout,
+                                   [&] { return find_master(options); }));
   C10dCollectives::Parts parts;
   if (environment.rank == 0 && !environment.agent_store) {
-    warn_of_loopback(environment, addresses[0]);
-    ASSIGN_OR_RETURN(parts.server, serve_store(addresses[0]), "rank 0 cannot serve the store");
+    constexpr char kFails[] = "rank 0 cannot serve the store";
+    ASSIGN_OR_RETURN(Socket socket, listen_for_ranks(environment, options.interface, addresses[0]),
+                     kFails);
+    ASSIGN_OR_RETURN(parts.server, serve_store(std::move(socket), addresses[0]), kFails);
   }
   ASSIGN_OR_RETURN(SocketAddress address, find_store(addresses, greeting(), deadline - absl::Now()),
                    absl::StrCat("cannot reach the master, rank 0 at ", environment.master_address,
@@ -502,9 +514,11 @@ absl::StatusOr<std::unique_ptr<Collectives>> connect_ranks(const C10dOptions& op
   if (options.published) {
     meeting.published = [&options] { options.published(RankPhase::kRendezvous, 0); };
   }
+  // A store that fails here fails in the meeting, too, which names rank 0.
+  if (!address.is_loopback()) parts.store->set_once(kMasterIp, address.ip()).IgnoreError();
   RETURN_IF_ERROR(meet_ranks(*parts.store, meeting, Clock::real()));
 
-  ASSIGN_OR_RETURN(std::string ip, ip_towards(address));
+  ASSIGN_OR_RETURN(std::string ip, ip_for_ranks(options, address, *parts.store));
   // All ranks have met, so connecting is quick. A rank that dies now must not cause a long wait.
   const absl::Duration left =
       std::max(absl::Seconds(8), absl::Milliseconds(50) * meeting.world_size);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -36,20 +37,22 @@ struct C10dOptions {
   // Called on a thread of this class after each write of the rank's state to the store. Tells a
   // test what other ranks can read. Default: none.
   std::function<void(RankPhase, int64_t step)> published;
+  // Name of the interface on which this rank listens, and rank 0 also for the store if MASTER_ADDR
+  // is a loopback address there. Default: the one that leads to MASTER_ADDR.
+  std::string interface;
 };
 
 // Waits for all ranks of the job and connects them: by a ControlMesh for the control channel (so
 // only sums up to about 100 KB proceed without wait()), by a FrameMesh for the table channel and by
 // Gloo for data; for tensors of `cuda_device` by device/device_channel.h. The store and all
-// connections listen only on the address of MASTER_ADDR, or of the interface that leads to
-// MASTER_ADDR, without authentication (docs/distributed.md). From then on the process ignores
-// SIGPIPE, unless it has a handler for the signal.
-//
-// Rank 0 warns at once if its address is a loopback address that ranks of other machines cannot
-// reach.
+// connections listen only on the address of MASTER_ADDR, or of the interface of the options or that
+// leads to MASTER_ADDR, without authentication (docs/distributed.md). If MASTER_ADDR is a loopback
+// address on the machine of rank 0, reachable_addresses() and listen_for_ranks() decide, and the
+// connections of the ranks there use the address by which other machines reached the store. From
+// then on the process ignores SIGPIPE, unless it has a handler for the signal.
 //
 // Errors, on every rank within rendezvous_timeout, each naming the responsible rank if known:
-// ResourceExhausted (too few open files),
+// ResourceExhausted (too few open files), InvalidArgument (any error of reachable_addresses()),
 // Unavailable (the port is taken, the master cannot be reached, ranks are missing),
 // FailedPrecondition naming the difference (a rank came twice, then of kind kBusy, or differs in
 // world size, job name, version or configuration) and Aborted (a rank died or froze after it had

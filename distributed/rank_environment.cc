@@ -18,6 +18,7 @@ absl::StatusOr<RankEnvironment> rank_of_node(const NodeEnvironment& node) {
   }
   environment.rank = node.node;
   environment.world_size = node.nodes;
+  environment.other_machines = node.nodes > 1;
   environment.master_address = node.master.host;
   environment.master_port = node.master.port;
   return environment;
@@ -49,6 +50,8 @@ absl::StatusOr<RankEnvironment> read_rank_environment(const GetVariable& get) {
                                        &environment.local_rank));
   RETURN_IF_ERROR(
       read_optional_number(get, "LOCAL_WORLD_SIZE", nullptr, 1, &environment.local_world_size));
+  environment.other_machines =
+      get("LOCAL_WORLD_SIZE") && environment.local_world_size < environment.world_size;
   RETURN_IF_ERROR(read_optional_number(get, "TORCHELASTIC_RESTART_COUNT", nullptr, 0,
                                        &environment.restart_count));
   environment.agent_store = get("TORCHELASTIC_USE_AGENT_STORE") == "True";

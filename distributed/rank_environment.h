@@ -23,6 +23,10 @@ struct RankEnvironment {
   // Number of restarts of the ranks by the launcher (TORCHELASTIC_RESTART_COUNT, else 0). A
   // launcher's store may outlive the ranks; values from an earlier start must not be visible.
   int restart_count = 0;
+  // If true, ranks run on other machines: LOCAL_WORLD_SIZE is set and below WORLD_SIZE, or
+  // PET_NNODES is above 1. If false and local_world_size is below world_size, ranks may run on
+  // other machines.
+  bool other_machines = false;
 };
 
 // Reads the variables through `get`.

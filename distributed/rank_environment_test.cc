@@ -123,6 +123,13 @@ TEST(RankEnvironmentTest, VariablesOfNodesGoBeforeSlurms) {
   EXPECT_EQ(environment.master_address, "train-node-0-0.train");
 }
 
+TEST(RankEnvironmentTest, OtherMachinesByTheRanksOfThisOne) {
+  EXPECT_FALSE(read(two_ranks())->other_machines) << "unknown";
+  EXPECT_FALSE(read(with(two_ranks(), "LOCAL_WORLD_SIZE", "2"))->other_machines);
+  EXPECT_TRUE(read(with(two_ranks(), "LOCAL_WORLD_SIZE", "1"))->other_machines);
+  EXPECT_TRUE(read(pod())->other_machines);
+}
+
 TEST(RankEnvironmentTest, LaunchersStore) {
   Variables variables = with(two_ranks(), "TORCHELASTIC_USE_AGENT_STORE", "True");
   variables["TORCHELASTIC_RESTART_COUNT"] = "2";

@@ -74,6 +74,7 @@ absl::StatusOr<std::unique_ptr<Collectives>> join_ranks(
   options.stop_signal = noted_stop_signal;
   options.peer_stop_signal = note_stop_signal;
   options.published = published;
+  options.interface = distributed.interface();
   options.cuda_device = cuda_device;
   absl::StatusOr<std::unique_ptr<Collectives>> collectives = connect_c10d(options);
   if (absl::IsUnavailable(collectives.status())) {  // others are, not our files

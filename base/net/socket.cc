@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <ifaddrs.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -13,9 +14,12 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 
 namespace millrace {
@@ -41,6 +45,7 @@ absl::StatusOr<Socket> bind_to(const SocketAddress& address, bool listens) {
   Socket socket = make_socket(address.family(), SOCK_STREAM);
   // A port whose last user has just closed it may be reused; a port with a listener may not.
   set_option(socket.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+  if (address.family() == AF_INET6) set_option(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
   if (::bind(socket.get(), address.get(), address.length()) == 0 &&
       (!listens || ::listen(socket.get(), SOMAXCONN) == 0)) {
     return socket;
@@ -152,6 +157,8 @@ std::string SocketAddress::text() const {
                               : absl::StrCat(ip(), ":", port());
 }
 
+bool SocketAddress::is_loopback() const { return absl::StartsWith(ip(), "127.") || ip() == "::1"; }
+
 bool SocketAddress::operator==(const SocketAddress& other) const {
   return family() == other.family() && port() == other.port() && ip() == other.ip();
 }
@@ -183,6 +190,32 @@ absl::StatusOr<SocketAddress> local_address(const Socket& socket) {
     return socket_error("getsockname", errno);
   }
   return SocketAddress(reinterpret_cast<sockaddr*>(&storage), length);
+}
+
+absl::StatusOr<SocketAddress> interface_address(const std::string& name, int port) {
+  ifaddrs* listed = nullptr;
+  if (::getifaddrs(&listed) != 0) return socket_error("getifaddrs", errno);
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(listed, ::freeifaddrs);
+  SocketAddress found;
+  std::set<std::string> names;
+  for (const ifaddrs* entry = listed; entry != nullptr; entry = entry->ifa_next) {
+    const int family = entry->ifa_addr == nullptr ? AF_UNSPEC : entry->ifa_addr->sa_family;
+    if (family != AF_INET && family != AF_INET6) continue;
+    names.insert(entry->ifa_name);
+    const bool better =
+        found.family() == AF_UNSPEC || (family == AF_INET && found.family() == AF_INET6);
+    if (name != entry->ifa_name || !better) continue;
+    sockaddr_storage address = {};
+    const socklen_t length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+    std::memcpy(&address, entry->ifa_addr, length);
+    // The port is at the same place in both families.
+    reinterpret_cast<sockaddr_in*>(&address)->sin_port = htons(port);
+    found = SocketAddress(reinterpret_cast<sockaddr*>(&address), length);
+  }
+  if (found.family() != AF_UNSPEC) return found;
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", name, "\" is no interface of this machine with an address; these are: ",
+                   absl::StrJoin(names, ", ")));
 }
 
 absl::StatusOr<std::string> ip_towards(const SocketAddress& address) {

@@ -68,6 +68,7 @@ class SocketAddress {
   std::string ip() const;  // "127.0.0.1", "::1"
   int port() const;
   std::string text() const;  // "127.0.0.1:80", "[::1]:80"
+  bool is_loopback() const;
   bool operator==(const SocketAddress& other) const;
 
  private:
@@ -81,6 +82,9 @@ class SocketAddress {
 absl::StatusOr<std::vector<SocketAddress>> find_addresses(const std::string& host, int port);
 // Returns the address of a listening or connected socket on this machine. Errors: Unavailable.
 absl::StatusOr<SocketAddress> local_address(const Socket& socket);
+// Returns the address of the interface of this machine with this name, IPv4 first. Errors:
+// InvalidArgument naming the interfaces that have an address.
+absl::StatusOr<SocketAddress> interface_address(const std::string& name, int port);
 // Returns the IP of this machine's interface that leads to `address`. Errors: Unavailable.
 absl::StatusOr<std::string> ip_towards(const SocketAddress& address);
 
@@ -88,8 +92,8 @@ absl::StatusOr<std::string> ip_towards(const SocketAddress& address);
 // No socket blocks: a call waits until its deadline, at most. Connections send at once
 // (TCP_NODELAY). Writing to a closed connection is an error and raises no signal.
 
-// Listens only on the address (port 0: on any free port). Errors: Unavailable: the port is taken,
-// or the address does not belong to this machine.
+// Listens only on the address (port 0: on any free port); on "::" for IPv4 too. Errors:
+// Unavailable: the port is taken, or the address does not belong to this machine.
 absl::StatusOr<Socket> listen_on(const SocketAddress& address);
 // Waits for a connection to a listening socket. Errors: DeadlineExceeded (nobody connected),
 // Unavailable (no descriptor is free, or the socket is shut down).

@@ -105,6 +105,12 @@ TEST(SocketAddressTest, OfNumbersAndNames) {
     const char* ip;
     const char* text;
   };
+  for (const char* loopback : {"127.0.0.1", "127.0.1.1", "::1"}) {
+    EXPECT_TRUE(address_of(loopback).is_loopback());
+  }
+  for (const char* network : {"10.0.0.1", "0.0.0.0", "fd00::1"}) {
+    EXPECT_FALSE(address_of(network).is_loopback());
+  }
   for (const Case& example : {
            Case{"127.0.0.1", AF_INET, "127.0.0.1", "127.0.0.1:29500"},
            Case{"::1", AF_INET6, "::1", "[::1]:29500"},
@@ -121,6 +127,11 @@ TEST(SocketAddressTest, OfNumbersAndNames) {
   EXPECT_THAT(find_addresses("no.such.host.invalid", 7),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("no.such.host.invalid")));
   EXPECT_THAT(ip_towards(address_of("127.0.0.1", 80)), IsOkAndHolds("127.0.0.1"));
+  EXPECT_THAT(interface_address("lo", 80), IsOkAndHolds(address_of("127.0.0.1", 80)));
+  EXPECT_THAT(interface_address("eth77", 80),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("\"eth77\" is no interface of this machine with an address; these "
+                                 "are: ")));
 }
 
 // Listens and connects, by IPv4 and IPv6.

@@ -70,8 +70,13 @@ std::vector<std::string> in_pod(int nodes, int node, int ranks, int port,
 
 TEST_F(RanksTest, TwoPodsOfTwoRanksAreFourRanks) {
   ASSERT_OK_AND_ASSIGN(const ReservedPort port, reserve_port());
-  const std::vector<std::string> command = {millrace_path(), "launch", "--", "train",
-                                            "job.textproto"};
+  const std::vector<std::string> command = {millrace_path(),
+                                            "launch",
+                                            "--",
+                                            "train",
+                                            "job.textproto",
+                                            "--set",
+                                            "run.distributed.interface=lo"};
   RunningProgram second(in_pod(2, 1, 2, port.number, command), {.directory = path("")});
   const ProgramResult first =
       run_program(in_pod(2, 0, 2, port.number, command), {.directory = path("")});
@@ -84,13 +89,23 @@ TEST_F(RanksTest, TwoPodsOfTwoRanksAreFourRanks) {
 
 TEST_F(RanksTest, TwoPodsOfOneProcessAreTwoRanks) {
   ASSERT_OK_AND_ASSIGN(const ReservedPort port, reserve_port());
-  const std::vector<std::string> command = {millrace_path(), "train", "job.textproto"};
+  const std::vector<std::string> command = {millrace_path(), "train", "job.textproto", "--set",
+                                            "run.distributed.interface=lo"};
   RunningProgram second(in_pod(2, 1, 1, port.number, command), {.directory = path("")});
   const ProgramResult first =
       run_program(in_pod(2, 0, 1, port.number, command), {.directory = path("")});
   ASSERT_EQ(first.exit_code, 0) << first.err;
   EXPECT_EQ(second.finish().exit_code, 0);
   EXPECT_EQ(read_json("out/summary.json")["world_size"], 2);
+}
+
+TEST_F(RanksTest, PodsThatMeetAtTheirOwnLoopbackAreRefused) {
+  const ProgramResult result = run_program(
+      in_pod(2, 1, 1, 29500, {millrace_path(), "train", "job.textproto"}), {.directory = path("")});
+  EXPECT_EQ(result.exit_code, kUsage);
+  EXPECT_THAT(
+      result.last_error(),
+      HasSubstr("MASTER_ADDR is \"localhost\", which ranks of other machines cannot reach"));
 }
 
 TEST_F(RanksTest, OneProcessOfAPodWithTwoRanksIsRefused) {
