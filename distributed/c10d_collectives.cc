@@ -484,19 +484,23 @@ absl::StatusOr<std::unique_ptr<Collectives>> connect_ranks(const C10dOptions& op
   const RankEnvironment& environment = options.environment;
   RETURN_IF_ERROR(check_file_limit(environment));
   const absl::Time deadline = absl::Now() + options.rendezvous_timeout;
-  ASSIGN_OR_RETURN(std::vector<SocketAddress> addresses,
-                   await_addresses(environment.master_address, options.rendezvous_timeout,
-                                   [&] { return find_master(options); }));
+  const std::string& host = environment.master_address;
+  std::function<FoundAddresses()> find = [&] { return find_master(options); };
   C10dCollectives::Parts parts;
   if (environment.rank == 0 && !environment.agent_store) {
     constexpr char kFails[] = "rank 0 cannot serve the store";
+    ASSIGN_OR_RETURN(const std::vector<SocketAddress> addresses,
+                     await_addresses(host, options.rendezvous_timeout, find));
     ASSIGN_OR_RETURN(Socket socket, listen_for_ranks(environment, options.interface, addresses[0]),
                      kFails);
     ASSIGN_OR_RETURN(parts.server, serve_store(std::move(socket), addresses[0]), kFails);
+    find = [addresses] { return addresses; };
   }
-  ASSIGN_OR_RETURN(SocketAddress address, find_store(addresses, greeting(), deadline - absl::Now()),
-                   absl::StrCat("cannot reach the master, rank 0 at ", environment.master_address,
-                                ":", environment.master_port, ", within ",
+  const std::string where = absl::StrCat(host, ":", environment.master_port);
+  ASSIGN_OR_RETURN(SocketAddress address,
+                   find_store(absl::StrCat("for the store at ", where, " to answer"), find,
+                              greeting(), deadline - absl::Now()),
+                   absl::StrCat("cannot reach the master, rank 0 at ", where, ", within ",
                                 absl::FormatDuration(options.rendezvous_timeout)));
   const absl::Duration call_limit =
       std::clamp(options.collective_timeout / 4, absl::Seconds(1), absl::Seconds(5));

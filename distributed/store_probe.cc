@@ -30,29 +30,37 @@ absl::Status StoreProbe::ask_again(absl::Duration timeout) {
   return ask_for_answer(greeting_.question, Deadline(timeout));
 }
 
-absl::StatusOr<SocketAddress> find_store(const std::vector<SocketAddress>& addresses,
-                                         const StoreGreeting& greeting, absl::Duration timeout) {
+absl::StatusOr<SocketAddress> find_store(absl::string_view awaited,
+                                         absl::FunctionRef<FoundAddresses()> find,
+                                         const StoreGreeting& greeting, absl::Duration timeout,
+                                         Clock& clock) {
   // A store that takes longer may be frozen; the next try decides.
   constexpr absl::Duration kLongestTry = absl::Seconds(2);
   constexpr absl::Duration kLongestPause = absl::Milliseconds(500);
-  const absl::Time deadline = absl::Now() + timeout;
+  constexpr absl::Duration kLookUpInterval = absl::Seconds(2);
+  const absl::Duration deadline = clock.elapsed() + timeout;
   absl::Duration pause = absl::Milliseconds(20);
-  WaitNotice notice(Clock::real(), Clock::real().elapsed() + timeout);
-  const std::string awaited = absl::StrCat("for the store at ", addresses[0].ip(), " port ",
-                                           addresses[0].port(), " to answer");
-  for (;;) {
-    absl::Status problem;
-    for (const SocketAddress& address : addresses) {
-      const absl::Duration left = deadline - absl::Now();
+  WaitNotice notice(clock, deadline);
+  FoundAddresses addresses;
+  for (absl::Duration next_look_up = clock.elapsed();;) {
+    if (clock.elapsed() >= next_look_up) {
+      addresses = find();
+      next_look_up = clock.elapsed() + kLookUpInterval;
+    }
+    absl::Status problem = addresses.status();
+    if (!problem.ok() && !absl::IsUnavailable(problem)) return problem;
+    for (size_t i = 0; addresses.ok() && i < addresses->size(); ++i) {
+      const SocketAddress& address = addresses->at(i);
+      const absl::Duration left = deadline - clock.elapsed();
       problem = StoreProbe(greeting).connect(address,
                                              std::clamp(left, absl::Milliseconds(10), kLongestTry));
       if (problem.ok()) return address;
     }
-    if (absl::Now() + pause >= deadline) {
+    if (clock.elapsed() + pause >= deadline) {
       return absl::UnavailableError(absl::string_view(problem.message()));
     }
     notice.log_if_due(awaited);
-    Clock::real().sleep(pause);
+    clock.sleep(pause);
     pause = std::min(2 * pause, kLongestPause);
   }
 }

@@ -3,12 +3,13 @@
 #define MILLRACE_DISTRIBUTED_STORE_PROBE_H_
 
 #include <string>
-#include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/net/socket.h"
+#include "distributed/master_lookup.h"
 
 namespace millrace {
 
@@ -41,10 +42,14 @@ class StoreProbe {
   Socket socket_;
 };
 
-// Tries the addresses in turn until a store answers. Returns the address of the store. Errors:
-// Unavailable, after `timeout`.
-absl::StatusOr<SocketAddress> find_store(const std::vector<SocketAddress>& addresses,
-                                         const StoreGreeting& greeting, absl::Duration timeout);
+// Tries the addresses that `find` returns in turn until a store answers. Calls `find` again every
+// two seconds, also after it failed as Unavailable: rank 0 may be started again on another machine,
+// whose address the name gets later. Logs that the rank waits for `awaited`. Returns the address of
+// the store. Errors: Unavailable, after `timeout`; at once any other error of `find`.
+absl::StatusOr<SocketAddress> find_store(absl::string_view awaited,
+                                         absl::FunctionRef<FoundAddresses()> find,
+                                         const StoreGreeting& greeting, absl::Duration timeout,
+                                         Clock& clock = Clock::real());
 
 }  // namespace millrace
 

@@ -5,7 +5,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <thread>
+#include <vector>
 
 #include "base/status_matchers.h"
 
@@ -74,17 +76,31 @@ TEST_F(StoreProbeTest, ListensButNeverAnswers) {
               StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("no answer in time")));
 }
 
-TEST_F(StoreProbeTest, FindsTheStoreAmongAddresses) {
-  ASSERT_OK_AND_ASSIGN(auto closed, find_addresses("127.0.0.1", 0));
-  ASSERT_OK_AND_ASSIGN(Socket gone, listen_on(closed[0]));
-  ASSERT_OK_AND_ASSIGN(SocketAddress nobody, local_address(gone));
-  gone = Socket();
+TEST_F(StoreProbeTest, FindsTheStoreAmongAddressesLookedUpAgain) {
+  ASSERT_OK_AND_ASSIGN(const ReservedPort port, reserve_port());
+  ASSERT_OK_AND_ASSIGN(const auto nobody, find_addresses("127.0.0.1", port.number));
+  std::vector<FoundAddresses> found = {absl::UnavailableError("unknown name"), nobody, nobody,
+                                       std::vector<SocketAddress>{nobody[0], address_}};
+  size_t look_ups = 0;
+  const auto find = [&] { return found[std::min(look_ups++, found.size() - 1)]; };
+  FakeClock clock;
   std::thread store = answer("hello there?", "yes");
-  ASSERT_OK_AND_ASSIGN(SocketAddress found,
-                       find_store({nobody, address_}, kGreeting, absl::Seconds(10)));
-  EXPECT_TRUE(found == address_);
+  EXPECT_THAT(find_store("for a store", find, kGreeting, absl::Seconds(60), clock),
+              IsOkAndHolds(address_));
   store.join();
-  EXPECT_THAT(find_store({nobody}, kGreeting, absl::Milliseconds(50)),
+  EXPECT_EQ(look_ups, 4);
+  EXPECT_GE(clock.elapsed(), absl::Seconds(6)) << "name servers are asked rarely";
+  EXPECT_LT(clock.elapsed(), absl::Seconds(9));
+
+  for (const absl::Status& last :
+       {absl::UnavailableError("unknown name"), absl::InvalidArgumentError("not to be reached")}) {
+    EXPECT_EQ(find_store(
+                  "", [&] { return last; }, kGreeting, absl::Seconds(5), clock)
+                  .status(),
+              last);
+  }
+  EXPECT_THAT(find_store(
+                  "", [&] { return nobody; }, kGreeting, absl::Seconds(5), clock),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("Connection refused")));
 }
 
