@@ -20,6 +20,7 @@ namespace millrace {
 struct ScheduleKind : ScheduleRegistry::Kind {
   using Check = void (*)(absl::string_view where, const ScheduleConfig& config,
                          const ScheduleInput& input, FieldErrors* errors);
+  ScheduleKind(int field, ScheduleRegistry::Create create) : Kind(field, std::move(create)) {}
   ScheduleKind(int field, ScheduleRegistry::Create create, Check check)
       : Kind(field, std::move(create),
              [check](absl::string_view where, const ScheduleConfig& config,
