@@ -29,7 +29,6 @@
 #include "distributed/collectives.h"
 #include "distributed/device_channel.h"
 #include "distributed/device_collective.h"
-#include "distributed/ended_collective.h"
 #include "distributed/master_lookup.h"
 #include "distributed/mesh/connect_mesh.h"
 #include "distributed/mesh/control_mesh.h"

@@ -49,7 +49,7 @@ CLASSES = {
         "config_check": "tensor",
         "config_test": "tensor",
         "config_without_torch_test": "proto",
-        "without_torch": "tensor",
+        "without_torch": "proto",
     },
     "distributed": {
         "c10d_collectives": "torch",
