@@ -4,8 +4,6 @@
 #include <c10/core/Device.h>
 
 #include <algorithm>
-#include <limits>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,22 +24,18 @@
 #include "distributed/forwarded_collectives.h"
 #include "distributed/one_rank_collectives.h"
 #include "framework/loop/best_score.h"
-#include "framework/loop/data_watch.h"
 #include "framework/loop/train_step.h"
 #include "framework/model/model.h"
 #include "framework/model/model_parts.h"
 #include "framework/model/model_registry.h"
 #include "framework/report/jsonl_event_log.h"
 #include "hook/hook_registry.h"
-#include "io/epoch/batch_dataset.h"
-#include "io/epoch/dataset_registry.h"
 #include "io/feature_schema.h"
-#include "io/mix/mixed_dataset.h"
-#include "io/window/windowed_files.h"
 #include "job/default_hooks.h"
 #include "job/instruction_set_flag.h"
 #include "job/job_check.h"
 #include "job/job_checkpoints.h"
+#include "job/job_data.h"
 #include "job/ranks.h"
 #include "job/report/report_options.h"
 #include "job/run_end.h"
@@ -54,34 +48,12 @@
 #include "plugin/configured_plugins.h"
 #include "plugin/plugin_config_check.h"
 #include "proto/config_reader.h"
-#include "proto/data_windows.h"
 #include "proto/field_check.h"
 #include "proto/optimizer_list.h"
 #include "sinks/configured_sinks.h"
 
 namespace millrace {
 namespace {
-
-// Rows that take about a second to read.
-constexpr int64_t kMostRowsBeforeTraining = 1000000;
-constexpr int64_t kCountedTogether = 4096;  // examples
-
-// Returns the metrics in the set's own list.
-std::vector<std::string> metrics_of(const EvaluationSetConfig& set) {
-  return {set.metric().begin(), set.metric().end()};
-}
-
-// Returns true if a set reads only a part of the rows of its files.
-bool chooses(const DataConfig& data) { return data.has_split() || data.has_sample(); }
-
-// Returns the features that decide which rows of `train` are examples.
-absl::StatusOr<FeatureSchema> schema_of_labels(const TrainConfig& train) {
-  TrainConfig labels;
-  for (const FeatureConfig& feature : train.feature()) {
-    if (feature.kind() == FeatureConfig::LABEL) *labels.add_feature() = feature;
-  }
-  return FeatureSchema::create(labels);
-}
 
 // Clears the schedules of all optimizers.
 void clear_schedules(TrainConfig* train) {
@@ -112,9 +84,9 @@ class JobBuilder {
       : config_(config),
         resources_(resources),
         threads_(threads_of_rank(config.run(), resources.local_world_size)),
-        report_(resources.data != nullptr ? *resources.data : own_report_),
-        collectives_(std::move(collectives)) {
-    if (collectives_ == nullptr) collectives_ = std::make_shared<OneRankCollectives>();
+        collectives_(collectives != nullptr ? std::move(collectives)
+                                            : std::make_unique<OneRankCollectives>()),
+        data_(config, resources, collectives_) {
     // Shared, so that a trainer that cannot be built stays in the job until the other ranks are
     // notified of the reason.
     parts_.collectives = std::make_unique<ForwardedCollectives>(collectives_);
@@ -125,7 +97,7 @@ class JobBuilder {
     absl::StatusOr<std::unique_ptr<Trainer>> trainer = make_trainer();
     RETURN_IF_ERROR(report_failure(trainer.status()));
     RETURN_IF_ERROR(report_failure(add_hooks(**trainer)));
-    log_data();
+    data_.log();
     if (collectives_->rank() == 0) {
       for (const std::string& warning : config_warnings(config_.train())) {
         MILLRACE_LOG(WARNING) << warning;
@@ -138,14 +110,15 @@ class JobBuilder {
     RETURN_IF_ERROR(report_failure(make_evaluation_parts()));
     absl::StatusOr<std::unique_ptr<Trainer>> trainer = make_trainer();
     RETURN_IF_ERROR(report_failure(trainer.status()));
-    log_data();
+    data_.log();
     return trainer;
   }
 
   absl::StatusOr<std::unique_ptr<Trainer>> step_trainer(const TrainDataChange& change) {
-    RETURN_IF_ERROR(make_schema());
+    RETURN_IF_ERROR(data_.make_schema());
     RETURN_IF_ERROR(set_step_size());
-    ASSIGN_OR_RETURN(parts_.train_data, open_train_data(), "train.train_data");
+    ASSIGN_OR_RETURN(parts_.train_data, data_.open_training(step_size_.batch_size),
+                     "train.train_data");
     ASSIGN_OR_RETURN(parts_.train_data, change(std::move(parts_.train_data)), "train.train_data");
     RETURN_IF_ERROR(set_totals());
     RETURN_IF_ERROR(make_model());
@@ -159,7 +132,7 @@ class JobBuilder {
   // `unmade`: parts that the configuration does not have any more.
   absl::StatusOr<std::vector<std::string>> check_parts(std::vector<std::string> unmade) {
     unmade_ = &unmade;
-    RETURN_IF_ERROR(make_schema());
+    RETURN_IF_ERROR(data_.make_schema());
     totals_ = training_totals(config_.train());
     absl::Status made = make_model();
     if (made.ok()) made = make_optimizers();
@@ -175,7 +148,7 @@ class JobBuilder {
   }
 
   absl::StatusOr<std::unique_ptr<Trainer>> loader() {
-    RETURN_IF_ERROR(make_schema());
+    RETURN_IF_ERROR(data_.make_schema());
     RETURN_IF_ERROR(make_loaded_parts());
     return make_trainer();
   }
@@ -192,21 +165,16 @@ class JobBuilder {
     return absl::OkStatus();
   }
 
-  absl::Status make_schema() {
-    ASSIGN_OR_RETURN(schema_, FeatureSchema::create(config_.train(), resources_.kept_columns));
-    ASSIGN_OR_RETURN(label_ranges_, label_ranges(config_.train()));
-    return absl::OkStatus();
-  }
-
   absl::Status make_training_parts() {
-    RETURN_IF_ERROR(make_schema());
+    RETURN_IF_ERROR(data_.make_schema());
     RETURN_IF_ERROR(set_step_size());
-    ASSIGN_OR_RETURN(parts_.train_data, open_train_data(), "train.train_data");
-    RETURN_IF_ERROR(open_evaluation_sets());
+    ASSIGN_OR_RETURN(parts_.train_data, data_.open_training(step_size_.batch_size),
+                     "train.train_data");
+    ASSIGN_OR_RETURN(parts_.evaluation_sets, data_.open_evaluation_sets());
+    has_evaluation_sets_ = !parts_.evaluation_sets.empty();
     if (config_.run().evaluation().enabled()) {
-      RETURN_IF_ERROR(check_hashed_columns(report_.sets().front().hashed_columns, report_));
-      RETURN_IF_ERROR(find_empty_evaluation_sets());
-      RETURN_IF_ERROR(open_paired_sets());
+      RETURN_IF_ERROR(data_.check_evaluation_sets());
+      ASSIGN_OR_RETURN(parts_.paired_sets, data_.open_paired_sets());
     }
     RETURN_IF_ERROR(set_totals());
     RETURN_IF_ERROR(make_model());
@@ -218,12 +186,12 @@ class JobBuilder {
   }
 
   absl::Status make_evaluation_parts() {
-    RETURN_IF_ERROR(make_schema());
+    RETURN_IF_ERROR(data_.make_schema());
     if (config_.train().eval_data().empty()) {
       return absl::InvalidArgumentError(absl::StrCat(
           "there is nothing to evaluate: give ", resources_.eval_data_flag, " or train.eval_data"));
     }
-    RETURN_IF_ERROR(open_evaluation_sets());
+    ASSIGN_OR_RETURN(parts_.evaluation_sets, data_.open_evaluation_sets());
     if (parts_.evaluation_sets.empty()) {
       return absl::InvalidArgumentError(absl::StrCat(
           "all of train.eval_data comes in windows; name files with ", resources_.eval_data_flag));
@@ -242,158 +210,13 @@ class JobBuilder {
     return make_model();
   }
 
-  DatasetOptions dataset_options(const DataConfig& data, DataSetReport* report = nullptr) const {
-    DatasetOptions options;
-    options.data = data;
-    options.schema = schema_;
-    options.seed = config_.train().seed();
-    options.split_rule = config_.train().split_rule();
-    options.time_types = resources_.time_types;
-    // Evaluation sets follow the checkpoint, or else the training data, which is opened first.
-    if (!report_.sets().empty() && report_.sets().front().name == DataReport::kTrainData) {
-      options.time_types.merge(time_types_of(report_.sets().front().hashed_columns));
-    }
-    options.rank = collectives_->rank();
-    options.world_size = collectives_->world_size();
-    options.labels = label_range(config_.train());
-    options.labels_of = label_ranges_;
-    options.labels_may_miss = resources_.labels_may_miss;
-    options.reader_threads = config_.run().read().reader_threads();
-    options.prefetch_batches = config_.run().read().prefetch_batches();
-    options.files = &resources_.files;
-    if (report != nullptr && resources_.data != nullptr) options.bad_files = &report->bad_files;
-    return options;
-  }
-
-  absl::StatusOr<std::unique_ptr<Dataset>> open(const DataConfig& data, DataSetReport& report) {
-    report.part = part_text(data);
-    if (data.has_custom_dataset()) {
-      report.is_registered = true;
-      return dataset_registry().create(data.custom_dataset(), dataset_options(data, &report));
-    }
-    if (data.has_mix()) {
-      ASSIGN_OR_RETURN(std::unique_ptr<MixedDataset> mixed,
-                       open_mixed_dataset(dataset_options(data, &report)));
-      report.files = mixed->file_count();
-      report.rows = mixed->rows();
-      report.hashed_columns = mixed->hashed_columns();
-      return mixed;
-    }
-    ASSIGN_OR_RETURN(std::unique_ptr<BatchDataset> dataset,
-                     open_dataset(dataset_options(data, &report)));
-    report.files = static_cast<int64_t>(dataset->files().size());
-    report.rows = dataset->rows();
-    report.paths = dataset->files();
-    report.missing_labels = dataset->missing_labels();
-    report.hashed_columns = dataset->hashed_columns();
-    return dataset;
-  }
-
-  absl::StatusOr<std::unique_ptr<WindowedDataset>> open_windows(const DataConfig& data,
-                                                                absl::string_view name) {
-    DataSetReport& report = report_.add(name);
-    report.in_windows = true;
-    WindowedFilesOptions options;
-    options.dataset = dataset_options(data, &report);
-    options.clock = &resources_.clock;
-    // The dataset must not keep this rank in a job that the trainer has left.
-    options.broadcast = [job = std::weak_ptr<Collectives>(collectives_)](
-                            absl::string_view bytes) -> absl::StatusOr<std::string> {
-      const std::shared_ptr<Collectives> collectives = job.lock();
-      if (collectives == nullptr) return absl::AbortedError("this rank has left the job");
-      return collectives->broadcast(bytes, /*root=*/0);
-    };
-    return WindowedFiles::create(std::move(options));
-  }
-
-  absl::StatusOr<std::unique_ptr<Dataset>> open_train_data() {
-    DataConfig data = config_.train().train_data();
-    data.set_batch_size(step_size_.batch_size);
-    if (!comes_in_windows(data)) return open(data, report_.add(DataReport::kTrainData));
-    ASSIGN_OR_RETURN(std::unique_ptr<WindowedDataset> windows,
-                     open_windows(data, DataReport::kTrainData));
-    windows_ = windows.get();
-    return windows;
-  }
-
-  absl::Status open_paired_sets() {
-    for (const EvaluationSetConfig& set : config_.train().eval_data()) {
-      if (!set.data().has_windows()) continue;
-      const std::string name = DataReport::name_of(set.name());
-      ASSIGN_OR_RETURN(std::unique_ptr<WindowedDataset> windows, open_windows(set.data(), name),
-                       absl::StrCat("train.", name));
-      parts_.paired_sets.push_back({set.name(), std::move(windows), metrics_of(set)});
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status open_evaluation_sets() {
-    for (int i = 0; i < config_.train().eval_data_size(); ++i) {
-      const EvaluationSetConfig& set = config_.train().eval_data(i);
-      if (set.data().has_windows()) continue;
-      DataSetReport& report =
-          report_.add(DataReport::name_of(set.name()),
-                      resources_.eval_data_is_of_flag ? resources_.eval_data_flag : "");
-      ASSIGN_OR_RETURN(std::unique_ptr<Dataset> data, open(set.data(), report), report.place);
-      EvaluationSet added{set.name(), std::move(data), metrics_of(set)};
-      if (chooses(set.data())) {
-        added.no_examples = std::string(no_examples_error(report, set.data(), i).message());
-      }
-      parts_.evaluation_sets.push_back(std::move(added));
-      has_evaluation_sets_ = true;
-    }
-    return absl::OkStatus();
-  }
-
-  // Returns the number of examples of all ranks in the first epoch of `config`, or `at_most`, by
-  // reading the columns of `schema`.
-  absl::StatusOr<int64_t> count_examples(const DataConfig& config, FeatureSchema schema,
-                                         int64_t at_most) const {
-    DatasetOptions options = dataset_options(config);
-    options.schema = std::move(schema);
-    options.data.set_batch_size(std::min(at_most, kCountedTogether));
-    options.data.set_drop_remainder(false);
-    options.data.set_shuffle_rows(0);
-    options.rank = 0;
-    options.world_size = 1;
-    if (at_most == 1) options.reader_threads = 1;
-    options.prefetch_batches = 1;
-    ASSIGN_OR_RETURN(std::unique_ptr<BatchDataset> data, open_dataset(options));
-    RETURN_IF_ERROR(data->start_epoch(0));
-    DataWatch watch(absl::Seconds(config_.run().distributed().data_timeout_seconds()),
-                    [this] { return !collectives_->failure().ok(); });
-    absl::StatusOr<std::optional<Batch>> batch;
-    int64_t count = 0;
-    do {
-      batch = watch.next(*data);
-      if (batch.ok() && batch->has_value()) count += (*batch)->size;
-    } while (batch.ok() && batch->has_value() && count < at_most);
-    // The threads of the dataset hang, and so would its destructor.
-    if (watch.gave_up()) {
-      report_.set_gave_up();
-      static_cast<void>(data.release());
-    }
-    RETURN_IF_ERROR(batch.status());
-    return count;
-  }
-
   // Sets the totals of training, of which schedules have shares. Counts the examples of the
-  // training data if a total follows from their number. Every rank counts them all, so that nothing
-  // is exchanged. REQUIRES: the training data is open.
+  // training data if a total follows from their number. REQUIRES: the training data is open.
   absl::Status set_totals() {
     const TrainConfig& train = config_.train();
     totals_ = training_totals(train);
     if (!needs_epoch_size(train)) return absl::OkStatus();
-    epoch_examples_ = report_.sets().front().rows;
-    if (chooses(train.train_data())) {
-      ASSIGN_OR_RETURN(FeatureSchema labels, schema_of_labels(train));
-      collectives_->set_phase(RankPhase::kData, 0);
-      ASSIGN_OR_RETURN(epoch_examples_,
-                       count_examples(train.train_data(), std::move(labels),
-                                      std::numeric_limits<int64_t>::max()),
-                       "train.train_data");
-      collectives_->set_phase(RankPhase::kStart, 0);
-    }
+    ASSIGN_OR_RETURN(epoch_examples_, data_.count_training_examples());
     const EpochSize epoch =
         epoch_size(train, step_size_, collectives_->world_size(), epoch_examples_);
     if (epoch.steps == 0) {
@@ -411,53 +234,23 @@ class JobBuilder {
     return absl::OkStatus();
   }
 
-  // Returns an error if an evaluation set has no examples after its split or sample. Opening finds
-  // sets without rows; other empty sets are found by reading up to the first remaining example.
-  // Rank 0 reads for all ranks, while the others wait. Skips large sets of which everything might
-  // have to be read; their evaluation reports the error. validate() refuses sets that are mixes.
-  absl::Status find_empty_evaluation_sets() const {
-    if (collectives_->rank() != 0) return absl::OkStatus();
-    for (int i = 0; i < config_.train().eval_data_size(); ++i) {
-      const EvaluationSetConfig& set = config_.train().eval_data(i);
-      if (!chooses(set.data()) || set.data().has_windows()) continue;
-      // A part by hash of the example has its first example near the beginning.
-      const bool may_read_all =
-          set.data().has_sample() || set.data().split().by() != SplitConfig::HASH_OF_EXAMPLE;
-      const std::string name = DataReport::name_of(set.name());
-      const auto report = std::find_if(report_.sets().begin(), report_.sets().end(),
-                                       [&](const DataSetReport& r) { return r.name == name; });
-      if (may_read_all && report->rows > kMostRowsBeforeTraining) continue;
-      ASSIGN_OR_RETURN(const int64_t count, count_examples(set.data(), schema_, 1), report->place);
-      if (count == 0) return no_examples_error(*report, set.data(), i);
-    }
-    return absl::OkStatus();
-  }
-
-  void log_data() const {
-    if (collectives_->rank() != 0 || resources_.data == nullptr) return;
-    for (const DataSetReport& set : report_.sets()) MILLRACE_LOG(INFO) << to_string(set);
-    for (const std::string& warning : shared_file_warnings(report_, config_.train())) {
-      MILLRACE_LOG(WARNING) << warning;
-    }
-  }
-
   absl::Status make_model() {
     RETURN_IF_ERROR(check_threads(threads_), absl::StrCat("run.threads: ", threads_));
     const std::string many = many_threads_warning(threads_, machine_cores());
-    if (!many.empty() && collectives_ != nullptr && collectives_->rank() == 0) {
+    if (!many.empty() && collectives_->rank() == 0) {
       MILLRACE_LOG(WARNING) << many;
     }
     at::set_num_threads(threads_);
     const TrainConfig& train = config_.train();
     ModelResources resources;
-    resources.schema = schema_;
+    resources.schema = data_.schema();
     resources.embeddings.seed = train.seed();
     resources.embeddings.threads = threads_;
     ASSIGN_OR_RETURN(resources.embeddings.instruction_set,
                      chosen_instruction_set(config_.run().instruction_set()), "run");
     resources.embeddings.tables = {train.table().begin(), train.table().end()};
     resources.tasks = {train.task().begin(), train.task().end()};
-    for (const SparseFeature& feature : schema_.sparse()) {
+    for (const SparseFeature& feature : data_.schema().sparse()) {
       resources.embeddings.features.push_back(
           {feature.name, feature.table, feature.pooling, feature.max_ids});
     }
@@ -517,10 +310,11 @@ class JobBuilder {
     options.save_best = run.checkpoint().enabled();
     options.save_at_end = run.checkpoint().enabled() && run.checkpoint().at_end();
     options.save_on_failure = run.checkpoint().enabled() && run.checkpoint().on_failure();
-    options.tasks = schema_.labels();
+    options.tasks = data_.schema().labels();
     if (!train.metric().empty()) options.metrics = {train.metric().begin(), train.metric().end()};
     options.metric_configs = {train.custom_metric().begin(), train.custom_metric().end()};
-    ASSIGN_OR_RETURN(options.slices, slice_options(train, schema_, resources_.files, unmade_));
+    ASSIGN_OR_RETURN(options.slices,
+                     slice_options(train, data_.schema(), resources_.files, unmade_));
     return options;
   }
 
@@ -561,11 +355,10 @@ class JobBuilder {
     parts.event_log = event_log_;
     parts.has_evaluation_sets = has_evaluation_sets_;
     parts.has_dynamic_sources = reloads_;
-    parts.train_windows = windows_;
+    parts.train_windows = data_.windows();
     const TrainConfig& train = config_.train();
-    const int64_t examples = epoch_examples_ > 0
-                                 ? epoch_examples_
-                                 : examples_of_epoch(report_.sets().front(), train.train_data());
+    const int64_t examples =
+        epoch_examples_ > 0 ? epoch_examples_ : data_.estimated_training_examples();
     parts.epoch_steps = epoch_size(train, step_size_, collectives_->world_size(), examples).steps;
     ASSIGN_OR_RETURN(auto sinks, make_sinks(config_, resources_.files, collectives_->rank(),
                                             collectives_->world_size()));
@@ -616,17 +409,13 @@ class JobBuilder {
   const JobConfig& config_;
   const JobResources& resources_;
   const int threads_;
-  DataReport own_report_;  // if nobody wants one
-  DataReport& report_;
-  FeatureSchema schema_;
-  std::map<std::string, LabelRange> label_ranges_;  // by label
-  StepSize step_size_;                              // of training
+  const std::shared_ptr<Collectives> collectives_;  // shared with the trainer
+  JobData data_;
+  StepSize step_size_;  // of training
   ScheduleTotals totals_;
   int64_t epoch_examples_ = 0;  // of training, as counted; 0: not counted
   TrainerParts parts_;
   bool has_evaluation_sets_ = false;
-  WindowedDataset* windows_ = nullptr;        // the training data, if it comes in windows
-  std::shared_ptr<Collectives> collectives_;  // shared with the trainer
   JsonlEventLog* event_log_ = nullptr;
   bool reloads_ = false;  // the model bank
   // If not null, plugins do not run, and each part that is not made therefore is added.
