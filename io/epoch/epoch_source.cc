@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -10,7 +9,6 @@
 #include "base/hash.h"
 #include "base/status_macros.h"
 #include "proto/field_check.h"
-#include "proto/field_errors.h"
 #include "proto/range_check.h"
 #include "proto/split_bounds.h"
 
@@ -121,17 +119,6 @@ absl::Status EpochSource::check_fingerprint(uint64_t fingerprint) const {
       absl::StrCat("the cursors are of other data, or of another order of it: files, "
                    "shuffle_rows, split, sample or seed changed; the first file is now ",
                    files().front()));
-}
-
-absl::Status check_batches(absl::string_view where, const DataConfig& data) {
-  constexpr int64_t kMostShuffled = std::numeric_limits<int32_t>::max();
-  FieldErrors errors;
-  errors.add(check_own_ranges(where, data));
-  if (data.shuffle_rows() > kMostShuffled) {
-    errors.add(wrong_number(where, "shuffle_rows", data.shuffle_rows(),
-                            absl::StrCat("at most ", kMostShuffled)));
-  }
-  return errors.status();
 }
 
 }  // namespace millrace

@@ -9,12 +9,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "io/cursor.h"
 #include "io/epoch/block_source.h"
 #include "io/epoch/dataset_options.h"
-#include "proto/config.pb.h"
 
 namespace millrace {
 
@@ -49,10 +47,6 @@ class EpochSource {
   const std::unique_ptr<BlockSource> blocks_;
   const uint64_t fingerprint_;
 };
-
-// Checks batch_size and shuffle_rows. Errors: InvalidArgument that begins with `where`, the place
-// of the data in the configuration, and names the field.
-absl::Status check_batches(absl::string_view where, const DataConfig& data);
 
 }  // namespace millrace
 

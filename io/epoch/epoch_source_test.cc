@@ -99,6 +99,8 @@ TEST_F(EpochSourceTest, RefusesWhatDoesNotFit) {
   fails(source->resume({}).status(), "no cursors");
   fails(source->check_fingerprint(1), "first file is now 0.csv");
   fails(source->resume({{.epoch = 0, .rows_left = {{0, 61}}}}).status(), "do not fit");
+  set_data("shuffle_rows: 2147483648");
+  fails(EpochSource::open(options_).status(), "shuffle_rows is 2147483648; must be 0 to 2147483647");
   set_data("mix {}");
   fails(EpochSource::open(options_).status(), "the data is a mix");
 }
@@ -113,25 +115,6 @@ TEST_F(EpochSourceTest, AReaderGivesWhatACursorLeaves) {
   EpochReader cancelled(*source, source->begin(0));
   cancelled.cancel();
   EXPECT_THAT(cancelled.batcher().next(), StatusIs(absl::StatusCode::kCancelled));
-}
-
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
-TEST(BatchesCheckTest, BatchSizeAndShuffleRows) {
-  DataConfig data;
-  data.set_batch_size(1);
-  data.set_shuffle_rows(2147483647);
-  EXPECT_OK(check_batches("d", data));
-  data.set_shuffle_rows(2147483648);
-  EXPECT_THAT(check_batches("d", data),
-              StatusIs(kInvalid, "d: shuffle_rows is 2147483648; must be at most 2147483647"));
-  data.set_shuffle_rows(-1);
-  EXPECT_THAT(check_batches("d", data),
-              StatusIs(kInvalid, "d: shuffle_rows is -1; must be at least 0"));
-  data.set_batch_size(0);
-  EXPECT_THAT(check_batches("d", data), StatusIs(kInvalid,
-                                                 "d: batch_size is 0; must be at least 1\n"
-                                                 "d: shuffle_rows is -1; must be at least 0"));
 }
 
 }  // namespace
