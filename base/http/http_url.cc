@@ -16,8 +16,12 @@ namespace {
 constexpr int kMostPort = 65535;
 constexpr int kTlsPort = 443;
 
+// Omits an address that may have a password, since logs have the text.
 absl::Status refused(absl::string_view url, absl::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat("is \"", url, "\"; ", why));
+  const bool may_have_secret = url.find_first_of("@?") != url.npos;
+  return absl::InvalidArgumentError(
+      may_have_secret ? absl::StrCat("is not shown, since it may have a password; ", why)
+                      : absl::StrCat("is \"", url, "\"; ", why));
 }
 
 bool is_host(absl::string_view text) {

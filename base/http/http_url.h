@@ -18,7 +18,8 @@ struct HttpUrl {
 
 // Parses "http://HOST", "http://HOST:PORT", the same with "https://", and each with a path. HOST is
 // a name, an IPv4 address, or an IPv6 address in brackets. Errors: InvalidArgument, with a
-// predicate as the end of a sentence: `is "ftp://x"; it must be …`.
+// predicate as the end of a sentence: `is "ftp://x"; it must be …`. The text omits an address with
+// "@" or "?", which may have a password.
 absl::StatusOr<HttpUrl> parse_http_url(absl::string_view url);
 
 // Returns HOST:PORT, with brackets around an IPv6 address.

@@ -6,6 +6,7 @@ namespace millrace {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(HttpUrlTest, Parts) {
   const auto expect = [](const char* url, const char* host, int port, const char* path,
@@ -51,6 +52,15 @@ TEST(HttpUrlTest, Mistakes) {
   expect("http://host/a?b", "the path has");
   expect("http://host/a b", "the path has");
   expect("http://host/a\r\nX: 1", "the path has");
+}
+
+TEST(HttpUrlTest, AnErrorShowsNoPassword) {
+  for (const char* url : {"ann:secret@host:5000", "ftp://ann:secret@host", "http://ann:secret@host",
+                          "https://ann:se/secret@host", "http://host/?token=secret"}) {
+    const absl::Status status = parse_http_url(url).status();
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument)) << url;
+    EXPECT_THAT(status.message(), Not(HasSubstr("secret"))) << url;
+  }
 }
 
 }  // namespace
