@@ -201,6 +201,9 @@ absl::StatusOr<ReportRow> parse_report_row(absl::string_view line) {
     row.time = read;
   }
   row.numbers = RowReader(json).take();
+  if (const auto seconds = json.find("seconds"); seconds != json.end() && seconds->is_number()) {
+    row.seconds = seconds->get<double>();
+  }
   return row;
 }
 

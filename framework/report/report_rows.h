@@ -42,6 +42,7 @@ struct ReportRow {
   std::string set;                                // an evaluation set, or SinkStart::kTrain
   std::optional<absl::Time> time = std::nullopt;  // in milliseconds; none: a row of version 0.1.0
   NamedNumbers numbers = {};                      // as values_of() returned them
+  double seconds = 0;                             // of training, over all resumes
 };
 
 // Reads a row of report_row(). Rows of version 0.1.0 have not-a-number in place of infinities.

@@ -110,14 +110,16 @@ TEST(ReportRowsTest, RowsReadBack) {
 TEST(ReportRowsTest, RowsOfOtherPrograms) {
   ASSERT_OK_AND_ASSIGN(
       const ReportRow row,
-      parse_report_row(R"({"step":3,"data_wait_share":null,"metrics":{"auc":0.5,"x":"y"}})"));
+      parse_report_row(
+          R"({"step":3,"seconds":1.5,"data_wait_share":null,"metrics":{"auc":0.5,"x":"y"}})"));
   EXPECT_FALSE(row.time.has_value());
+  EXPECT_EQ(row.seconds, 1.5);
   EXPECT_EQ(texts(row.numbers), (std::vector<std::string>{"data_wait_share nan", "auc 0.5"}));
   for (const char* line : {"", "{", "[]", "7", "{}", R"({"step":"3"})", R"({"step":3}x)"}) {
     EXPECT_THAT(parse_report_row(line).status(), StatusIs(absl::StatusCode::kDataLoss)) << line;
   }
   for (const char* rest : {R"("tables":{"a":7})", R"("infinite":[],"metrics":{"a":null})",
-                           R"("ranks":{"waiting":[]},"time":7,"set":{})"}) {
+                           R"("ranks":{"waiting":[]},"time":7,"set":{},"seconds":"x")"}) {
     EXPECT_OK(parse_report_row(absl::StrCat("{\"step\":3,", rest, "}")).status()) << rest;
   }
 }

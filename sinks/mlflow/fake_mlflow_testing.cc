@@ -65,6 +65,7 @@ TestResponse log_batch(FakeMlflow::Run& run, const Json& body) {
                               .step = json["step"].get<int64_t>(),
                               .time_ms = json["timestamp"].get<int64_t>(),
                               .value = json["value"].dump()};
+    ++run.received;
     if (std::find(run.metrics.begin(), run.metrics.end(), metric) == run.metrics.end()) {
       run.metrics.push_back(std::move(metric));
     }

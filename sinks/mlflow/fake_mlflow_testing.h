@@ -37,6 +37,7 @@ class FakeMlflow {
     std::string experiment, name, tag, status;
     bool deleted = false;
     std::vector<Metric> metrics;  // each once
+    int64_t received = 0;         // number of metrics in all requests
     std::map<std::string, std::string> params;
   };
   // Returns a response in place of the server's; none: the server responds.

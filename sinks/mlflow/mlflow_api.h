@@ -74,8 +74,8 @@ class MlflowApi {
   absl::Status finish_run(const std::string& run_id, int64_t end_ms);
   // Returns false if the run was deleted. Errors: NotFound if the server forgot the run.
   absl::StatusOr<bool> is_active(const std::string& run_id);
-  // Logs at most kMostMlflowMetrics. A repeated request changes nothing: the server stores equal
-  // metrics of one step and time once.
+  // Logs at most kMostMlflowMetrics. A repeated request changes nothing on a server with a
+  // database, which stores equal metrics of one step and time once.
   absl::Status log_metrics(const std::string& run_id, absl::Span<const MlflowMetric> metrics);
   // Logs at most kMostMlflowParams. InvalidArgument if the run has another value.
   absl::Status log_params(const std::string& run_id, const MlflowParams& params);

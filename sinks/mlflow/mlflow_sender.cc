@@ -14,18 +14,24 @@ MlflowSender::MlflowSender(FileSystem& files, Clock& clock, MlflowSenderOptions 
       client_(options_.server, mlflow_client_options(options_.timeout)),
       uploader_(files, clock, MlflowApi(client_, [this] { return time_left(); }),
                 options_.uploader),
+      state_(options_.waits_for_row ? State::kIdle : State::kBusy),
       thread_([this] {
         block_signals();
         run();
       }) {}
 
-MlflowSender::~MlflowSender() {
+void MlflowSender::end(absl::Duration time) {
   {
     MutexLock lock(mutex_);
     stopping_ = true;
-    stop_deadline_ = Clock::real().elapsed() + options_.timeout;
+    stop_deadline_ = Clock::real().elapsed() + time;
   }
   thread_.join();
+}
+
+MlflowSender::~MlflowSender() {
+  if (!thread_.joinable()) return;
+  end(options_.timeout);
   MutexLock lock(mutex_);
   if (state_ == State::kIdle) return;
   MILLRACE_LOG(WARNING) << "MLflow: not all reports were sent; they stay in "
@@ -33,8 +39,7 @@ MlflowSender::~MlflowSender() {
                         << ", and the next run with this output_dir sends them";
 }
 
-void MlflowSender::notify(bool train) {
-  uploader_.note_written(train);
+void MlflowSender::notify() {
   MutexLock lock(mutex_);
   notified_ = true;
   if (state_ == State::kIdle) state_ = State::kBusy;
@@ -63,6 +68,11 @@ absl::Duration MlflowSender::time_left() const {
 }
 
 void MlflowSender::run() {
+  if (options_.waits_for_row) {
+    MutexLock lock(mutex_);
+    mutex_.await([this] { return notified_ || stopping_; });
+    if (!notified_) return;
+  }
   absl::Duration backoff = options_.first_backoff;
   for (;;) {
     bool last = false;
@@ -105,20 +115,15 @@ bool MlflowSender::upload_once() {
 }
 
 void MlflowSender::report(const absl::Status& status) {
-  bool was_failing = false;
-  {
-    MutexLock lock(mutex_);
-    was_failing = state_ == State::kFailing;
-  }
-  if (!status.ok() && !was_failing) {
-    MILLRACE_LOG(WARNING) << "MLflow: " << status << "; reports wait in "
-                          << options_.uploader.rows_directory
-                          << " and are sent later; check that a server runs at tracking_uri "
-                          << options_.uploader.state.tracking_uri;
-  }
-  if (status.ok() && was_failing) {
+  if (status.ok()) {
+    if (failure_.empty()) return;
+    failure_.clear();
     MILLRACE_LOG(INFO) << "MLflow: " << options_.uploader.state.tracking_uri
                        << " accepts reports again";
+  } else if (status.message() != failure_) {
+    failure_ = std::string(status.message());
+    MILLRACE_LOG(WARNING) << "MLflow: " << status << "; reports wait in "
+                          << options_.uploader.rows_directory << " and are sent later";
   }
 }
 
@@ -127,6 +132,7 @@ void MlflowSender::finish() {
     MutexLock lock(mutex_);
     if (state_ != State::kIdle) return;
   }
+  if (time_left() == absl::ZeroDuration()) return;
   const absl::Status status = catch_exceptions([this] { return uploader_.finish(); });
   if (status.ok()) return;
   MILLRACE_LOG(WARNING) << "MLflow: the run stays in status RUNNING: " << status;

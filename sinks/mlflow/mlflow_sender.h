@@ -2,6 +2,7 @@
 #ifndef MILLRACE_SINKS_MLFLOW_MLFLOW_SENDER_H_
 #define MILLRACE_SINKS_MLFLOW_MLFLOW_SENDER_H_
 
+#include <string>
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
@@ -24,10 +25,12 @@ struct MlflowSenderOptions {
   // Time until a failed request is repeated; doubled after each failure.
   absl::Duration first_backoff = absl::Seconds(1), most_backoff = absl::Minutes(1);
   MlflowUploaderOptions uploader;
+  // If true, nothing is sent before notify().
+  bool waits_for_row = false;
 };
 
 // Sends rows of reports in a thread. While the server cannot be reached, the thread tries again. A
-// warning says so once per outage. All functions may be called from any thread.
+// warning says so once per outage and cause. All functions may be called from any thread.
 class MlflowSender {
  public:
   // Starts the thread. Borrows all but `options`.
@@ -35,11 +38,14 @@ class MlflowSender {
   // Sends the rest of the rows, and sets the status FINISHED of the run, for at most `timeout` in
   // total. If rows remain, a warning says so.
   ~MlflowSender();
+  // Ends the thread after the present request, without sending the rest. Only the destructor may
+  // follow.
+  void abandon() { end(absl::ZeroDuration()); }
   MlflowSender(const MlflowSender&) = delete;
   MlflowSender& operator=(const MlflowSender&) = delete;
 
-  // Notes that the run has appended a row of training, or of an evaluation.
-  void notify(bool train);
+  // Notes that the run has appended a row.
+  void notify();
   // Blocks until all rows are sent, or for the shorter of `timeout` and `most_wait`. Does not wait
   // if the last request failed, or if an earlier call was in vain and rows have remained since.
   // Returns: true if all rows are sent.
@@ -52,6 +58,8 @@ class MlflowSender {
     kFailing,  // the last request failed
   };
 
+  // Ends the thread within `time`, unless it has ended.
+  void end(absl::Duration time);
   void run();
   // Uploads once, and sets the state. Returns: true if more can be sent at once.
   bool upload_once();
@@ -62,10 +70,11 @@ class MlflowSender {
 
   const MlflowSenderOptions options_;
   const HttpClient client_;
-  MlflowUploader uploader_;  // of the thread, except note_written()
+  MlflowUploader uploader_;  // of the thread, as is `failure_`
+  std::string failure_;      // the message of the last failure; "": none since the last success
 
   mutable Mutex mutex_;
-  State state_ ABSL_GUARDED_BY(mutex_) = State::kBusy;
+  State state_ ABSL_GUARDED_BY(mutex_);
   bool notified_ ABSL_GUARDED_BY(mutex_) = false;
   bool behind_ ABSL_GUARDED_BY(mutex_) = false;  // true after a wait in vain
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

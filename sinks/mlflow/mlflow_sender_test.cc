@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory_file_system_testing.h"
@@ -66,7 +67,7 @@ class MlflowSenderTest : public testing::Test {
     absl::StrAppend(&rows_, "{\"step\":", step,
                     ",\"time\":\"1970-01-01T00:00:00.001Z\",\"metrics\":{\"loss\":0.5}}\n");
     files_.put("rows/train.jsonl", rows_);
-    if (sender_ != nullptr) sender_->notify(/*train=*/true);
+    if (sender_ != nullptr) sender_->notify();
   }
   bool wait_for_metrics(size_t number) {
     return server_.wait_for([=](const auto& runs) {
@@ -123,6 +124,28 @@ TEST_F(MlflowSenderTest, AnOutageIsReportedOnce) {
   EXPECT_NE(first, log.npos) << log;
   EXPECT_EQ(log.find("reports wait in", first + 20), log.npos) << log;
   EXPECT_THAT(log, HasSubstr("accepts reports again"));
+}
+
+TEST_F(MlflowSenderTest, AnotherCauseIsReported) {
+  answer(http_response(503, "busy"));
+  append(1);
+  start();
+  EXPECT_FALSE(sender_->wait_until_sent());
+  answer(http_response(401, "who are you"));
+  append(2);
+  for (int i = 0; i < 2000 && !absl::StrContains(log_.get(), "who are you"); ++i) {
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+  EXPECT_THAT(log_.get(), HasSubstr("who are you; reports wait in rows"));
+}
+
+TEST_F(MlflowSenderTest, AnAbandonedSenderLeavesTheRunOpen) {
+  append(1);
+  start();
+  EXPECT_TRUE(sender_->wait_until_sent());
+  sender_->abandon();
+  sender_.reset();
+  EXPECT_EQ(server_.run().status, "RUNNING");
 }
 
 TEST_F(MlflowSenderTest, WithoutAServerTheRestStays) {

@@ -46,16 +46,16 @@ absl::StatusOr<MlflowRunState> MlflowSink::load_state() {
   ASSIGN_OR_RETURN(MlflowRunState state,
                    load_run_state(files_, path, options_.tracking_uri, options_.experiment,
                                   absl::ToUnixMillis(clock_.now())));
-  if (!start_.has_value()) return state;
-  bool changed = false;
-  for (auto& [set, step] : state.sent) {
-    const int64_t first = start_->first_step;
-    const int64_t kept = start_->comes_again(first, set) ? first - 1 : first;
-    changed = changed || step > kept;
-    step = std::min(step, kept);
+  if (!state.sent.empty() && state.own_rows != writes_rows()) {
+    state.sent.clear();
+    if (!state.finished) {
+      MILLRACE_LOG(WARNING) << "MLflow: report.jsonl was changed, and reports of earlier runs that "
+                               "were not sent remain in "
+                            << (state.own_rows ? options_.directory : "metrics")
+                            << "; to send them, run once with the former value";
+    }
   }
-  // Durable before the first new row: the next run may resume from a later checkpoint.
-  if (changed) RETURN_IF_ERROR(save_run_state(files_, path, state));
+  state.own_rows = writes_rows();
   return state;
 }
 
@@ -85,13 +85,16 @@ absl::Status MlflowSink::start_sender() {
                                            MlflowSenderOptions{.server = server_,
                                                                .timeout = options_.timeout,
                                                                .most_wait = options_.most_wait,
-                                                               .uploader = std::move(uploader)});
+                                                               .uploader = std::move(uploader),
+                                                               .waits_for_row = !has_state()});
   return absl::OkStatus();
 }
 
 // A run without any report writes nothing and only sends the rows of earlier runs.
 absl::Status MlflowSink::start(const SinkStart& start) {
-  sender_.reset();  // of an earlier run of this process
+  // An earlier run of this process has waited in flush(). The new sender sends the rest.
+  if (sender_ != nullptr) sender_->abandon();
+  sender_.reset();
   start_ = start;
   for (LineFile* rows : {&train_, &eval_}) {
     rows->begin(start.first_step > 0, [start](absl::string_view line) {
@@ -99,7 +102,7 @@ absl::Status MlflowSink::start(const SinkStart& start) {
       return !row.ok() || start.comes_again(row->step, row->set);
     });
   }
-  return has_state() ? start_sender() : absl::OkStatus();
+  return start_sender();
 }
 
 template <typename Values>
@@ -108,8 +111,7 @@ absl::Status MlflowSink::write(LineFile& rows, const Values& values) {
     return absl::FailedPreconditionError("a report or an evaluation came before start()");
   }
   if (writes_rows()) RETURN_IF_ERROR(rows.append(report_row(values, clock_.now())));
-  if (sender_ == nullptr) RETURN_IF_ERROR(start_sender());
-  sender_->notify(/*train=*/&rows == &train_);
+  if (sender_ != nullptr) sender_->notify();
   return absl::OkStatus();
 }
 

@@ -33,13 +33,13 @@ struct MlflowSinkOptions {
 };
 
 // Follows the rows of reports on disk (framework/report/report_rows.h): a thread sends new rows to
-// the server, and the file of MlflowRunState has the last steps that the server confirmed. The
+// the server, and the file of MlflowRunState has the last rows that the server confirmed. The
 // trainer's thread waits for the server only in flush().
 //
 // The directory, and a run of the server, are created with the first report or evaluation. All runs
 // of one directory are one run of the server. A resumed run sends rows after its checkpoint again.
 // Sent values stay on the server, which has no request for their removal. The values of the resumed
-// run have the same times, so the server stores equal values once.
+// run have the same times, so a server with a database stores equal values once.
 //
 // A sink does not know how a run ends. The destructor sets the status FINISHED; a run whose process
 // was killed stays RUNNING until a run of the same directory finishes.
@@ -67,7 +67,7 @@ class MlflowSink : public Sink {
   MlflowSink(FileSystem& files, Clock& clock, MlflowSinkOptions options, HttpUrl server);
   bool writes_rows() const { return options_.rows_directory.empty(); }
   bool has_state() const;
-  // Reads the state of the run, and notes that rows that the resumed run will write were not sent.
+  // Reads the state of the run. Warns if its rows are in other files than those of this run.
   absl::StatusOr<MlflowRunState> load_state();
   // Warns of reports that version 0.1.0 did not send and that no file of rows has.
   void warn_of_queue() const;
@@ -82,7 +82,7 @@ class MlflowSink : public Sink {
   const HttpUrl server_;
   std::optional<SinkStart> start_;        // none before start()
   LineFile train_, eval_;                 // the rows if the sink writes them
-  std::unique_ptr<MlflowSender> sender_;  // null before the first row, unless the run has a state
+  std::unique_ptr<MlflowSender> sender_;  // null before start()
 };
 
 }  // namespace millrace

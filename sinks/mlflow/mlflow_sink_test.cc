@@ -140,6 +140,7 @@ TEST_F(MlflowSinkTest, EqualValuesOfAResumedRunAreStoredOnce) {
   report(*sink, 40, 40.5);
   EXPECT_OK(sink->flush());
   EXPECT_THAT(server_.values("train/loss"), ElementsAre("10.5", "20.5", "30.5", "7", "40.5"));
+  EXPECT_EQ(server_.run().received, 6) << "the row of the checkpoint once";
   EXPECT_EQ(server_.run().status, "RUNNING");
 }
 
@@ -209,6 +210,44 @@ TEST_F(MlflowSinkTest, FollowsTheRowsOfTheRun) {
   }
   EXPECT_THAT(server_.values("train/loss"), ElementsAre("1", "4", "5"));
   EXPECT_FALSE(files_.info("out/mlflow/train.jsonl").ok());
+}
+
+// The hook metric_report could not write its first row.
+TEST_F(MlflowSinkTest, OldRowsStayUnsentWhileTheirFileIsTheOldOne) {
+  constexpr char kRows[] = "out/metrics/train.jsonl";
+  const std::string old_rows = R"({"step":10,"metrics":{"loss":1}})"
+                               "\n"
+                               R"({"step":20,"metrics":{"loss":2}})"
+                               "\n";
+  files_.put(kRows, old_rows);
+  const auto sink = make_sink(files_, clock_, server_.uri(), "out/metrics");
+  EXPECT_OK(sink->start({.first_step = 10}));
+  report(*sink, 20, 3);
+  EXPECT_OK(sink->flush());
+  EXPECT_THAT(server_.values("train/loss"), ElementsAre("1"));
+}
+
+TEST_F(MlflowSinkTest, ASecondRunOfAProcessContinuesTheRun) {
+  const auto sink = make();
+  for (const int64_t first_step : {0, 10}) {
+    EXPECT_OK(sink->start({.first_step = first_step}));
+    if (first_step > 0) {
+      EXPECT_EQ(server_.run().status, "RUNNING");
+    }
+    report(*sink, first_step + 10, 1);
+    EXPECT_OK(sink->flush());
+  }
+  EXPECT_THAT(server_.values("train/loss"), ElementsAre("1", "1"));
+  EXPECT_EQ(server_.run().received, 2);
+}
+
+TEST_F(MlflowSinkTest, OtherFilesOfRowsAreNamed) {
+  leave_a_report();
+  std::string log;
+  set_log_sink([&](LogSeverity, absl::string_view line) { absl::StrAppend(&log, line); });
+  make_sink(files_, clock_, server_.uri(), "out/metrics").reset();
+  set_log_sink(nullptr);
+  EXPECT_THAT(log, HasSubstr("were not sent remain in out/mlflow"));
 }
 
 // Run 2 replaces the values of step 20 and cannot send them. Run 3 begins behind them.

@@ -1,6 +1,5 @@
 #include "sinks/mlflow/mlflow_uploader.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -24,10 +23,13 @@ MlflowUploader::MlflowUploader(FileSystem& files, Clock& clock, MlflowApi api,
 int64_t MlflowUploader::now_ms() const { return absl::ToUnixMillis(clock_.now()); }
 
 absl::Status MlflowUploader::save_state() {
+  state_.sent = rows_.sent();
   return save_run_state(files_, join_path(options_.directory, kMlflowRunFile), state_);
 }
 
 absl::Status MlflowUploader::open_run() {
+  // Durable before the server changes the status.
+  if (std::exchange(state_.finished, false)) RETURN_IF_ERROR(save_state());
   if (!state_.run_id.empty()) {
     const absl::Status resumed = api_.resume_run(state_.run_id);
     if (absl::IsNotFound(resumed) || absl::IsInvalidArgument(resumed)) {
@@ -77,7 +79,6 @@ absl::Status MlflowUploader::forget_run(const absl::Status& cause) {
   open_ = false;
   state_.run_id.clear();
   state_.params_logged = false;
-  state_.sent.clear();
   rows_.restart();
   one_by_one_ = 0;
   return absl::OkStatus();
@@ -86,12 +87,12 @@ absl::Status MlflowUploader::forget_run(const absl::Status& cause) {
 absl::Status MlflowUploader::send(const std::vector<ReportRow>& rows) {
   std::vector<MlflowMetric> metrics;
   for (const ReportRow& row : rows) {
-    std::optional<int64_t> time_ms;
-    if (row.time.has_value()) time_ms = absl::ToUnixMillis(*row.time);
-    time_ms = times_.time_of(row.step, time_ms);
-    if (!time_ms.has_value()) continue;  // a row of version 0.1.0, which the sink did not send
+    // A row of version 0.1.0 has no time. StepTimes has the times of the last steps alone.
+    const absl::Time estimate = absl::FromUnixMillis(state_.start_ms) + absl::Seconds(row.seconds);
+    const int64_t time_ms =
+        times_.time_of(row.step, absl::ToUnixMillis(row.time.value_or(estimate)));
     for (const auto& [name, value] : row.numbers) {
-      metrics.push_back({names_.of(absl::StrCat(row.set, "/", name)), value, *time_ms, row.step});
+      metrics.push_back({names_.of(absl::StrCat(row.set, "/", name)), value, time_ms, row.step});
     }
   }
   // A repeated request must have the same times, also after an interruption.
@@ -121,10 +122,6 @@ absl::StatusOr<bool> MlflowUploader::upload() {
 absl::Status MlflowUploader::confirm(const RowFollower::Batch& batch) {
   rows_.advance(batch);
   if (one_by_one_ > 0) --one_by_one_;
-  for (const ReportRow& row : batch.rows) {
-    int64_t& step = state_.sent.try_emplace(row.set, row.step).first->second;
-    step = std::max(step, row.step);
-  }
   return save_state();
 }
 
@@ -149,8 +146,12 @@ absl::StatusOr<bool> MlflowUploader::handle_refusal(const RowFollower::Batch& ba
 }
 
 absl::Status MlflowUploader::finish() {
-  if (!open_) return absl::OkStatus();
-  return api_.finish_run(state_.run_id, now_ms());
+  if (state_.run_id.empty() || state_.finished) return absl::OkStatus();
+  const absl::Status finished = api_.finish_run(state_.run_id, now_ms());
+  // A run that was deleted on the server needs no status.
+  if (!absl::IsNotFound(finished) && !absl::IsInvalidArgument(finished)) RETURN_IF_ERROR(finished);
+  state_.finished = true;
+  return save_state();
 }
 
 }  // namespace millrace

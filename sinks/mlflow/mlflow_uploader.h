@@ -39,18 +39,17 @@ struct MlflowUploaderOptions {
 // metric for each number, mlflow_name() of "train/NAME" for numbers of training and of "SET/NAME"
 // for numbers of an evaluation set. Refused rows are dropped with a warning, so that later rows are
 // not blocked. A run deleted on the server is replaced by a new run with all rows, once. Used by
-// one thread, except note_written().
+// one thread.
 class MlflowUploader {
  public:
-  // Borrows `files` and `clock`.
+  // Borrows `files` and `clock`. Called before the first row of the run.
   MlflowUploader(FileSystem& files, Clock& clock, MlflowApi api, MlflowUploaderOptions options);
 
-  // See RowFollower::note_written().
-  void note_written(bool train) { rows_.note_written(train); }
   // Opens the run if it is not open, or sends rows. Returns false if all rows were sent. Errors: as
   // MlflowApi and FileSystem; the call may be repeated later.
   absl::StatusOr<bool> upload();
-  // Sets the status FINISHED. Does nothing if the run is not open. Errors: as MlflowApi.
+  // Sets the status FINISHED unless the run has it, also of a run that a killed process left.
+  // Does nothing if there is no run. Errors: as MlflowApi and FileSystem.
   absl::Status finish();
 
  private:

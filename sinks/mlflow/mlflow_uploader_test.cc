@@ -102,17 +102,32 @@ TEST_F(MlflowUploaderTest, ALargeRowIsSentInParts) {
   EXPECT_EQ(server_.requests(kLogBatch), 4);
 }
 
-// The times of version 0.1.0 are those of the values that it sent.
+// The times of version 0.1.0 are those of the values that it sent. Others are estimated from the
+// start of the run and the time of training.
 TEST_F(MlflowUploaderTest, RowsWithoutATime) {
-  files_.put("out/times", "1 1000\n3 3000\n");
-  append(1, "{}", "");
-  append(2, R"({"loss":0.5})", "");
+  files_.put("out/times", "3 3000\n");
+  rows_ = R"({"step":2,"seconds":1.5,"metrics":{"loss":0.5}})"
+          "\n";
   append(3, R"({"loss":0.5})", "");
   append(4, R"({"loss":0.5})", "1970-01-01T00:00:04.000Z");
   upload_all();
-  EXPECT_THAT(steps(), ElementsAre(3, 4)) << "no time is known of step 2";
-  EXPECT_EQ(server_.run().metrics[0].time_ms, 3000);
-  EXPECT_EQ(server_.run().metrics[1].time_ms, 4000);
+  std::vector<int64_t> times;
+  for (const FakeMlflow::Metric& metric : server_.run().metrics) times.push_back(metric.time_ms);
+  EXPECT_THAT(times, ElementsAre(1500, 3000, 4000));
+}
+
+// A killed process has sent all rows.
+TEST_F(MlflowUploaderTest, TheNextProcessFinishesTheRun) {
+  append(1);
+  upload_all();
+  restart();
+  upload_all();
+  EXPECT_OK(uploader_->finish());
+  EXPECT_EQ(server_.run().status, "FINISHED");
+  restart();
+  upload_all();
+  EXPECT_OK(uploader_->finish());
+  EXPECT_EQ(server_.requests("runs/update"), 1) << "it is finished";
 }
 
 TEST_F(MlflowUploaderTest, TheNextProcessContinuesTheRun) {

@@ -55,21 +55,43 @@ TEST_F(RowFollowerTest, RowsAsTheyCome) {
   EXPECT_THAT(take(follower), ElementsAre("train1", "train2", "train3", "a1"));
 }
 
-TEST_F(RowFollowerTest, RowsThatWereSent) {
-  files_.put(kTrain, train_row(1) + train_row(2));
-  files_.put(kEval, eval_row(1, "a") + eval_row(1, "b") + eval_row(2, "a") + eval_row(2, "b"));
-  RowFollower follower(files_, "out", std::nullopt, {{"train", 1}, {"a", 2}});
-  EXPECT_THAT(take(follower), ElementsAre("train2", "b1", "b2"));
+TEST_F(RowFollowerTest, TheNextRunReadsTheRowsBehindTheLastOne) {
+  const std::string rows = eval_row(1, "a") + eval_row(1, "b");
+  files_.put(kTrain, train_row(1));
+  files_.put(kEval, rows);
+  RowFollower first(files_, "out", std::nullopt, {});
+  EXPECT_THAT(take(first), ElementsAre("train1", "a1", "b1"));
+  files_.put(kEval, rows + eval_row(1, "a"));
+  for (const auto& start :
+       {std::optional<SinkStart>(), std::optional(SinkStart{.first_step = 1})}) {
+    RowFollower next(files_, "out", start, first.sent());
+    EXPECT_THAT(take(next), ElementsAre("a1")) << "a second evaluation of the step";
+  }
+  files_.put(kEval, eval_row(1, "b") + eval_row(1, "a"));
+  RowFollower other(files_, "out", std::nullopt, first.sent());
+  EXPECT_THAT(take(other), ElementsAre("b1", "a1")) << "another file of equal length";
 }
 
 TEST_F(RowFollowerTest, RowsThatTheRunReplaces) {
   files_.put(kTrain, train_row(10) + train_row(20) + train_row(30));
   files_.put(kEval, eval_row(20, "a") + eval_row(20, "b"));
-  RowFollower follower(files_, "out", SinkStart{.first_step = 20, .written = {{"a"}}}, {});
-  EXPECT_THAT(take(follower), ElementsAre("train10", "a20"));
-  files_.put(kTrain, train_row(10) + train_row(25));
-  follower.note_written(/*train=*/true);
-  EXPECT_THAT(take(follower), ElementsAre("train25"));
+  RowFollower earlier(files_, "out", std::nullopt, {});
+  const SinkStart start{.first_step = 20, .written = {{"a"}}};
+  {
+    RowFollower follower(files_, "out", start, earlier.sent());
+    EXPECT_THAT(take(follower), ElementsAre("train10", "a20"));
+    follower.restart();
+    EXPECT_THAT(take(follower), ElementsAre("train10", "a20"));
+  }
+  take(earlier);
+  RowFollower follower(files_, "out", start, earlier.sent());
+  RowFollower late(files_, "out", start, earlier.sent());
+  EXPECT_THAT(take(follower), IsEmpty()) << "the others were sent";
+  // Replaces the file, as a resumed run does. The first new row has the place of an old one.
+  files_.put("out/new", train_row(10) + train_row(25) + train_row(30));
+  EXPECT_OK(files_.rename("out/new", kTrain));
+  EXPECT_THAT(take(follower), ElementsAre("train25", "train30"));
+  EXPECT_THAT(take(late), ElementsAre("train25", "train30")) << "first reads the new file";
 }
 
 TEST_F(RowFollowerTest, AFileThatBeginsAgain) {

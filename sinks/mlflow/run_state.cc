@@ -1,6 +1,8 @@
 #include "sinks/mlflow/run_state.h"
 
 #include <nlohmann/json.hpp>
+#include <type_traits>
+#include <utility>
 
 #include "base/random/random_hex.h"
 #include "base/status_macros.h"
@@ -12,6 +14,16 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr size_t kTagDigits = 32;  // 128 bits
+
+// Sets `value` if the object has a value of its type under the key.
+template <typename Value>
+void read(const Json& object, const char* key, Value& value) {
+  const auto found = object.find(key);
+  if (found == object.end()) return;
+  if (std::is_same_v<Value, bool> ? found->is_boolean() : found->is_number_integer()) {
+    value = found->get<Value>();
+  }
+}
 
 }  // namespace
 
@@ -36,16 +48,18 @@ absl::StatusOr<MlflowRunState> load_run_state(FileSystem& files, const std::stri
   state.tag = text_of(json, "tag");
   state.run_id = text_of(json, "run_id");
   state.experiment_id = text_of(json, "experiment_id");
-  if (const auto start = json.find("start_ms"); start != json.end() && start->is_number_integer()) {
-    state.start_ms = start->get<int64_t>();
-  }
-  if (const auto logged = json.find("params_logged");
-      logged != json.end() && logged->is_boolean()) {
-    state.params_logged = logged->get<bool>();
-  }
+  read(json, "start_ms", state.start_ms);
+  read(json, "params_logged", state.params_logged);
+  read(json, "own_rows", state.own_rows);
+  read(json, "finished", state.finished);
   if (const auto sent = json.find("sent"); sent != json.end() && sent->is_object()) {
-    for (const auto& [set, step] : sent->items()) {
-      if (step.is_number_integer()) state.sent[set] = step.get<int64_t>();
+    for (const auto& [file, place] : sent->items()) {
+      if (!place.is_object()) continue;
+      RowPlace& row = state.sent[file];
+      read(place, "begin", row.begin);
+      read(place, "end", row.end);
+      read(place, "checksum", row.checksum);
+      if (row.begin < 0 || row.end <= row.begin) row = {};
     }
   }
   return state;
@@ -53,6 +67,10 @@ absl::StatusOr<MlflowRunState> load_run_state(FileSystem& files, const std::stri
 
 absl::Status save_run_state(FileSystem& files, const std::string& path,
                             const MlflowRunState& state) {
+  Json sent = Json::object();
+  for (const auto& [file, row] : state.sent) {
+    sent[file] = {{"begin", row.begin}, {"end", row.end}, {"checksum", row.checksum}};
+  }
   const Json json = {{"tracking_uri", state.tracking_uri},
                      {"experiment", state.experiment},
                      {"tag", state.tag},
@@ -60,7 +78,9 @@ absl::Status save_run_state(FileSystem& files, const std::string& path,
                      {"experiment_id", state.experiment_id},
                      {"start_ms", state.start_ms},
                      {"params_logged", state.params_logged},
-                     {"sent", state.sent}};
+                     {"own_rows", state.own_rows},
+                     {"finished", state.finished},
+                     {"sent", std::move(sent)}};
   RETURN_IF_ERROR(files.create_directories(directory_of(path)));
   return write_file_atomically(files, path, dump_json(json, 2) + "\n");
 }

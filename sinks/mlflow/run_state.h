@@ -12,10 +12,23 @@
 
 namespace millrace {
 
-// Evaluation set, or SinkStart::kTrain → the last step whose row the server has confirmed.
-using SentSteps = std::map<std::string, int64_t>;
+// The place and the content of a row in a file. Default: before the first row.
+struct RowPlace {
+  int64_t begin = 0, end = 0;  // in bytes; `end` is behind the line feed
+  uint32_t checksum = 0;       // crc32c() of the line
 
-// The state in a file by which a resumed run continues the same run of the server.
+  friend bool operator==(const RowPlace&, const RowPlace&) = default;
+};
+
+// Name of a file of rows → the last row that needs no more sending.
+using SentRows = std::map<std::string, RowPlace>;
+
+// The state in a file by which later runs continue the same run of the server. Its rows are sent at
+// least once:
+//   after a kill             the next run sends the rows behind `sent`
+//   a resumed run, also of   RowFollower moves `sent` in front of the rows that the run replaces
+//   the same process
+//   another file of rows     lacks the row at that place, so that all of its rows are sent
 struct MlflowRunState {
   std::string tracking_uri, experiment;  // of the configuration
   std::string tag;                       // random; finds the run on the server
@@ -23,7 +36,9 @@ struct MlflowRunState {
   std::string experiment_id;             // "": likewise
   int64_t start_ms = 0;                  // since 1970
   bool params_logged = false;            // if true, the server has the parameters
-  SentSteps sent = {};
+  SentRows sent = {};
+  bool own_rows = false;  // if true, the sink writes the files of `sent`
+  bool finished = false;  // if true, the server has the status FINISHED and all rows
 
   friend bool operator==(const MlflowRunState&, const MlflowRunState&) = default;
 };

@@ -37,7 +37,10 @@ TEST_F(RunStateTest, ReadsBack) {
   state.experiment_id = "3";
   state.start_ms = 1795773801243;
   state.params_logged = true;
-  state.sent = {{"train", 30}, {"a \"set\"", -1}};
+  state.sent = {{"train.jsonl", {.begin = 20, .end = 30, .checksum = 4294967295}},
+                {"eval.jsonl", {}}};
+  state.own_rows = true;
+  state.finished = true;
   EXPECT_OK(save_run_state(files_, kPath, state));
   EXPECT_EQ(load(), state);
   EXPECT_EQ(load("uri", "other").run_id, "");
@@ -62,13 +65,15 @@ TEST_F(RunStateTest, AMalformedFileIsANewRun) {
     EXPECT_EQ(load().tag.size(), 32) << text;
   }
   files_.put(kPath, R"({"tracking_uri": "uri", "experiment": "e", "tag": "t", "run_id": 1,
-                        "start_ms": "x", "params_logged": 1, "sent": {"train": "x"}})");
+                        "start_ms": "x", "params_logged": 1, "own_rows": "x",
+                        "sent": {"train": 30, "train.jsonl": {"begin": 9, "end": 3}}})");
   EXPECT_EQ(load(), (MlflowRunState{.tracking_uri = "uri",
                                     .experiment = "e",
                                     .tag = "t",
                                     .run_id = "",
                                     .experiment_id = "",
-                                    .start_ms = 7}));
+                                    .start_ms = 7,
+                                    .sent = {{"train.jsonl", {}}}}));
 }
 
 }  // namespace

@@ -41,29 +41,38 @@ absl::Status StepTimes::load() {
     std::pair<int64_t, int64_t> time;
     if (parse(line, &time)) remember(time.first, time.second);
   }
-  // Removes older times, and an incomplete line at the end.
+  return rewrite();  // without older times, and without an incomplete line at the end
+}
+
+absl::Status StepTimes::rewrite() {
   std::string lines;
   for (const auto& [step, time_ms] : times_) lines += time_line(step, time_ms);
   return write_file_atomically(files_, path_, lines);
 }
 
-std::optional<int64_t> StepTimes::time_of(int64_t step, std::optional<int64_t> time_ms) {
+int64_t StepTimes::time_of(int64_t step, int64_t time_ms) {
   const auto earlier = times_.find(step);
   if (earlier != times_.end()) return earlier->second;
-  if (!time_ms.has_value()) return std::nullopt;
-  remember(step, *time_ms);
-  unsaved_ += time_line(step, *time_ms);
+  remember(step, time_ms);
+  unsaved_ += time_line(step, time_ms);
   return time_ms;
 }
 
 absl::Status StepTimes::save() {
   if (unsaved_.empty()) return absl::OkStatus();
   RETURN_IF_ERROR(files_.create_directories(directory_of(path_)));
-  ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file, files_.open_for_append(path_));
-  RETURN_IF_ERROR(file->append(unsaved_));
-  RETURN_IF_ERROR(file->sync());
+  if (torn_) {
+    RETURN_IF_ERROR(rewrite());
+  } else {
+    torn_ = true;  // until no error can occur
+    ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file, files_.open_for_append(path_));
+    RETURN_IF_ERROR(file->append(unsaved_));
+    RETURN_IF_ERROR(file->sync());
+    RETURN_IF_ERROR(file->close());
+  }
+  torn_ = false;
   unsaved_.clear();
-  return file->close();
+  return absl::OkStatus();
 }
 
 }  // namespace millrace

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -26,19 +25,21 @@ class StepTimes {
   // Reads the file, if there is one. Errors: see FileSystem.
   absl::Status load();
   // Returns the time of a step, in milliseconds since 1970: the remembered time, or `time_ms`,
-  // which is remembered unless it is none.
-  std::optional<int64_t> time_of(int64_t step, std::optional<int64_t> time_ms);
+  // which is remembered.
+  int64_t time_of(int64_t step, int64_t time_ms);
   // Makes the times durable, in a new file if the file was removed. Called before the values are
-  // sent. Errors: see WritableFile.
+  // sent. Errors: see WritableFile; the next call writes the whole file.
   absl::Status save();
 
  private:
   void remember(int64_t step, int64_t time_ms);
+  absl::Status rewrite();
 
   FileSystem& files_;
   const std::string path_;
   std::map<int64_t, int64_t> times_;  // step → time
   std::string unsaved_;               // lines
+  bool torn_ = false;                 // if true, the file may end with a part of a line
 };
 
 }  // namespace millrace
