@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/http/http_url.h"
 #include "base/log.h"
 #include "base/status_macros.h"
@@ -59,28 +60,39 @@ absl::StatusOr<MlflowRunState> MlflowSink::load_state() {
   return state;
 }
 
-void MlflowSink::warn_of_queue() const {
+std::optional<bool> MlflowSink::queue_was_sent() const {
   const auto entries = files_.list(options_.directory);
-  if (!writes_rows() || !entries.ok()) return;
-  const bool has_queue = std::any_of(entries->begin(), entries->end(), [](const auto& entry) {
-    return absl::StartsWith(entry.name, "queue-");
-  });
-  if (!has_queue) return;
-  MILLRACE_LOG(WARNING) << "MLflow: " << options_.directory
-                        << " has a queue of version 0.1.0, whose reports are not sent; run 0.1.0 "
-                           "once more to send them, or remove the files queue-*";
+  const auto position = read_file(files_, join_path(options_.directory, "position"));
+  std::string end;  // of the last file, in the form of `position`
+  for (const DirectoryEntry& entry : entries.value_or(std::vector<DirectoryEntry>())) {
+    absl::string_view number = entry.name;
+    if (!absl::ConsumePrefix(&number, "queue-") || !absl::ConsumeSuffix(&number, ".jsonl"))
+      continue;
+    const auto info = files_.info(join_path(options_.directory, entry.name));
+    number.remove_prefix(std::min(number.find_first_not_of('0'), number.size()));
+    end = absl::StrCat(number, " ", info.ok() ? info->size_bytes : -1, "\n");
+  }
+  if (end.empty() && !position.ok()) return std::nullopt;
+  return position.ok() && (end.empty() || *position == end);
 }
 
 absl::Status MlflowSink::start_sender() {
-  warn_of_queue();
   ASSIGN_OR_RETURN(MlflowRunState state, load_state());
+  const std::optional<bool> queue_sent = queue_was_sent();
+  if (writes_rows() && queue_sent == false) {
+    MILLRACE_LOG(WARNING) << "MLflow: " << options_.directory
+                          << " has a queue of version 0.1.0, whose reports are not sent; run 0.1.0 "
+                             "once more to send them, or remove the files queue-*";
+  }
+  const bool is_of_0_1_0 = state.sent.empty() && !state.run_id.empty();
   MlflowUploaderOptions uploader{
       .run_name = options_.run_name,
       .directory = options_.directory,
       .rows_directory = writes_rows() ? options_.directory : options_.rows_directory,
       .params = options_.params,
       .state = std::move(state),
-      .start = start_};
+      .start = start_,
+      .rows_without_time_were_sent = is_of_0_1_0 && queue_sent == true};
   sender_ = std::make_unique<MlflowSender>(files_, clock_,
                                            MlflowSenderOptions{.server = server_,
                                                                .timeout = options_.timeout,

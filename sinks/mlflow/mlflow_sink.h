@@ -69,8 +69,8 @@ class MlflowSink : public Sink {
   bool has_state() const;
   // Reads the state of the run. Warns if its rows are in other files than those of this run.
   absl::StatusOr<MlflowRunState> load_state();
-  // Warns of reports that version 0.1.0 did not send and that no file of rows has.
-  void warn_of_queue() const;
+  // Returns true if version 0.1.0 sent its whole queue; none: the directory has no queue.
+  std::optional<bool> queue_was_sent() const;
   absl::Status start_sender();
   // Writes the row of a Report or an EvaluationResult if there is no other file of rows.
   template <typename Values>

@@ -277,6 +277,26 @@ TEST_F(MlflowSinkTest, AQueueOfVersion010IsNamed) {
   EXPECT_THAT(log, HasSubstr("out/mlflow has a queue of version 0.1.0"));
 }
 
+TEST_F(MlflowSinkTest, ReportsThatVersion010SentAreNotSentAgain) {
+  for (const bool sent : {true, false}) {
+    {
+      const auto sink = make();
+      EXPECT_OK(sink->start({}));
+      report(*sink, 10, 1);
+      EXPECT_OK(sink->flush());
+    }
+    auto state = load_run_state(files_, "out/mlflow/run.json", server_.uri(), "e", 0);
+    ASSERT_OK(state.status());
+    state->sent.clear();
+    EXPECT_OK(save_run_state(files_, "out/mlflow/run.json", *state));
+    files_.put("out/mlflow/queue-00000012.jsonl", "abc\n");
+    files_.put("out/mlflow/position", sent ? "12 4\n" : "12 2\n");
+    files_.put("out/metrics/train.jsonl", "{\"step\":10,\"metrics\":{\"loss\":7}}\n");
+    make_sink(files_, clock_, server_.uri(), "out/metrics").reset();
+    EXPECT_EQ(server_.values("train/loss").size(), sent ? 1 : 2);
+  }
+}
+
 TEST_F(MlflowSinkTest, ARunWithoutReportsLeavesNothing) {
   const auto sink = make();
   EXPECT_OK(sink->start({}));

@@ -87,6 +87,8 @@ absl::Status MlflowUploader::forget_run(const absl::Status& cause) {
 absl::Status MlflowUploader::send(const std::vector<ReportRow>& rows) {
   std::vector<MlflowMetric> metrics;
   for (const ReportRow& row : rows) {
+    const bool sent_by_0_1_0 = options_.rows_without_time_were_sent && !forgotten_;
+    if (!row.time.has_value() && sent_by_0_1_0) continue;
     // A row of version 0.1.0 has no time. StepTimes has the times of the last steps alone.
     const absl::Time estimate = absl::FromUnixMillis(state_.start_ms) + absl::Seconds(row.seconds);
     const int64_t time_ms =

@@ -33,6 +33,8 @@ struct MlflowUploaderOptions {
   MlflowRunState state;        // of run.json
   // Of the run that writes rows; none: all rows are of earlier runs.
   std::optional<SinkStart> start = std::nullopt;
+  // If true, the run of the server has the rows without a time, which are those of version 0.1.0.
+  bool rows_without_time_were_sent = false;
 };
 
 // Creates a run, or resumes the run of the state, and logs the rows that RowFollower reads: a
