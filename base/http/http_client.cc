@@ -12,6 +12,7 @@
 #include <boost/asio/ssl.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -49,18 +50,19 @@ constexpr const char* kSystemBundles[] = {
 };
 
 // Returns the error of a step of a request.
-absl::Status failed(absl::string_view doing, const error_code& error) {
+absl::Status failed(absl::string_view doing, const error_code& error,
+                    absl::string_view advice = "") {
   if (error == asio::error::timed_out) {
-    return absl::DeadlineExceededError(absl::StrCat(doing, ": no time is left"));
+    return absl::DeadlineExceededError(absl::StrCat(doing, ": no time is left", advice));
   }
-  return absl::UnavailableError(absl::StrCat(doing, ": ", error.message()));
+  return absl::UnavailableError(absl::StrCat(doing, ": ", error.message(), advice));
 }
 
 // The answer of the resolver.
 struct Lookup {
   Mutex mutex;
   bool finished ABSL_GUARDED_BY(mutex) = false;
-  int error ABSL_GUARDED_BY(mutex) = 0;
+  std::string message ABSL_GUARDED_BY(mutex) = "the name has no address";  // if it has none
   std::vector<tcp::endpoint> endpoints ABSL_GUARDED_BY(mutex);
 };
 
@@ -70,8 +72,11 @@ void look_up(const std::string& name, int port, Lookup& lookup) {
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   const int error = ::getaddrinfo(name.c_str(), std::to_string(port).c_str(), &hints, &found);
+  const int system_error = errno;
   MutexLock lock(lookup.mutex);
-  lookup.error = error;
+  if (error != 0) {
+    lookup.message = error == EAI_SYSTEM ? std::strerror(system_error) : ::gai_strerror(error);
+  }
   for (const addrinfo* entry = found; error == 0 && entry != nullptr; entry = entry->ai_next) {
     tcp::endpoint endpoint;
     if (entry->ai_addrlen > endpoint.capacity()) continue;
@@ -102,10 +107,8 @@ absl::StatusOr<std::vector<tcp::endpoint>> resolve(const std::string& name, int 
   if (!lookup->mutex.await_for(time, [&] { return lookup->finished; })) {
     return failed("looking up the name", asio::error::timed_out);
   }
-  if (lookup->error != 0 || lookup->endpoints.empty()) {
-    return absl::UnavailableError(
-        absl::StrCat("looking up the name: ", lookup->error != 0 ? ::gai_strerror(lookup->error)
-                                                                 : "the name has no address"));
+  if (lookup->endpoints.empty()) {
+    return absl::UnavailableError(absl::StrCat("looking up the name: ", lookup->message));
   }
   return lookup->endpoints;
 }
@@ -139,7 +142,7 @@ class Connection {
       });
       if (!error) return absl::OkStatus();
     }
-    return failed("connecting", error);
+    return failed("connecting", error, "; check that a server runs there");
   }
 
  private:
@@ -209,6 +212,17 @@ absl::StatusOr<HttpResponse> exchange(Connection& connection, Stream& stream,
   }
 }
 
+constexpr unsigned kProxyAuthenticationRequired = 407;
+
+absl::Status proxy_refusal(const HttpProxy& proxy, unsigned status) {
+  return absl::UnavailableError(
+      absl::StrCat("the proxy answers with HTTP status ", status,
+                   status == kProxyAuthenticationRequired
+                       ? absl::StrCat("; give a user name and a password in ", proxy.variable,
+                                      " (http://USER:PASSWORD@HOST:PORT)")
+                       : ""));
+}
+
 // Asks a proxy to forward the connection to the server.
 absl::Status open_tunnel(Connection& connection, const HttpProxy& proxy, const HttpUrl& server) {
   const std::string target = host_and_port(server.host, server.port);
@@ -229,12 +243,7 @@ absl::Status open_tunnel(Connection& connection, const HttpProxy& proxy, const H
   }
   if (error) return failed("waiting for the proxy", error);
   const auto status = parser.get().result_int();
-  if (status / 100 == 2) return absl::OkStatus();
-  return absl::UnavailableError(
-      absl::StrCat("the proxy answers with HTTP status ", status,
-                   status == 407 ? absl::StrCat("; give a user name and a password in ",
-                                                proxy.variable, " (http://USER:PASSWORD@HOST:PORT)")
-                                 : ""));
+  return status / 100 == 2 ? absl::OkStatus() : proxy_refusal(proxy, status);
 }
 
 bool is_address(const std::string& host) {
@@ -248,23 +257,38 @@ bool expect_host(SSL* ssl, const std::string& host, bool verify) {
   if (is_address(host)) {
     return !verify || X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host.c_str()) == 1;
   }
-  SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+  // The name in the subject of a certificate has no meaning (RFC 9110, 4.3.4).
+  SSL_set_hostflags(ssl,
+                    X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
   return SSL_set_tlsext_host_name(ssl, host.c_str()) == 1 &&
          (!verify || SSL_set1_host(ssl, host.c_str()) == 1);
+}
+
+// Returns the end of the text of a refused certificate.
+std::string advice_on(long refusal, const HttpTrust& trust) {
+  switch (refusal) {
+    case X509_V_ERR_HOSTNAME_MISMATCH:
+    case X509_V_ERR_IP_ADDRESS_MISMATCH: return "; give an address that the certificate has";
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+      return absl::StrCat(
+          "; if the server has an authority of its own, name the file of its "
+          "certificate in ",
+          trust.ca_setting);
+    default: return "";
+  }
 }
 
 absl::Status handshake_error(const error_code& error, SSL* ssl, const std::string& host,
                              const HttpTrust& trust) {
   const long refusal = SSL_get_verify_result(ssl);
   if (refusal == X509_V_OK || !trust.verify) return failed("the TLS handshake", error);
-  const bool other_host =
-      refusal == X509_V_ERR_HOSTNAME_MISMATCH || refusal == X509_V_ERR_IP_ADDRESS_MISMATCH;
   return absl::UnavailableError(absl::StrCat(
       "the certificate of ", host, " is refused: ", X509_verify_cert_error_string(refusal),
-      other_host ? "; give an address that the certificate has"
-                 : absl::StrCat("; if the server has an authority of its own, name the file of its "
-                                "certificate in ",
-                                trust.ca_setting)));
+      advice_on(refusal, trust)));
 }
 
 bool is_set(const char* variable) { return std::getenv(variable) != nullptr; }
@@ -385,7 +409,12 @@ absl::StatusOr<HttpResponse> HttpClient::Impl::send(const HttpRequest& request,
   Connection connection(deadline);
   RETURN_IF_ERROR(connection.connect(endpoints));
   if (server_.tls) return exchange_with_tls(connection, message);
-  return exchange(connection, connection.socket(), message, options_.most_response_bytes);
+  ASSIGN_OR_RETURN(HttpResponse response, exchange(connection, connection.socket(), message,
+                                                   options_.most_response_bytes));
+  if (proxy_.has_value() && response.status == kProxyAuthenticationRequired) {
+    return proxy_refusal(*proxy_, kProxyAuthenticationRequired);
+  }
+  return response;
 }
 
 absl::StatusOr<HttpResponse> HttpClient::Impl::exchange_with_tls(Connection& connection,

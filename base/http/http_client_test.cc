@@ -15,11 +15,13 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/http/certificate_testing.h"
 #include "base/http/http_server.h"
 #include "base/status_matchers.h"
+#include "tests/environment/scoped_variable.h"
 #include "tests/environment/skip.h"
 
 namespace millrace {
@@ -105,17 +107,14 @@ void hang(int client) {
   }
 }
 
-// Sets a variable of the environment during its lifetime.
-class Variable {
- public:
-  Variable(const char* name, const std::string& value) : name_(name) {
-    ::setenv(name, value.c_str(), 1);
+// Proxies of this machine have no effect on the tests.
+[[maybe_unused]] const bool kNoProxies = [] {
+  for (const char* name : {"http_proxy", "https_proxy", "no_proxy"}) {
+    ::unsetenv(name);
+    ::unsetenv(absl::AsciiStrToUpper(name).c_str());
   }
-  ~Variable() { ::unsetenv(name_); }
-
- private:
-  const char* name_;
-};
+  return true;
+}();
 
 absl::StatusOr<HttpResponse> get(const HttpUrl& url, HttpClientOptions options = {}) {
   options.timeout = kLong;
@@ -238,9 +237,9 @@ TEST(HttpClientTest, TheDeadlineIsThatOfTheWholeRequest) {
 
 TEST(HttpClientTest, AServerThatIsNotThere) {
   const HttpUrl free = RawServer([](int, const auto&) {}).url();
-  EXPECT_THAT(get(free).status(),
-              StatusIs(absl::StatusCode::kUnavailable,
-                       AllOf(HasSubstr("127.0.0.1:"), HasSubstr("connecting: "))));
+  EXPECT_THAT(get(free).status(), StatusIs(absl::StatusCode::kUnavailable,
+                                           AllOf(HasSubstr("127.0.0.1:"), HasSubstr("connecting: "),
+                                                 HasSubstr("; check that a server runs there"))));
   // A resolver that cannot be reached may take longer than the request.
   EXPECT_THAT(get({.host = "no-such-host.invalid"}).status().message(),
               HasSubstr("no-such-host.invalid:80: looking up the name"));
@@ -304,7 +303,7 @@ TEST_F(HttpTlsTest, VerifiesTheCertificateAndTheHost) {
   EXPECT_THAT(get(url("localhost"), {.trust = {.ca_path = "/none"}}).status(),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("SSL_CERT_FILE is /none")));
   {
-    const Variable file("SSL_CERT_FILE", trusted_);
+    const ScopedVariable file("SSL_CERT_FILE", trusted_);
     EXPECT_OK(get(url("localhost")).status());
   }
   const RawServer plain([](int client, const auto&) { hang(client); });
@@ -339,8 +338,8 @@ TEST_F(HttpTlsTest, AProxyForwardsTheConnection) {
     }
     ::close(server);
   });
-  const Variable variable("https_proxy",
-                          absl::StrCat("http://us%40r:pass@127.0.0.1:", proxy.url().port));
+  const ScopedVariable variable("https_proxy",
+                                absl::StrCat("http://us%40r:pass@127.0.0.1:", proxy.url().port));
   const HttpClientOptions options = {.credentials = {.token = "abc"},
                                      .trust = {.ca_path = trusted_}};
   ASSERT_OK_AND_ASSIGN(const HttpResponse response, get(url("tracker.test"), options));
@@ -348,6 +347,9 @@ TEST_F(HttpTlsTest, AProxyForwardsTheConnection) {
   EXPECT_THAT(
       head, AllOf(HasSubstr(absl::StrCat("CONNECT tracker.test:", server_->port(), " ")),
                   HasSubstr("Proxy-Authorization: Basic dXNAcjpwYXNz\r\n"), Not(HasSubstr("abc"))));
+  EXPECT_THAT(get(url("other.test"), options).status(),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("the certificate of other.test is refused: hostname mismatch")));
   permits = false;
   EXPECT_THAT(get(url("tracker.test"), options).status(),
               StatusIs(absl::StatusCode::kUnavailable,
@@ -358,12 +360,13 @@ TEST_F(HttpTlsTest, AProxyForwardsTheConnection) {
 
 TEST(HttpProxyTest, ForwardsRequests) {
   HttpServerRequest seen;
+  int status = 200;
   ASSERT_OK_AND_ASSIGN(const auto proxy,
                        HttpServer::start({.client_timeout = kLong}, [&](const auto& request) {
                          seen = request;
-                         return HttpReply{.body = "proxy"};
+                         return HttpReply{.status = status, .body = "proxy"};
                        }));
-  const Variable variable("HTTP_PROXY", absl::StrCat("user:pass@127.0.0.1:", proxy->port()));
+  const ScopedVariable variable("HTTP_PROXY", absl::StrCat("user:pass@127.0.0.1:", proxy->port()));
   const HttpUrl server = {.host = "tracker.invalid", .port = 5000, .path = "/a"};
   ASSERT_OK_AND_ASSIGN(const HttpResponse response, get(server));
   EXPECT_EQ(response.body, "proxy");
@@ -373,14 +376,19 @@ TEST(HttpProxyTest, ForwardsRequests) {
   EXPECT_OK(get(local).status());
   EXPECT_EQ(seen.target, "/") << "this machine is reached directly";
   for (const char* bypass : {"*", "a.b, invalid", ".invalid:5000", "TRACKER.invalid"}) {
-    const Variable no_proxy("no_proxy", bypass);
+    const ScopedVariable no_proxy("no_proxy", bypass);
     EXPECT_THAT(get(server).status().message(), HasSubstr("5000: looking up the name")) << bypass;
   }
   for (const char* other : {"tracker.invalid:80", "acker.invalid", ""}) {
-    const Variable no_proxy("no_proxy", other);
+    const ScopedVariable no_proxy("no_proxy", other);
     EXPECT_OK(get(server).status()) << other;
   }
-  const Variable wrong("http_proxy", "socks5://user:secret@127.0.0.1");
+  status = 407;
+  EXPECT_THAT(
+      get(server).status(),
+      StatusIs(absl::StatusCode::kUnavailable,
+               HasSubstr("HTTP status 407; give a user name and a password in HTTP_PROXY")));
+  const ScopedVariable wrong("http_proxy", "socks5://user:secret@127.0.0.1");
   EXPECT_THAT(get(server).status(), StatusIs(absl::StatusCode::kFailedPrecondition,
                                              AllOf(HasSubstr("variable http_proxy names no proxy"),
                                                    Not(HasSubstr("secret")))));

@@ -27,11 +27,6 @@ std::string value_of(const std::string& variable) {
   return variable.empty() ? "" : std::getenv(variable.c_str());
 }
 
-bool is_this_machine(absl::string_view host) {
-  return absl::EqualsIgnoreCase(host, "localhost") || absl::StartsWith(host, "127.") ||
-         host == "::1";
-}
-
 // Returns true if an entry of no_proxy, such as "example.com" or ".example.com:8080", covers the
 // server.
 bool covers(absl::string_view entry, const HttpUrl& server) {

@@ -74,7 +74,6 @@ class Session {
 struct SessionHost {
   absl::Duration client_timeout;
   size_t most_body_bytes;
-  bool keep_alive;
   HttpServer::Handler handler;
   // Removes a session that has ended.
   std::function<void(const Session*)> remove;
@@ -135,13 +134,12 @@ class StreamSession : public Session, public std::enable_shared_from_this<Stream
 
   // Replies to the request that was read, or to the failure of reading it.
   void answer(const error_code& error) {
-    bool keep_alive = false, head = false;
+    bool head = false;
     std::optional<HttpReply> reply;
     if (error) {
       reply = reply_to_failure(error);
       if (!reply.has_value()) return end();
     } else {
-      keep_alive = host_.keep_alive && parser_->get().keep_alive();
       head = parser_->get().method() == http::verb::head;
       const HttpServerRequest request = request_of(parser_->release());
       absl::StatusOr<HttpReply> handled =
@@ -152,14 +150,11 @@ class StreamSession : public Session, public std::enable_shared_from_this<Stream
     response_.result(static_cast<unsigned>(reply->status));
     response_.set(http::field::content_type, reply->content_type);
     response_.content_length(reply->body.size());
-    response_.keep_alive(keep_alive);
+    response_.keep_alive(false);
     if (!head) response_.body() = std::move(reply->body);
     http::async_write(stream_, response_,
-                      [self = this->shared_from_this(), keep_alive](error_code unsent, size_t) {
-                        if (unsent) return self->end();
-                        if (!keep_alive) return self->finish();
-                        self->set_deadline();
-                        self->read();
+                      [self = this->shared_from_this()](error_code unsent, size_t) {
+                        unsent ? self->end() : self->finish();
                       });
   }
 
@@ -233,7 +228,6 @@ class HttpServer::Impl {
   Impl(const HttpServerOptions& options, Handler handler)
       : host_{.client_timeout = options.client_timeout,
               .most_body_bytes = options.most_body_bytes,
-              .keep_alive = options.keep_alive,
               .handler = std::move(handler),
               .remove = [this](const Session* session) { remove(session); }} {}
   ~Impl() {
@@ -298,6 +292,7 @@ class HttpServer::Impl {
   void accept() {
     acceptor_.async_accept([this](error_code error, tcp::socket socket) {
       if (error) return accept_later();  // likely no descriptor is free
+      accept();                          // first, since the rest may throw
       close_on_exec(socket.native_handle());
       if (sessions_.size() == kMostConnections) {
         sessions_.front()->close();
@@ -308,7 +303,6 @@ class HttpServer::Impl {
       } else {
         add(std::move(socket));
       }
-      accept();
     });
   }
 

@@ -39,17 +39,15 @@ struct HttpServerOptions {
   // disconnected.
   absl::Duration client_timeout = absl::Seconds(2);
   size_t most_body_bytes = 1 << 20;  // of a request
-  // If true, a client may send further requests over its connection, each within the time-out.
-  bool keep_alive = false;
   // A chain of certificates and its key, both PEM. Default: without TLS.
   std::string certificate = "", key = "";
 };
 
-// Serves HTTP/1.1 until the object is destroyed. A background thread reads requests and calls the
-// handler; it replies itself with 400 to an invalid request, with 431 to a request whose header
-// exceeds 8 KiB, with 413 to a larger body than allowed and with 500 if the handler throws. A
-// silent connection does not delay others; a slow handler does. Of more than 64 connections the
-// oldest is closed.
+// Serves HTTP/1.1 until the object is destroyed, one request for each connection. A background
+// thread reads requests and calls the handler; it replies itself with 400 to an invalid request,
+// with 431 to a request whose header exceeds 8 KiB, with 413 to a larger body than allowed and with
+// 500 if the handler throws. A silent connection does not delay others; a slow handler does. Of
+// more than 64 connections the oldest is closed.
 class HttpServer {
  public:
   // Returns the reply to a request. The thread of the server calls it.

@@ -94,17 +94,6 @@ TEST_F(HttpServerTest, RefusesInvalidRequests) {
   EXPECT_THAT(ask("GET /throw HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 500"));
 }
 
-TEST_F(HttpServerTest, KeepsConnectionsIfAllowed) {
-  start({.client_timeout = absl::Seconds(20), .keep_alive = true});
-  Client client(server_->port());
-  for (int i = 0; i < 3; ++i) {
-    client.send(kGet);
-    EXPECT_THAT(client.receive(page_), StartsWith("HTTP/1.1 200 OK"));
-  }
-  client.send("GET / HTTP/1.1\r\nConnection: close\r\n\r\n");
-  EXPECT_THAT(client.receive(), EndsWith(page_));
-}
-
 TEST_F(HttpServerTest, IdleAndSlowClientsDoNotDelayOthers) {
   page_ = std::string(10'000'000, 'x');
   start({.client_timeout = absl::InfiniteDuration()});

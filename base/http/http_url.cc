@@ -90,6 +90,13 @@ absl::StatusOr<HttpUrl> parse_http_url(absl::string_view url) {
   return parsed;
 }
 
+bool is_this_machine(absl::string_view host) {
+  in_addr address;
+  const bool is_loopback = absl::StartsWith(host, "127.") &&
+                           inet_pton(AF_INET, std::string(host).c_str(), &address) == 1;
+  return is_loopback || host == "::1" || absl::EqualsIgnoreCase(host, "localhost");
+}
+
 std::string host_and_port(absl::string_view host, int port) {
   const bool ipv6 = host.find(':') != host.npos;
   return absl::StrCat(ipv6 ? "[" : "", host, ipv6 ? "]:" : ":", port);

@@ -22,6 +22,9 @@ struct HttpUrl {
 // "@" or "?", which may have a password.
 absl::StatusOr<HttpUrl> parse_http_url(absl::string_view url);
 
+// Returns true for localhost and loopback addresses.
+bool is_this_machine(absl::string_view host);
+
 // Returns HOST:PORT, with brackets around an IPv6 address.
 std::string host_and_port(absl::string_view host, int port);
 

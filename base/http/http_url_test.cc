@@ -54,6 +54,15 @@ TEST(HttpUrlTest, Mistakes) {
   expect("http://host/a\r\nX: 1", "the path has");
 }
 
+TEST(HttpUrlTest, ThisMachine) {
+  for (const char* host : {"localhost", "LOCALHOST", "127.0.0.1", "127.1.2.3", "::1"}) {
+    EXPECT_TRUE(is_this_machine(host)) << host;
+  }
+  for (const char* host : {"127.example.org", "128.0.0.1", "::2", "tracker"}) {
+    EXPECT_FALSE(is_this_machine(host)) << host;
+  }
+}
+
 TEST(HttpUrlTest, AnErrorShowsNoPassword) {
   for (const char* url : {"ann:secret@host:5000", "ftp://ann:secret@host", "http://ann:secret@host",
                           "https://ann:se/secret@host", "http://host/?token=secret"}) {
