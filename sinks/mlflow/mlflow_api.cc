@@ -63,7 +63,7 @@ std::string variable(const char* name) {
 
 }  // namespace
 
-HttpClientOptions mlflow_client_options(absl::Duration timeout) {
+HttpClientOptions mlflow_client_options(const HttpUrl& server, absl::Duration timeout) {
   HttpClientOptions options{.timeout = timeout};
   HttpCredentials& credentials = options.credentials;
   credentials.user = variable("MLFLOW_TRACKING_USERNAME");
@@ -77,9 +77,18 @@ HttpClientOptions mlflow_client_options(absl::Duration timeout) {
   if (options.trust.ca_path.empty() &&
       (absl::EqualsIgnoreCase(insecure, "true") || insecure == "1")) {
     options.trust.verify = false;
+  }
+  if (server.tls && !options.trust.verify) {
     MILLRACE_LOG(WARNING)
         << "MLflow: MLFLOW_TRACKING_INSECURE_TLS is set, so the certificate of the "
            "server is not verified, and an attacker may read the reports";
+  }
+  const bool has_credentials = !credentials.user.empty() || !credentials.token.empty();
+  if (has_credentials && !server.tls && !is_this_machine(server.host)) {
+    MILLRACE_LOG(WARNING) << "MLflow: the credentials in MLFLOW_TRACKING_* are sent to "
+                          << server.host
+                          << " without TLS, so an attacker on the way may read them; give a "
+                             "tracking_uri with https";
   }
   return options;
 }

@@ -35,11 +35,12 @@ struct MlflowNewRun {
   int64_t start_ms = 0;
 };
 
-// Returns the options of a client of a tracking server. As MLflow's own client, they have the
-// credentials and the trust of the environment: MLFLOW_TRACKING_USERNAME and
+// Returns the options of a client of a tracking server, with the credentials and the trust of the
+// environment under the names of MLflow's own client: MLFLOW_TRACKING_USERNAME and
 // MLFLOW_TRACKING_PASSWORD, else MLFLOW_TRACKING_TOKEN; MLFLOW_TRACKING_SERVER_CERT_PATH, else
-// MLFLOW_TRACKING_INSECURE_TLS, which the log warns of.
-HttpClientOptions mlflow_client_options(absl::Duration timeout);
+// MLFLOW_TRACKING_INSECURE_TLS. Warns if an attacker on the way to `server` may read the
+// credentials, or the reports in spite of TLS.
+HttpClientOptions mlflow_client_options(const HttpUrl& server, absl::Duration timeout);
 
 // The tag by which a run is found again.
 inline constexpr char kMlflowRunTag[] = "millrace.run";

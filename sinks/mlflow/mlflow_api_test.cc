@@ -1,14 +1,15 @@
 #include "sinks/mlflow/mlflow_api.h"
 
-#include <cstdlib>
 #include <limits>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/log.h"
 #include "base/status_matchers.h"
 #include "sinks/mlflow/fake_mlflow_testing.h"
+#include "tests/environment/scoped_variable.h"
 
 namespace millrace {
 namespace {
@@ -16,29 +17,43 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(MlflowClientOptionsTest, ComeFromTheEnvironment) {
-  const auto set = [](const char* name, const char* value) {
-    ::setenv(absl::StrCat("MLFLOW_TRACKING_", name).c_str(), value, 1);
-  };
-  set("TOKEN", "abc");
-  set("USERNAME", "ann");
-  set("INSECURE_TLS", "True");
-  HttpClientOptions options = mlflow_client_options(absl::Seconds(5));
+  const HttpUrl server = {.host = "tracker", .tls = true};
+  const ScopedVariable token("MLFLOW_TRACKING_TOKEN", "abc"),
+      user("MLFLOW_TRACKING_USERNAME", "ann"), password("MLFLOW_TRACKING_PASSWORD", ""),
+      insecure("MLFLOW_TRACKING_INSECURE_TLS", "True"),
+      certificate("MLFLOW_TRACKING_SERVER_CERT_PATH", "");
+  HttpClientOptions options = mlflow_client_options(server, absl::Seconds(5));
   EXPECT_EQ(options.timeout, absl::Seconds(5));
   EXPECT_EQ(options.credentials.token, "abc") << "a user without a password";
   EXPECT_EQ(options.credentials.user, "");
   EXPECT_FALSE(options.trust.verify);
-  set("PASSWORD", "pw");
-  set("SERVER_CERT_PATH", "/ca.pem");
-  options = mlflow_client_options(absl::Seconds(5));
+  const ScopedVariable other_password("MLFLOW_TRACKING_PASSWORD", "pw"),
+      other_certificate("MLFLOW_TRACKING_SERVER_CERT_PATH", "/ca.pem");
+  options = mlflow_client_options(server, absl::Seconds(5));
   EXPECT_EQ(options.credentials.token, "");
   EXPECT_EQ(options.credentials.user + options.credentials.password, "annpw");
   EXPECT_EQ(options.trust.ca_path, "/ca.pem");
   EXPECT_TRUE(options.trust.verify);
-  for (const char* name : {"TOKEN", "USERNAME", "PASSWORD", "INSECURE_TLS", "SERVER_CERT_PATH"}) {
-    ::unsetenv(absl::StrCat("MLFLOW_TRACKING_", name).c_str());
-  }
+}
+
+TEST(MlflowClientOptionsTest, WarnsOfWhatAnAttackerMayRead) {
+  const ScopedVariable token("MLFLOW_TRACKING_TOKEN", "secret"),
+      insecure("MLFLOW_TRACKING_INSECURE_TLS", "1");
+  const auto warning = [](const HttpUrl& server) {
+    std::string log;
+    set_log_sink([&](LogSeverity, absl::string_view line) { absl::StrAppend(&log, line); });
+    mlflow_client_options(server, absl::Seconds(5));
+    set_log_sink(nullptr);
+    return log;
+  };
+  EXPECT_THAT(warning({.host = "tracker", .tls = true}), HasSubstr("INSECURE_TLS is set"));
+  EXPECT_THAT(warning({.host = "tracker"}),
+              AllOf(HasSubstr("are sent to tracker without TLS"), Not(HasSubstr("INSECURE_TLS")),
+                    Not(HasSubstr("secret"))));
+  EXPECT_EQ(warning({.host = "127.0.0.1"}), "");
 }
 
 class MlflowApiTest : public testing::Test {

@@ -11,7 +11,7 @@ namespace millrace {
 
 MlflowSender::MlflowSender(FileSystem& files, Clock& clock, MlflowSenderOptions options)
     : options_(std::move(options)),
-      client_(options_.server, mlflow_client_options(options_.timeout)),
+      client_(options_.server, mlflow_client_options(options_.server, options_.timeout)),
       uploader_(files, clock, MlflowApi(client_, [this] { return time_left(); }),
                 options_.uploader),
       state_(options_.waits_for_row ? State::kIdle : State::kBusy),

@@ -1,6 +1,5 @@
 #include "sinks/mlflow/mlflow_sink.h"
 
-#include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -18,6 +17,7 @@
 #include "framework/report/report_rows.h"
 #include "framework/report/sink_conformance.h"
 #include "sinks/mlflow/fake_mlflow_testing.h"
+#include "tests/environment/scoped_variable.h"
 
 namespace millrace {
 namespace {
@@ -360,8 +360,8 @@ TEST_F(MlflowSinkTest, ReachesAServerWithTlsAndAToken) {
   const TestCertificate own = make_test_certificate();
   const std::string path = testing::TempDir() + "mlflow_server.pem";
   std::ofstream(path) << own.certificate;
-  ::setenv("MLFLOW_TRACKING_SERVER_CERT_PATH", path.c_str(), 1);
-  ::setenv("MLFLOW_TRACKING_TOKEN", "secret", 1);
+  const ScopedVariable certificate("MLFLOW_TRACKING_SERVER_CERT_PATH", path),
+      token("MLFLOW_TRACKING_TOKEN", "secret");
   std::string authorization;
   FakeMlflow server({.certificate = own.certificate, .key = own.key});
   server.intercept([&](const TestRequest& request) {
@@ -375,8 +375,6 @@ TEST_F(MlflowSinkTest, ReachesAServerWithTlsAndAToken) {
   sink.reset();
   EXPECT_THAT(server.values("train/loss"), ElementsAre("1"));
   EXPECT_EQ(authorization, "Bearer secret");
-  ::unsetenv("MLFLOW_TRACKING_SERVER_CERT_PATH");
-  ::unsetenv("MLFLOW_TRACKING_TOKEN");
 }
 
 TEST_F(MlflowSinkTest, AFullDiskIsAnError) {
