@@ -5,7 +5,9 @@ import re
 import subprocess
 
 DOCUMENTATION = "/usr/share/doc"
-COMPILED_IN = ("libboost1.74-dev", "libssl-dev")
+# OpenSSL is linked statically, the others are headers.
+COMPILED_IN = ("libboost1.74-dev", "libcli11-dev", "libfast-float-dev", "libssl-dev",
+               "nlohmann-json3-dev")
 COMMON = re.compile(r"/usr/share/common-licenses/([A-Za-z0-9][A-Za-z0-9.+-]*[A-Za-z0-9])")
 
 
@@ -51,11 +53,17 @@ def _licences_of(package):
 
 
 def licences_of_parts(packages=COMPILED_IN):
-  """Returns {name in the package: file} of the Debian packages whose code is in the program."""
-  licences = {}
+  """Returns ({name in the package: file}, [packages without a licence]) of code in the program.
+
+  The packages are Debian's.
+  """
+  licences, missing = {}, []
   for package in packages:
-    licences.update(_licences_of(package))
-  return licences
+    own = dict(_licences_of(package))
+    licences.update(own)
+    if not own:
+      missing.append(package)
+  return licences, missing
 
 
 def find_licences(libraries):

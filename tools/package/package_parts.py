@@ -54,7 +54,11 @@ def collect_parts(program, version, rpath, wheels):
   licences, missing = find_licences(libraries)
   if missing:
     print("package: no licence found of %s" % ", ".join(missing), file=sys.stderr)
-  licences.update(licences_of_parts())
+  licences_of_code, missing = licences_of_parts()
+  if missing:
+    raise PackageError("no licence found of %s, whose code is in the program; install the Debian "
+                       "packages with their copyright files" % ", ".join(missing))
+  licences.update(licences_of_code)
   return Parts(version, open_elf(program).with_rpath(rpath), libraries, licences,
                glibc_floor(program, libraries))
 

@@ -182,10 +182,13 @@ class LicencesTest(FolderTest):
     self.assertIn("common-licenses/GPL-3", found)
 
   def test_of_code_in_the_program(self):
-    found = licences.licences_of_parts()
+    found, missing = licences.licences_of_parts()
+    self.assertEqual(missing, [])
     self.assertEqual(found["libssl-dev/copyright"], "/usr/share/doc/libssl-dev/copyright")
     self.assertIn("libboost1.74-dev/copyright", found)
+    self.assertIn("nlohmann-json3-dev/copyright", found)
     self.assertIn("common-licenses/Apache-2.0", found)
+    self.assertEqual(licences.licences_of_parts(["no-such-package"]), ({}, ["no-such-package"]))
 
   def test_of_wheels(self):
     licence = self.write("site-packages/torch-2.0+cpu.dist-info/licenses/a/LICENSE", "a")
