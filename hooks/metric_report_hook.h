@@ -7,9 +7,9 @@
 
 #include "base/clock.h"
 #include "base/file_system.h"
+#include "base/lines/line_file.h"
 #include "framework/report/report_rows.h"
 #include "hook/hook.h"
-#include "base/lines/line_file.h"
 
 namespace millrace {
 

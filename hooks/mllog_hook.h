@@ -14,10 +14,10 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/file_system.h"
+#include "base/lines/line_file.h"
 #include "framework/report/monitored_metric.h"
 #include "hook/hook.h"
 #include "hook/hook_registry.h"
-#include "base/lines/line_file.h"
 #include "proto/inspection_hook_configs.pb.h"
 
 namespace millrace {

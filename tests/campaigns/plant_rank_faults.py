@@ -32,8 +32,8 @@ FAULTS = [
          "  {\n    TableWriteAccess table(table_);\n    make_rows(table);\n  }\n"),
     ], "//tests/ranks:refused_step_test", "*"),
     ("gradients of ranks are added in the order of their arrival", [
-        (OWNER + ".h", "  StepMap map_;  // of ids", "  std::vector<size_t> arrival_;\n"
-         "  StepMap map_;  // of ids"),
+        (OWNER + ".h", "  StepMap map_;  // from ids to places", "  std::vector<size_t> arrival_;\n"
+         "  StepMap map_;  // from ids to places"),
         (OWNER + ".cc", "  share.has_sums = true;\n",
          "  share.has_sums = true;\n  arrival_.push_back(rank);\n"),
         (OWNER + ".cc", "  summands_.begin_adding(/*weighted=*/false);\n"
