@@ -100,7 +100,8 @@ TEST_F(EpochSourceTest, RefusesWhatDoesNotFit) {
   fails(source->check_fingerprint(1), "first file is now 0.csv");
   fails(source->resume({{.epoch = 0, .rows_left = {{0, 61}}}}).status(), "do not fit");
   set_data("shuffle_rows: 2147483648");
-  fails(EpochSource::open(options_).status(), "shuffle_rows is 2147483648; must be 0 to 2147483647");
+  fails(EpochSource::open(options_).status(),
+        "shuffle_rows is 2147483648; must be 0 to 2147483647");
   set_data("mix {}");
   fails(EpochSource::open(options_).status(), "the data is a mix");
 }
