@@ -24,8 +24,8 @@ struct TextStart {
 bool is_utf16(absl::string_view head);
 
 // Returns where the lines of a file begin. `head`: its first kTextStartBytes, or all of it.
-// `separator_line`: a first line "sep=;", which may be quoted, is no line of the data.
-// Errors: DataLoss for a compressed file (io/file_start.h), for text in UTF-16, by its byte order
+// `separator_line`: a first line "sep=;", which may be quoted, is no line of the data. Errors:
+// DataLoss for a compressed file, as check_not_compressed(), for text in UTF-16, by its byte order
 // mark, and for lines that end with carriage returns alone: there is no line feed in `head`, and
 // text behind a carriage return that is not quoted.
 absl::StatusOr<TextStart> find_text_start(absl::string_view head, bool separator_line);

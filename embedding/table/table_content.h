@@ -23,7 +23,8 @@
 
 namespace millrace {
 
-// The state of one row, for writing. Holds until the row is removed.
+// The state of one row, for writing. Valid until rows are removed, evicted, committed or swapped;
+// do not keep it.
 struct MutableRow {
   char* record;  // see RowStore::record()
   float* slots;

@@ -49,6 +49,7 @@ absl::Status check_time(absl::string_view where, const WindowsConfig& windows) {
   const auto path_at = [&](absl::Time when) {
     return absl::FormatTime(time.path(), when, absl::UTCTimeZone());
   };
+  // An unknown conversion would give a path that never exists, and the run would wait for it.
   for (size_t at = 0; (at = time.path().find('%', at)) != std::string::npos; at += 2) {
     constexpr absl::string_view kConversions = "aAbBcCdDeEFgGhHIjmMnOprRsStTuUVwWxXyYzZ%";
     if (at + 1 < time.path().size() && absl::StrContains(kConversions, time.path()[at + 1])) {
@@ -57,6 +58,7 @@ absl::Status check_time(absl::string_view where, const WindowsConfig& windows) {
     return wrong(where, absl::StrCat("path has ", time.path().substr(at, 2),
                                      ", which stands for no part of a time"));
   }
+  // Steps of equal paths would train on the same files repeatedly.
   if (path_at(start) == path_at(next)) {
     return wrong(where, absl::StrCat("path gives ", path_at(start),
                                      " for the first two steps; it needs %H and the like"));

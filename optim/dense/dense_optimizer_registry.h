@@ -29,8 +29,8 @@ using DenseOptimizerRegistry = KindRegistry<DenseOptimizerConfig, DenseOptimizer
 // Its create() REQUIRES: check_dense_optimizer() accepts the configuration.
 DenseOptimizerRegistry& dense_optimizer_registry();
 
-// Checks the learning rate and the numbers of the kind that is chosen, and that a configuration of
-// frozen parameters has no kind, schedule or learning rate.
+// Checks the learning rate and the numbers of the chosen kind, with their ranges, and that a
+// configuration of frozen parameters has no kind, schedule or learning rate.
 // Errors: InvalidArgument that begins with `where`, the place of the message in the configuration,
 // and names the field that is out of range.
 absl::Status check_dense_optimizer(absl::string_view where, const DenseOptimizerConfig& config);

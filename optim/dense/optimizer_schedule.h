@@ -13,7 +13,8 @@
 namespace millrace {
 
 // Checks the schedule of an optimizer. Errors: InvalidArgument that begins with `where`, the place
-// of the schedule: as check_schedule(); for a unit without a kind.
+// of the schedule: as check_schedule(); for a unit without a kind. Ranges of single fields:
+// check_ranges().
 absl::Status check_optimizer_schedule(absl::string_view where, const ScheduleConfig& config,
                                       const ScheduleTotals& totals);
 

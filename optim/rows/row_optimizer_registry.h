@@ -24,9 +24,9 @@ using RowOptimizerRegistry = KindRegistry<SparseOptimizerConfig, RowOptimizerFac
 // Returns the registry of row optimizers, which also has the built-in kinds.
 RowOptimizerRegistry& row_optimizer_registry();
 
-// Checks the learning rate, and the numbers or the name of the kind that is chosen. Errors:
-// InvalidArgument that begins with `where`, the place of the message in the configuration, and
-// names the field that is out of range.
+// Checks the learning rate, and the numbers, with their ranges, or the name of the chosen kind.
+// Errors: InvalidArgument that begins with `where`, the place of the message in the configuration,
+// and names the field that is out of range.
 absl::Status check_sparse_optimizer(absl::string_view where, const SparseOptimizerConfig& config);
 
 // Creates the optimizer that `config` chooses, by default Adam. Ignores the learning rate. Errors:

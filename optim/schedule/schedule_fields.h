@@ -23,8 +23,8 @@ std::optional<double> length_of(const ScheduleLength& length, const ScheduleInpu
 
 // Adds an error if the length is not set, below `minimum`, or a share of a total that is not known.
 // Ignores a number out of range, which check_ranges() reports. `where` is the place of the message
-// that holds the length, `field` its name there.
-// Returns: length_of(), or nothing if the length is below `minimum`.
+// that holds the length, `field` the name of the length in this message. Returns length_of(), or
+// nothing if the length is below `minimum`.
 std::optional<double> check_length(absl::string_view where, absl::string_view field,
                                    const ScheduleLength& length, double minimum,
                                    const ScheduleInput& input, FieldErrors* errors);
@@ -49,9 +49,9 @@ class Warmup {
   // REQUIRES: check() adds no error, or `config` is the default message: no warm-up.
   Warmup(const ScheduleWarmup& config, const ScheduleInput& input);
 
-  // Adds the errors of the length in the message at `where`, which must be at least `minimum` and
-  // at most the length of training where that is known.
-  // Returns the length if there is no error.
+  // Adds the errors of the message at `where`, except ranges of single fields: the length must be at
+  // least `minimum` and at most the length of training, if known. Returns the length if there is no
+  // error.
   static std::optional<double> check(absl::string_view where, const ScheduleWarmup& config,
                                      double minimum, const ScheduleInput& input,
                                      FieldErrors* errors);

@@ -26,18 +26,17 @@ using ScheduleRegistry =
 ScheduleRegistry& schedule_registry();
 
 // Returns the schedule that `config` chooses. `learning_rate` is the highest rate of the schedule.
-// `totals` give shares their lengths; two ranks must pass the same.
-// Errors: those of check_schedule() and of check_ranges() (proto/range_check.h), whose places begin
-// with `schedule`; InvalidArgument if `learning_rate` is negative or not finite.
+// Shares become lengths by `totals`, which must be equal on all ranks.
+// Errors: as check_schedule() and check_ranges() (proto/range_check.h), with places that begin with
+// `schedule`; InvalidArgument if `learning_rate` is negative or not finite.
 absl::StatusOr<std::unique_ptr<Schedule>> create_schedule(const ScheduleConfig& config,
                                                           double learning_rate,
                                                           const ScheduleTotals& totals);
 
-// Checks the rules of `config` that are no ranges of single fields; check_ranges() checks those.
-// Errors: InvalidArgument with all errors, one a line, each of which begins with the place of the
-// field in the configuration, says what is wrong, and says what to set. `where` is the place of
-// `config`. A share of a total that is not known is an error, unless the job counts the total when
-// it starts.
+// Checks `config`, whose place is `where`, except the ranges of single fields: see check_ranges().
+// Errors: InvalidArgument with all errors, one a line. Each line begins with the place of the field
+// in the configuration, and says what is wrong and what to set. A share of a total that is not
+// known is an error, unless the job counts the total when it starts.
 absl::Status check_schedule(absl::string_view where, const ScheduleConfig& config,
                             const ScheduleTotals& totals);
 

@@ -73,9 +73,9 @@ class PartKinds<Config, std::function<Made(const CustomConfig&, Arguments...)>, 
     }
   }
 
-  // Returns the part that `config` chooses. REQUIRES: check(), where the family has one, finds no
-  // error. Errors: InvalidArgument if it chooses none and there is
-  // no default; the errors of the built-in kind, or of CustomRegistry::create().
+  // Returns the part that `config` chooses. REQUIRES: check() and check_ranges() (range_check.h)
+  // accept the message of a built-in kind. Errors: InvalidArgument if `config` chooses no kind and
+  // there is no default; the errors of the built-in kind, or of CustomRegistry::create().
   Made create(const Config& config, Arguments... arguments, Extra... extra) const {
     if (config.has_custom()) {
       return registry_.create(config.custom(), std::forward<Arguments>(arguments)...);
