@@ -40,33 +40,37 @@ class ChainedSchedule : public Schedule {
   const std::vector<Part> parts_;
 };
 
-void check_schedule_of_part(absl::string_view where, const ScheduleConfig& config,
-                            const ScheduleInput& input, FieldErrors* errors) {
+absl::Status check_schedule_of_part(absl::string_view where, const ScheduleConfig& config,
+                                    const ScheduleInput& input) {
+  FieldErrors errors;
   // A part may set the default unit explicitly.
   if (config.unit() != ScheduleConfig::STEPS && config.unit() != input.unit) {
-    errors->add(wrong(where, "unit is set; set it in the schedule that holds the chain"));
+    errors.add(wrong(where, "unit is set; set it in the schedule that holds the chain"));
   }
   if (config.has_reduce_on_plateau()) {
-    errors->add(wrong(where, "its rate follows from a metric, so it cannot be part of a chain"));
-    return;
+    errors.add(wrong(where, "its rate follows from a metric, so it cannot be part of a chain"));
+    return errors.status();
   }
-  errors->add(schedule_registry().check(where, config, input));
+  errors.add(schedule_registry().check(where, config, input));
+  return errors.status();
 }
 
-void check_chained(absl::string_view where, const ScheduleConfig& config,
-                   const ScheduleInput& input, FieldErrors* errors) {
+absl::Status check_chained(absl::string_view where, const ScheduleConfig& config,
+                           const ScheduleInput& input) {
+  FieldErrors errors;
   const ChainedScheduleConfig& chain = config.chained();
-  if (chain.part().empty()) errors->add(wrong(where, "part is missing; set at least one"));
+  if (chain.part().empty()) errors.add(wrong(where, "part is missing; set at least one"));
   for (int i = 0; i < chain.part_size(); ++i) {
     const ChainedScheduleConfig::Part& part = chain.part(i);
     const std::string place = absl::StrCat(where, ".", entry("part", i));
     if (i + 1 < chain.part_size()) {
-      check_length(place, "length", part.length(), 1, input, errors);
+      check_length(place, "length", part.length(), 1, input, &errors);
     } else if (part.has_length()) {
-      errors->add(wrong(place, "length is set; the last part has none, since it does not end"));
+      errors.add(wrong(place, "length is set; the last part has none, since it does not end"));
     }
-    check_schedule_of_part(absl::StrCat(place, ".schedule"), part.schedule(), input, errors);
+    errors.add(check_schedule_of_part(absl::StrCat(place, ".schedule"), part.schedule(), input));
   }
+  return errors.status();
 }
 
 absl::StatusOr<std::unique_ptr<Schedule>> create_chained(const ScheduleConfig& config,

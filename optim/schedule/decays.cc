@@ -15,9 +15,11 @@
 namespace millrace {
 namespace {
 
-void check_step(absl::string_view where, const ScheduleConfig& config, const ScheduleInput& input,
-                FieldErrors* errors) {
-  check_length(where, "length", config.step().length(), 1, input, errors);
+absl::Status check_step(absl::string_view where, const ScheduleConfig& config,
+                        const ScheduleInput& input) {
+  FieldErrors errors;
+  check_length(where, "length", config.step().length(), 1, input, &errors);
+  return errors.status();
 }
 
 // rate(t) = learning_rate × gamma^⌊t / length⌋
@@ -31,23 +33,24 @@ std::unique_ptr<Schedule> create_step(const ScheduleConfig& config, const Schedu
       });
 }
 
-void check_multi_step(absl::string_view where, const ScheduleConfig& config,
-                      const ScheduleInput& input, FieldErrors* errors) {
+absl::Status check_multi_step(absl::string_view where, const ScheduleConfig& config,
+                              const ScheduleInput& input) {
+  FieldErrors errors;
   const MultiStepScheduleConfig& steps = config.multi_step();
-  if (steps.milestone().empty())
-    errors->add(wrong(where, "milestone is missing; set at least one"));
+  if (steps.milestone().empty()) errors.add(wrong(where, "milestone is missing; set at least one"));
   std::optional<double> last;
   for (int i = 0; i < steps.milestone_size(); ++i) {
     const std::string field = entry("milestone", i);
     const std::optional<double> position =
-        check_length(where, field, steps.milestone(i), 0, input, errors);
+        check_length(where, field, steps.milestone(i), 0, input, &errors);
     if (position.has_value() && last.has_value() && *position < *last) {
-      errors->add(wrong(absl::StrCat(where, ".", field),
-                        absl::StrCat("is at ", *position, ", before ", *last,
-                                     ", the milestone before it; milestones must ascend")));
+      errors.add(wrong(absl::StrCat(where, ".", field),
+                       absl::StrCat("is at ", *position, ", before ", *last,
+                                    ", the milestone before it; milestones must ascend")));
     }
     if (position.has_value()) last = position;
   }
+  return errors.status();
 }
 
 // rate(t) = learning_rate × gamma^(number of milestones <= t)
@@ -66,14 +69,16 @@ std::unique_ptr<Schedule> create_multi_step(const ScheduleConfig& config,
   return std::make_unique<PositionSchedule>(input, rate_at, milestones.back());
 }
 
-void check_exponential(absl::string_view where, const ScheduleConfig& config,
-                       const ScheduleInput& input, FieldErrors* errors) {
+absl::Status check_exponential(absl::string_view where, const ScheduleConfig& config,
+                               const ScheduleInput& input) {
+  FieldErrors errors;
   const ExponentialScheduleConfig& exponential = config.exponential();
   if (!exponential.has_gamma()) {
-    errors->add(wrong(where, "gamma is missing; set it above 0 and to at most 1"));
+    errors.add(wrong(where, "gamma is missing; set it above 0 and to at most 1"));
   }
-  if (!exponential.has_length()) return;
-  check_length(where, "length", exponential.length(), 1, input, errors);
+  if (!exponential.has_length()) return errors.status();
+  check_length(where, "length", exponential.length(), 1, input, &errors);
+  return errors.status();
 }
 
 // rate(t) = learning_rate × gamma^(t / length)
@@ -89,13 +94,16 @@ std::unique_ptr<Schedule> create_exponential(const ScheduleConfig& config,
                                             });
 }
 
-void check_inverse_square_root(absl::string_view where, const ScheduleConfig& config,
-                               const ScheduleInput& input, FieldErrors* errors) {
+absl::Status check_inverse_square_root(absl::string_view where, const ScheduleConfig& config,
+                                       const ScheduleInput& input) {
+  FieldErrors errors;
   const InverseSquareRootScheduleConfig& root = config.inverse_square_root();
-  if (!root.has_warmup_length()) return;
+  if (!root.has_warmup_length()) return errors.status();
   check_within_training(
       where, "warmup_length",
-      check_length(where, "warmup_length", root.warmup_length(), 0, input, errors), input, errors);
+      check_length(where, "warmup_length", root.warmup_length(), 0, input, &errors), input,
+      &errors);
+  return errors.status();
 }
 
 // Computes the rate at position t from the warm-up W. Known as Noam.
@@ -114,9 +122,11 @@ std::unique_ptr<Schedule> create_inverse_square_root(const ScheduleConfig& confi
       });
 }
 
-void check_myle(absl::string_view where, const ScheduleConfig& config, const ScheduleInput& input,
-                FieldErrors* errors) {
-  Warmup::check(absl::StrCat(where, ".warmup"), config.myle().warmup(), 1, input, errors);
+absl::Status check_myle(absl::string_view where, const ScheduleConfig& config,
+                        const ScheduleInput& input) {
+  FieldErrors errors;
+  Warmup::check(absl::StrCat(where, ".warmup"), config.myle().warmup(), 1, input, &errors);
+  return errors.status();
 }
 
 // Computes the rate at position t from the warm-up W. Unlike inverse_square_root, it reaches the
@@ -134,15 +144,17 @@ std::unique_ptr<Schedule> create_myle(const ScheduleConfig& config, const Schedu
                                             });
 }
 
-void check_polynomial(absl::string_view where, const ScheduleConfig& config,
-                      const ScheduleInput& input, FieldErrors* errors) {
+absl::Status check_polynomial(absl::string_view where, const ScheduleConfig& config,
+                              const ScheduleInput& input) {
+  FieldErrors errors;
   const PolynomialScheduleConfig& polynomial = config.polynomial();
   const std::optional<double> length =
-      check_length(where, "length", polynomial.length(), 1, input, errors);
+      check_length(where, "length", polynomial.length(), 1, input, &errors);
   if (polynomial.has_warmup()) {
     Warmup::check_within(absl::StrCat(where, ".warmup"), polynomial.warmup(), length, input,
-                         errors);
+                         &errors);
   }
+  return errors.status();
 }
 
 // Computes the rate at position t from the warm-up W and the length L:
@@ -166,14 +178,16 @@ std::unique_ptr<Schedule> create_polynomial(const ScheduleConfig& config,
   return std::make_unique<PositionSchedule>(input, rate_at, length);
 }
 
-void check_cosine(absl::string_view where, const ScheduleConfig& config, const ScheduleInput& input,
-                  FieldErrors* errors) {
+absl::Status check_cosine(absl::string_view where, const ScheduleConfig& config,
+                          const ScheduleInput& input) {
+  FieldErrors errors;
   const CosineScheduleConfig& cosine = config.cosine();
   const std::optional<double> length =
-      check_length(where, "length", cosine.length(), 1, input, errors);
+      check_length(where, "length", cosine.length(), 1, input, &errors);
   if (cosine.has_warmup()) {
-    Warmup::check_within(absl::StrCat(where, ".warmup"), cosine.warmup(), length, input, errors);
+    Warmup::check_within(absl::StrCat(where, ".warmup"), cosine.warmup(), length, input, &errors);
   }
+  return errors.status();
 }
 
 // Computes the rate at position t from the warm-up W and cycles i = 0, 1, …. Cycle i is

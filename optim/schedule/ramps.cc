@@ -20,12 +20,14 @@ std::unique_ptr<Schedule> create_constant(const ScheduleConfig& config,
       input, [=](double) { return rate; }, 0);
 }
 
-void check_linear_warmup(absl::string_view where, const ScheduleConfig& config,
-                         const ScheduleInput& input, FieldErrors* errors) {
+absl::Status check_linear_warmup(absl::string_view where, const ScheduleConfig& config,
+                                 const ScheduleInput& input) {
+  FieldErrors errors;
   check_within_training(
       where, "length",
-      check_length(where, "length", config.linear_warmup().length(), 0, input, errors), input,
-      errors);
+      check_length(where, "length", config.linear_warmup().length(), 0, input, &errors), input,
+      &errors);
+  return errors.status();
 }
 
 // Computes the rate at position t from the length W:
@@ -42,15 +44,17 @@ std::unique_ptr<Schedule> create_linear_warmup(const ScheduleConfig& config,
   return std::make_unique<PositionSchedule>(input, rate_at, warmup.length());
 }
 
-void check_tri_stage(absl::string_view where, const ScheduleConfig& config,
-                     const ScheduleInput& input, FieldErrors* errors) {
+absl::Status check_tri_stage(absl::string_view where, const ScheduleConfig& config,
+                             const ScheduleInput& input) {
+  FieldErrors errors;
   const TriStageScheduleConfig& stages = config.tri_stage();
-  check_length(where, "length", stages.length(), 1, input, errors);
+  check_length(where, "length", stages.length(), 1, input, &errors);
   const double sum = stages.warmup_ratio() + stages.hold_ratio();
   if (sum >= 1) {
-    errors->add(wrong(where, absl::StrCat("warmup_ratio + hold_ratio is ", sum,
-                                          "; must be below 1, so that the decay has a length")));
+    errors.add(wrong(where, absl::StrCat("warmup_ratio + hold_ratio is ", sum,
+                                         "; must be below 1, so that the decay has a length")));
   }
+  return errors.status();
 }
 
 // Computes the rate at position t from the length L, the end of the warm-up W = warmup_ratio × L,

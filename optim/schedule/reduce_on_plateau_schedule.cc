@@ -15,17 +15,19 @@
 namespace millrace {
 namespace {
 
-void check_reduce_on_plateau(absl::string_view where, const ScheduleConfig& config,
-                             const ScheduleInput& input, FieldErrors* errors) {
+absl::Status check_reduce_on_plateau(absl::string_view where, const ScheduleConfig& config,
+                                     const ScheduleInput& input) {
+  FieldErrors errors;
   const ReduceOnPlateauScheduleConfig& plateau = config.reduce_on_plateau();
-  errors->add(check_monitor_name(where, plateau.monitor()));
+  errors.add(check_monitor_name(where, plateau.monitor()));
   if (config.unit() != ScheduleConfig::STEPS) {
-    errors->add(wrong(where, "unit does nothing; the rate follows from values of the metric"));
+    errors.add(wrong(where, "unit does nothing; the rate follows from values of the metric"));
   }
   if (plateau.threshold_mode() == ReduceOnPlateauScheduleConfig::REL && plateau.threshold() >= 1 &&
       std::isfinite(plateau.threshold())) {
-    errors->add(wrong_number(where, "threshold", plateau.threshold(), "at least 0 and below 1"));
+    errors.add(wrong_number(where, "threshold", plateau.threshold(), "at least 0 and below 1"));
   }
+  return errors.status();
 }
 
 // For each observed value:

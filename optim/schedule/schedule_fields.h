@@ -49,9 +49,9 @@ class Warmup {
   // REQUIRES: check() adds no error, or `config` is the default message: no warm-up.
   Warmup(const ScheduleWarmup& config, const ScheduleInput& input);
 
-  // Adds the errors of the message at `where`, except ranges of single fields: the length must be at
-  // least `minimum` and at most the length of training, if known. Returns the length if there is no
-  // error.
+  // Adds the errors of the message at `where`, except ranges of single fields: the length must be
+  // at least `minimum` and at most the length of training, if known. Returns the length if there is
+  // no error.
   static std::optional<double> check(absl::string_view where, const ScheduleWarmup& config,
                                      double minimum, const ScheduleInput& input,
                                      FieldErrors* errors);

@@ -5,33 +5,15 @@
 
 #include <functional>
 #include <limits>
-#include <memory>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/string_view.h"
 #include "optim/schedule/schedule.h"
 #include "optim/schedule/schedule_registry.h"
-#include "proto/field_errors.h"
 
 namespace millrace {
 
-// A kind whose check appends all errors to a list.
-struct ScheduleKind : ScheduleRegistry::Kind {
-  using Check = void (*)(absl::string_view where, const ScheduleConfig& config,
-                         const ScheduleInput& input, FieldErrors* errors);
-  ScheduleKind(int field, ScheduleRegistry::Create create) : Kind(field, std::move(create)) {}
-  ScheduleKind(int field, ScheduleRegistry::Create create, Check check)
-      : Kind(field, std::move(create),
-             [check](absl::string_view where, const ScheduleConfig& config,
-                     const ScheduleInput& input) {
-               FieldErrors errors;
-               check(where, config, input, &errors);
-               return errors.status();
-             }) {}
-};
-
-using ScheduleKinds = std::vector<ScheduleKind>;
+using ScheduleKinds = std::vector<ScheduleRegistry::Kind>;
 
 ScheduleKinds ramps();     // constant, linear_warmup, tri_stage
 ScheduleKinds decays();    // the kinds whose rate falls by one formula

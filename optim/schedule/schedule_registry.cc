@@ -3,6 +3,7 @@
 #include "base/status_macros.h"
 #include "optim/schedule/schedule_kinds.h"
 #include "proto/field_check.h"
+#include "proto/field_errors.h"
 #include "proto/range_check.h"
 
 namespace millrace {
