@@ -14,6 +14,14 @@ MILLRACE_REGISTER_METRIC(logloss, "mean binary cross entropy", &create_plain_met
                          {.direction = MetricDirection::kLowerIsBetter,
                           .needs_probabilities = true});
 
+MILLRACE_REGISTER_METRIC(ne, "log loss over that of the mean label",
+                         &create_plain_metric<NormalizedEntropyMetric>,
+                         {.direction = MetricDirection::kLowerIsBetter,
+                          .needs_probabilities = true});
+
+MILLRACE_REGISTER_METRIC(calibration, "mean prediction over mean label",
+                         &create_plain_metric<CalibrationMetric>, {.needs_probabilities = true});
+
 }  // namespace
 
 double log_loss(double prediction, double label) {
@@ -48,15 +56,6 @@ absl::Status LogLossMetric::merge_saved(absl::string_view bytes) {
   return merge_saved_sums(name(), bytes, {&loss_, &weight_});
 }
 
-namespace {
-
-MILLRACE_REGISTER_METRIC(ne, "log loss over that of the mean label",
-                         &create_plain_metric<NormalizedEntropyMetric>,
-                         {.direction = MetricDirection::kLowerIsBetter,
-                          .needs_probabilities = true});
-
-}  // namespace
-
 void NormalizedEntropyMetric::update(const MetricInput& input) {
   for (size_t i = 0; i < input.predictions.size(); ++i) {
     const double weight = input.weight(i);
@@ -89,13 +88,6 @@ std::string NormalizedEntropyMetric::save() const {
 absl::Status NormalizedEntropyMetric::merge_saved(absl::string_view bytes) {
   return merge_saved_sums(name(), bytes, {&loss_, &label_, &weight_});
 }
-
-namespace {
-
-MILLRACE_REGISTER_METRIC(calibration, "mean prediction over mean label",
-                         &create_plain_metric<CalibrationMetric>, {.needs_probabilities = true});
-
-}  // namespace
 
 void CalibrationMetric::update(const MetricInput& input) {
   for (size_t i = 0; i < input.predictions.size(); ++i) {

@@ -1,4 +1,4 @@
-// Subcommands that print facts, and change nothing.
+// Subcommands that print facts, and change nothing. They share a file because each has few lines.
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
@@ -20,21 +20,6 @@
 #include "tools/plugin/plugin_report_text.h"
 
 namespace millrace {
-
-Command add_completion_command(CLI::App& program) {
-  auto shell = std::make_shared<std::string>();  // shared with the parser's callbacks
-  CLI::App* command =
-      program.add_subcommand("completion", "print a script that completes commands");
-  command->add_option("SHELL", *shell, "bash or zsh")
-      ->required()
-      ->check(CLI::IsMember({"bash", "zsh"}));
-  return [shell, &program]() -> absl::StatusOr<int> {
-    if (*shell == "zsh") std::cout << "autoload -U +X bashcompinit && bashcompinit\n";
-    std::cout << bash_completion(program) << std::flush;
-    return kExitFinished;
-  };
-}
-
 namespace {
 
 struct DataFlags : LookFlags {
@@ -47,19 +32,6 @@ absl::StatusOr<int> run_data(const DataFlags& flags) {
   std::cout << (flags.json ? look_json(look) : look_text(look)) << std::flush;
   return kExitFinished;
 }
-
-}  // namespace
-
-Command add_data_command(CLI::App& program) {
-  auto flags = std::make_shared<DataFlags>();  // shared with the parser's callbacks
-  CLI::App* command = program.add_subcommand(
-      "data", "print what is in files of data: schema, statistics, label rate, leakage");
-  add_look_flags(*command, *flags);
-  command->add_flag("--json", flags->json, "print a JSON object");
-  return [flags] { return run_data(*flags); };
-}
-
-namespace {
 
 struct DoctorFlags {
   std::string output_dir = ".";
@@ -76,7 +48,48 @@ int examine(const DoctorFlags& flags) {
   return kExitFinished;
 }
 
+absl::StatusOr<int> explain_runs(const std::string& directory) {
+  ASSIGN_OR_RETURN(const EventHistory history,
+                   read_event_history(FileSystem::local(), join_path(directory, "events.jsonl")));
+  std::cout << event_report(history) << std::flush;
+  return kExitFinished;
+}
+
+struct PluginFlags {
+  std::string path;
+  bool json = false;
+};
+
+absl::StatusOr<int> inspect(const PluginFlags& flags) {
+  ASSIGN_OR_RETURN(const PluginReport report, inspect_plugin(flags.path));
+  std::cout << (flags.json ? plugin_report_json(report) : plugin_report_text(report)) << std::flush;
+  return report.refusals.empty() ? kExitFinished : kExitBadData;
+}
+
 }  // namespace
+
+Command add_completion_command(CLI::App& program) {
+  auto shell = std::make_shared<std::string>();  // shared with the parser's callbacks
+  CLI::App* command =
+      program.add_subcommand("completion", "print a script that completes commands");
+  command->add_option("SHELL", *shell, "bash or zsh")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh"}));
+  return [shell, &program]() -> absl::StatusOr<int> {
+    if (*shell == "zsh") std::cout << "autoload -U +X bashcompinit && bashcompinit\n";
+    std::cout << bash_completion(program) << std::flush;
+    return kExitFinished;
+  };
+}
+
+Command add_data_command(CLI::App& program) {
+  auto flags = std::make_shared<DataFlags>();  // shared with the parser's callbacks
+  CLI::App* command = program.add_subcommand(
+      "data", "print what is in files of data: schema, statistics, label rate, leakage");
+  add_look_flags(*command, *flags);
+  command->add_flag("--json", flags->json, "print a JSON object");
+  return [flags] { return run_data(*flags); };
+}
 
 Command add_doctor_command(CLI::App& program) {
   auto flags = std::make_shared<DoctorFlags>();  // shared with the parser's callbacks
@@ -86,17 +99,6 @@ Command add_doctor_command(CLI::App& program) {
   command->add_flag("--json", flags->json, "print one JSON object");
   return [flags]() -> absl::StatusOr<int> { return examine(*flags); };
 }
-
-namespace {
-
-absl::StatusOr<int> explain_runs(const std::string& directory) {
-  ASSIGN_OR_RETURN(const EventHistory history,
-                   read_event_history(FileSystem::local(), join_path(directory, "events.jsonl")));
-  std::cout << event_report(history) << std::flush;
-  return kExitFinished;
-}
-
-}  // namespace
 
 Command add_explain_command(CLI::App& program) {
   auto directory = std::make_shared<std::string>();  // shared with the parser's callbacks
@@ -134,21 +136,6 @@ Command add_list_command(CLI::App& program) {
     return kExitFinished;
   };
 }
-
-namespace {
-
-struct PluginFlags {
-  std::string path;
-  bool json = false;
-};
-
-absl::StatusOr<int> inspect(const PluginFlags& flags) {
-  ASSIGN_OR_RETURN(const PluginReport report, inspect_plugin(flags.path));
-  std::cout << (flags.json ? plugin_report_json(report) : plugin_report_text(report)) << std::flush;
-  return report.refusals.empty() ? kExitFinished : kExitBadData;
-}
-
-}  // namespace
 
 Command add_plugin_command(CLI::App& program) {
   auto flags = std::make_shared<PluginFlags>();  // shared with the parser's callbacks

@@ -13,12 +13,41 @@ namespace millrace {
 namespace {
 
 constexpr size_t kMaxBytes = 8;  // of a text
+constexpr int64_t kFewest = 10;  // cells for each odd one
+constexpr size_t kTexts = 3;
+constexpr size_t kCharacters = 40;  // of a text
 constexpr absl::string_view kPlain[] = {"NA",   "N/A",  "n/a",  "<NA>", "#N/A", "#NA",
                                         "NULL", "null", "None", "NaN",  "nan",  "\\N"};
 constexpr absl::string_view kOthers[] = {"#N/A N/A", "-1.#QNAN", "1.#QNAN", "-1.#IND", "1.#IND"};
 
 bool contains(absl::Span<const absl::string_view> texts, absl::string_view text) {
   return std::find(texts.begin(), texts.end(), text) != texts.end();
+}
+
+// Returns the length of the digits that `text` begins with, also in groups: "1.234.567".
+size_t digits_length(absl::string_view text) {
+  const auto count = [&](size_t begin) {
+    size_t end = begin;
+    while (end < text.size() && absl::ascii_isdigit(text[end])) ++end;
+    return end - begin;
+  };
+  size_t length = count(0);
+  if (length == 0 || length > 3) return length;
+  while (length < text.size() && text[length] == '.' && count(length + 1) == 3) length += 4;
+  return length;
+}
+
+// Returns true if separators stand between groups of three digits before the decimal point.
+bool has_thousands(absl::string_view text, char separator) {
+  absl::ConsumePrefix(&text, "-");
+  const absl::string_view whole = text.substr(0, text.find('.'));
+  const size_t first = whole.find(separator);
+  if (first == absl::string_view::npos || first == 0 || first > 3) return false;
+  for (size_t i = 0; i < whole.size(); ++i) {
+    const bool separates = i >= first && (i - first) % 4 == 0;
+    if (separates ? whole[i] != separator : !absl::ascii_isdigit(whole[i])) return false;
+  }
+  return (whole.size() - first) % 4 == 0;
 }
 
 }  // namespace
@@ -36,23 +65,6 @@ bool is_missing_text(absl::string_view text) {
   return is_nan_text(text) || contains(kPlain, text) || contains(kOthers, text);
 }
 
-namespace {
-
-// Returns the length of the digits that `text` begins with, also in groups: "1.234.567".
-size_t digits_length(absl::string_view text) {
-  const auto count = [&](size_t begin) {
-    size_t end = begin;
-    while (end < text.size() && absl::ascii_isdigit(text[end])) ++end;
-    return end - begin;
-  };
-  size_t length = count(0);
-  if (length == 0 || length > 3) return length;
-  while (length < text.size() && text[length] == '.' && count(length + 1) == 3) length += 4;
-  return length;
-}
-
-}  // namespace
-
 bool parse_with_comma(absl::string_view text, bool* has_comma) {
   absl::ConsumePrefix(&text, "-");
   const size_t whole = digits_length(text);
@@ -61,27 +73,6 @@ bool parse_with_comma(absl::string_view text, bool* has_comma) {
   *has_comma = absl::ConsumePrefix(&text, ",");
   return text.empty() != *has_comma && std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
 }
-
-namespace {
-
-constexpr int64_t kFewest = 10;  // cells for each odd one
-constexpr size_t kTexts = 3;
-constexpr size_t kCharacters = 40;  // of a text
-
-// Returns true if separators stand between groups of three digits before the decimal point.
-bool has_thousands(absl::string_view text, char separator) {
-  absl::ConsumePrefix(&text, "-");
-  const absl::string_view whole = text.substr(0, text.find('.'));
-  const size_t first = whole.find(separator);
-  if (first == absl::string_view::npos || first == 0 || first > 3) return false;
-  for (size_t i = 0; i < whole.size(); ++i) {
-    const bool separates = i >= first && (i - first) % 4 == 0;
-    if (separates ? whole[i] != separator : !absl::ascii_isdigit(whole[i])) return false;
-  }
-  return (whole.size() - first) % 4 == 0;
-}
-
-}  // namespace
 
 bool has_leading_zero(absl::string_view text) {
   absl::ConsumePrefix(&text, "-");

@@ -24,6 +24,7 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 constexpr int64_t kNamedBadFiles = 100;
+constexpr double kLeastShare = 0.005;
 
 const char* word(Outcome outcome) {
   switch (outcome) {
@@ -78,6 +79,49 @@ OrderedJson data_json(const DataReport& report) {
   return json;
 }
 
+// Ways to write to a path.
+enum class Way { kReplace, kThroughLink, kAppend };
+
+Way way_to(const std::string& path) {
+  struct stat info;
+  for (const std::string& place : link_chain(path)) {
+    const std::string name = std::filesystem::path(place).lexically_normal().string();
+    // An open file of a process, which may hold earlier output, or a device.
+    const bool device = absl::StartsWith(name, "/dev/") && !absl::StartsWith(name, "/dev/shm/");
+    if (device || absl::StartsWith(name, "/proc/")) return Way::kAppend;
+  }
+  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return Way::kAppend;
+  return ::lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode) ? Way::kThroughLink
+                                                                    : Way::kReplace;
+}
+
+absl::Status write_open(absl::StatusOr<std::unique_ptr<WritableFile>> file,
+                        const std::string& text) {
+  RETURN_IF_ERROR(file.status());
+  RETURN_IF_ERROR((*file)->append(text));
+  return (*file)->close();
+}
+
+absl::Status check_place(FileSystem& files, const std::string& path) {
+  RETURN_IF_ERROR(check_shell_path(path));
+  const std::string directory = directory_of(path);
+  const absl::StatusOr<FileInfo> above = files.info(directory);
+  if (!above.ok() || !above->is_directory) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("cannot write ", path, ": there is no directory ", directory));
+  }
+  const absl::StatusOr<FileInfo> there = files.info(path);
+  if (there.ok() && there->is_directory) {
+    return absl::PermissionDeniedError(absl::StrCat("cannot write ", path, ": it is a directory"));
+  }
+  const bool local = !absl::StrContains(path, "://");
+  if (local && way_to(path) == Way::kReplace && !writable(directory, /*is_directory=*/true)) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("cannot write ", path, ": ", directory, " is not writable"));
+  }
+  return check_outside_checkpoints(files, path);
+}
+
 }  // namespace
 
 std::string summary_json(const Summary& summary, const DataReport* data) {
@@ -124,53 +168,6 @@ std::string summary_json(const Summary& summary, const DataReport* data) {
   return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
-namespace {
-
-// Ways to write to a path.
-enum class Way { kReplace, kThroughLink, kAppend };
-
-Way way_to(const std::string& path) {
-  struct stat info;
-  for (const std::string& place : link_chain(path)) {
-    const std::string name = std::filesystem::path(place).lexically_normal().string();
-    // An open file of a process, which may hold earlier output, or a device.
-    const bool device = absl::StartsWith(name, "/dev/") && !absl::StartsWith(name, "/dev/shm/");
-    if (device || absl::StartsWith(name, "/proc/")) return Way::kAppend;
-  }
-  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return Way::kAppend;
-  return ::lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode) ? Way::kThroughLink
-                                                                    : Way::kReplace;
-}
-
-absl::Status write_open(absl::StatusOr<std::unique_ptr<WritableFile>> file,
-                        const std::string& text) {
-  RETURN_IF_ERROR(file.status());
-  RETURN_IF_ERROR((*file)->append(text));
-  return (*file)->close();
-}
-
-absl::Status check_place(FileSystem& files, const std::string& path) {
-  RETURN_IF_ERROR(check_shell_path(path));
-  const std::string directory = directory_of(path);
-  const absl::StatusOr<FileInfo> above = files.info(directory);
-  if (!above.ok() || !above->is_directory) {
-    return absl::PermissionDeniedError(
-        absl::StrCat("cannot write ", path, ": there is no directory ", directory));
-  }
-  const absl::StatusOr<FileInfo> there = files.info(path);
-  if (there.ok() && there->is_directory) {
-    return absl::PermissionDeniedError(absl::StrCat("cannot write ", path, ": it is a directory"));
-  }
-  const bool local = !absl::StrContains(path, "://");
-  if (local && way_to(path) == Way::kReplace && !writable(directory, /*is_directory=*/true)) {
-    return absl::PermissionDeniedError(
-        absl::StrCat("cannot write ", path, ": ", directory, " is not writable"));
-  }
-  return check_outside_checkpoints(files, path);
-}
-
-}  // namespace
-
 absl::Status SummaryFile::check() const {
   if (path_.empty()) return absl::OkStatus();
   return annotate(check_place(files_, path_), "--summary");
@@ -206,12 +203,6 @@ absl::StatusOr<int> SummaryFile::end_command(Summary summary, absl::Status statu
   RETURN_IF_ERROR(status);
   return kExitFinished;
 }
-
-namespace {
-
-constexpr double kLeastShare = 0.005;
-
-}  // namespace
 
 std::string times_text(const RunTimes& times) {
   const double total = absl::ToDoubleSeconds(times.total());
