@@ -14,7 +14,6 @@
 #include "base/file_system.h"
 #include "base/thread_pool.h"
 #include "checkpoint/folder/checkpoint_list.h"
-#include "proto/checkpoint_manifest.pb.h"
 #include "proto/config.pb.h"
 
 namespace millrace {
@@ -82,17 +81,6 @@ absl::StatusOr<RetentionResult> apply_retention(FileSystem& files, const std::st
 // Checks the numbers of the message, and the counts of keep_best. Errors: InvalidArgument that
 // begins with `where`, the place of the message in the configuration, and names the field.
 absl::Status check_retention(absl::string_view where, const CheckpointConfig& config);
-
-// Returns true if a checkpoint has parts other than DENSE and ROWS.
-bool has_training_state(const CheckpointManifest& manifest);
-
-// Replaces a checkpoint by a checkpoint with only the parts DENSE and ROWS. Commits it as every
-// checkpoint, so that at any time either the old or the new checkpoint exists. Checks the kept data
-// as it is read. Leaves a checkpoint without other parts unchanged.
-// REQUIRES: not a delta; the caller holds the lock of the folder.
-// Errors: any error of CheckpointReader, check_free_space() and CommitDirectory; the checkpoint is
-// then unchanged.
-absl::Status make_model_only(FileSystem& files, const std::string& path, ThreadPool& threads);
 
 }  // namespace millrace
 

@@ -17,6 +17,7 @@
 #include "checkpoint/folder/checkpoint_reader.h"
 #include "checkpoint/folder/commit_directory.h"
 #include "checkpoint/folder/content_digests.h"
+#include "checkpoint/folder/model_only.h"
 #include "checkpoint/format/checkpoint_names.h"
 #include "checkpoint/format/manifest.h"
 #include "checkpoint/testing/crash_states_testing.h"

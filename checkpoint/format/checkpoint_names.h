@@ -22,7 +22,7 @@ inline constexpr char kCheckpointFormat[] = "checkpoint 1";
 inline constexpr char kOptimizerPrefix[] = "optimizer/";
 
 // Returns the name of the moving average of a parameter, "optimizer/PARAMETER/average". The average
-// belongs to the model (checkpoint/folder/retention.h).
+// belongs to the model (checkpoint/folder/model_only.h).
 std::string average_name(absl::string_view parameter);
 // Returns true for the name of a moving average and for the name of its number of updates,
 // "…/average_updates".

@@ -11,7 +11,7 @@
 #include "base/status_matchers.h"
 #include "checkpoint/folder/checkpoint_list.h"
 #include "checkpoint/folder/commit_directory.h"
-#include "checkpoint/folder/retention.h"
+#include "checkpoint/folder/model_only.h"
 #include "checkpoint/format/checkpoint_names.h"
 #include "checkpoint/testing/tiny_state_testing.h"
 

@@ -14,7 +14,7 @@
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "checkpoint/folder/checkpoint_reader.h"
-#include "checkpoint/folder/retention.h"
+#include "checkpoint/folder/model_only.h"
 #include "checkpoint/format/checkpoint_names.h"
 #include "checkpoint/saver.h"
 #include "distributed/one_rank_collectives.h"

@@ -13,7 +13,7 @@
 #include "base/status_matchers.h"
 #include "base/thread_pool.h"
 #include "checkpoint/folder/checkpoint_reader.h"
-#include "checkpoint/folder/retention.h"
+#include "checkpoint/folder/model_only.h"
 #include "checkpoint/format/checkpoint_names.h"
 #include "checkpoint/format/safetensors_file.h"
 #include "checkpoint/format/tensor_type.h"
