@@ -376,9 +376,6 @@ CLASSES = {
         "saver_test": "tensor",
         "trainer_save_test": "tensor",
     },
-    "tests/safetensors": {
-        "safetensors_test": "proto",
-    },
     "tools": {
         "command_end_test": "tensor",
         "tools": "torch",
