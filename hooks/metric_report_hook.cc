@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/types/span.h"
-#include "base/lines/line_text.h"
 #include "base/status_macros.h"
 #include "framework/report/report_rows.h"
 
@@ -16,7 +15,7 @@ namespace {
 constexpr int32_t kMetricReportVersion = 1;
 
 bool is_beyond(absl::string_view line, int64_t step) {
-  const absl::StatusOr<ReportRow> row = parse_report_row(line);
+  const absl::StatusOr<ReportKey> row = parse_report_key(line);
   return !row.ok() || row->step > step;
 }
 

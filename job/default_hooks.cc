@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/time/time.h"
+#include "framework/report/report_rows.h"
 #include "hook/cadence.h"
 #include "hook/hook_registry.h"
 #include "hooks/cadence_hooks.h"
@@ -46,8 +47,8 @@ HookPointer make_logger(const DefaultHookParts& parts) {
 HookPointer make_metric_report(const DefaultHookParts& parts) {
   const RunConfig& run = parts.config.run();
   if (!run.report().jsonl()) return nullptr;
-  return std::make_unique<MetricReportHook>(parts.files, join_path(run.output_dir(), "metrics"),
-                                            parts.clock);
+  return std::make_unique<MetricReportHook>(
+      parts.files, join_path(run.output_dir(), kRowsDirectory), parts.clock);
 }
 
 HookPointer make_sinks(const DefaultHookParts& parts) {

@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "framework/report/directory_check.h"
+#include "framework/report/report_rows.h"
 #include "proto/config_reader.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
@@ -155,7 +156,7 @@ absl::Duration most_wait(const RunConfig& run, int ranks) {
 // Returns the directory of the hook metric_report; "" on a rank without the hook's files.
 std::string rows_directory(const RunConfig& run, const SinkInput& input) {
   const bool has_rows = input.rank == 0 && run.report().jsonl();
-  return has_rows ? join_path(input.output_dir, "metrics") : "";
+  return has_rows ? join_path(input.output_dir, kRowsDirectory) : "";
 }
 
 MadeSink create_mlflow(const SinkConfig& sink, const SinkInput& input, const JobConfig& job,

@@ -10,12 +10,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/lines/line_text.h"
+#include "base/status_macros.h"
 #include "framework/report/report_figures.h"
 #include "framework/report/sink.h"
 
 namespace millrace {
 namespace {
 
+using ReadJson = nlohmann::json;
 using RowJson = nlohmann::ordered_json;
 
 constexpr char kTimeFormat[] = "%Y-%m-%dT%H:%M:%E3SZ";  // as in events.jsonl
@@ -74,9 +76,7 @@ void write_time_and_infinities(absl::Time time, const NamedNumbers& numbers, Row
 // Reads the numbers of a row in the order of values_of().
 class RowReader {
  public:
-  using Json = nlohmann::json;
-
-  explicit RowReader(const Json& row) : infinite_(part_of(row, "infinite")) {
+  explicit RowReader(const ReadJson& row) : infinite_(part_of(row, "infinite")) {
     add_figures("", kRateFigures, row);
     add_figures("", kEvaluationFigures, row);
     add_values("", part_of(row, "metrics"));
@@ -98,13 +98,13 @@ class RowReader {
 
  private:
   // Returns the object under a key; an empty object if there is none.
-  static const Json& part_of(const Json& json, const char* key) {
-    static const auto* const none = new Json(Json::object());
+  static const ReadJson& part_of(const ReadJson& json, const char* key) {
+    static const auto* const none = new ReadJson(ReadJson::object());
     const auto found = json.find(key);
     return found != json.end() && found->is_object() ? *found : *none;
   }
 
-  void add_number(std::string name, const Json& value) {
+  void add_number(std::string name, const ReadJson& value) {
     using Limits = std::numeric_limits<double>;
     double number = Limits::quiet_NaN();
     if (value.is_number()) {
@@ -118,22 +118,36 @@ class RowReader {
     numbers_.emplace_back(std::move(name), number);
   }
 
-  void add_values(const std::string& prefix, const Json& values) {
+  void add_values(const std::string& prefix, const ReadJson& values) {
     for (const auto& [name, value] : values.items()) add_number(prefix + name, value);
   }
 
   template <typename Part>
   void add_figures(const std::string& prefix, absl::Span<const Figure<Part>> figures,
-                   const Json& part) {
+                   const ReadJson& part) {
     for (const Figure<Part>& figure : figures) {
-      const Json::json_pointer place(absl::StrCat("/", figure.json));
+      const ReadJson::json_pointer place(absl::StrCat("/", figure.json));
       if (part.contains(place)) add_number(prefix + figure.name, part[place]);
     }
   }
 
-  const Json& infinite_;  // name → sign
+  const ReadJson& infinite_;  // name → sign
   NamedNumbers numbers_;
 };
+
+ReadJson json_of(absl::string_view line) {
+  return ReadJson::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
+}
+
+absl::StatusOr<ReportKey> report_key_of(const ReadJson& row) {
+  const auto step = row.find("step"), set = row.find("set");
+  if (step == row.end() || !step->is_number_integer()) {
+    return absl::DataLossError("a row of reports is malformed");
+  }
+  ReportKey key{.step = step->get<int64_t>(), .set = SinkStart::kTrain};
+  if (set != row.end() && set->is_string()) key.set = set->get<std::string>();
+  return key;
+}
 
 }  // namespace
 
@@ -186,17 +200,17 @@ std::string report_row(const EvaluationResult& result, absl::Time time) {
   return json_line(json);
 }
 
+absl::StatusOr<ReportKey> parse_report_key(absl::string_view line) {
+  return report_key_of(json_of(line));
+}
+
 absl::StatusOr<ReportRow> parse_report_row(absl::string_view line) {
-  using Json = nlohmann::json;
-  const Json json = Json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
-  const auto step = json.find("step"), set = json.find("set"), time = json.find("time");
-  if (step == json.end() || !step->is_number_integer()) {
-    return absl::DataLossError("a row of reports is malformed");
-  }
-  ReportRow row{.step = step->get<int64_t>(), .set = SinkStart::kTrain};
-  if (set != json.end() && set->is_string()) row.set = set->get<std::string>();
+  const ReadJson json = json_of(line);
+  ASSIGN_OR_RETURN(ReportKey key, report_key_of(json));
+  ReportRow row{std::move(key)};
   absl::Time read;
-  if (time != json.end() && time->is_string() &&
+  if (const auto time = json.find("time");
+      time != json.end() && time->is_string() &&
       absl::ParseTime(kTimeFormat, time->get<std::string>(), &read, nullptr)) {
     row.time = read;
   }

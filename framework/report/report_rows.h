@@ -28,7 +28,9 @@ NamedNumbers values_of(const Report& report);
 // "table/TABLE/unknown_share".
 NamedNumbers values_of(const EvaluationResult& result);
 
-// Names of the files with a row for each report, and for each evaluation.
+// The directory in run.output_dir of the hook metric_report, and the names of its files with a row
+// for each report, and for each evaluation.
+inline constexpr char kRowsDirectory[] = "metrics";
 inline constexpr char kTrainRows[] = "train.jsonl", kEvalRows[] = "eval.jsonl";
 
 // Returns a row: a JSON object in one line without its end, which begins with the step. `time`: the
@@ -36,10 +38,18 @@ inline constexpr char kTrainRows[] = "train.jsonl", kEvalRows[] = "eval.jsonl";
 std::string report_row(const Report& report, absl::Time time);
 std::string report_row(const EvaluationResult& result, absl::Time time);
 
-// The content of a row.
-struct ReportRow {
+// What a row is about.
+struct ReportKey {
   int64_t step = 0;
-  std::string set;                                // an evaluation set, or SinkStart::kTrain
+  std::string set;  // an evaluation set, or SinkStart::kTrain
+};
+
+// Reads the key of a row of report_row(), without its numbers. Errors: DataLoss if the line is no
+// row.
+absl::StatusOr<ReportKey> parse_report_key(absl::string_view line);
+
+// The content of a row.
+struct ReportRow : ReportKey {
   std::optional<absl::Time> time = std::nullopt;  // in milliseconds; none: a row of version 0.1.0
   NamedNumbers numbers = {};                      // as values_of() returned them
   double seconds = 0;                             // of training, over all resumes

@@ -52,7 +52,7 @@ absl::StatusOr<MlflowRunState> MlflowSink::load_state() {
     if (!state.finished) {
       MILLRACE_LOG(WARNING) << "MLflow: report.jsonl was changed, and reports of earlier runs that "
                                "were not sent remain in "
-                            << (state.own_rows ? options_.directory : "metrics")
+                            << (state.own_rows ? options_.directory : kRowsDirectory)
                             << "; to send them, run once with the former value";
     }
   }
@@ -110,7 +110,7 @@ absl::Status MlflowSink::start(const SinkStart& start) {
   start_ = start;
   for (LineFile* rows : {&train_, &eval_}) {
     rows->begin(start.first_step > 0, [start](absl::string_view line) {
-      const absl::StatusOr<ReportRow> row = parse_report_row(line);
+      const absl::StatusOr<ReportKey> row = parse_report_key(line);
       return !row.ok() || start.comes_again(row->step, row->set);
     });
   }

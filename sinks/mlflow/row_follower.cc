@@ -54,7 +54,7 @@ void RowFollower::find_replaced(RowFile& file) const {
     row = place_of(row.end, reader, line);
     has_last = has_last || row == file.last;
     if (file.replaced.has_value()) continue;
-    const absl::StatusOr<ReportRow> parsed = parse_report_row(line);
+    const absl::StatusOr<ReportKey> parsed = parse_report_key(line);
     if (parsed.ok() && start_->comes_again(parsed->step, parsed->set)) file.replaced = row;
   }
   file.at_start.reset();
