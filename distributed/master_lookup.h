@@ -1,7 +1,7 @@
 // The addresses of rank 0's machine: look-up of its name, which may not be known yet, and the
 // choice of those that the ranks of all machines can reach.
-#ifndef MILLRACE_DISTRIBUTED_NAME_LOOKUP_H_
-#define MILLRACE_DISTRIBUTED_NAME_LOOKUP_H_
+#ifndef MILLRACE_DISTRIBUTED_MASTER_LOOKUP_H_
+#define MILLRACE_DISTRIBUTED_MASTER_LOOKUP_H_
 
 #include <string>
 #include <vector>
@@ -47,4 +47,4 @@ FoundAddresses await_addresses(const std::string& host, absl::Duration timeout,
 
 }  // namespace millrace
 
-#endif  // MILLRACE_DISTRIBUTED_NAME_LOOKUP_H_
+#endif  // MILLRACE_DISTRIBUTED_MASTER_LOOKUP_H_

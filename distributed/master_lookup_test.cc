@@ -84,7 +84,7 @@ TEST(ListenForRanksTest, OnEveryInterfaceForAHostNameThatIsLoopbackHere) {
 
 FoundAddresses unknown() { return absl::UnavailableError("cannot find the address of \"pod\""); }
 
-TEST(NameLookupTest, ANameThatBecomesKnown) {
+TEST(MasterLookupTest, ANameThatBecomesKnown) {
   FakeClock clock;
   int calls = 0;
   const auto find = [&] {
@@ -96,14 +96,14 @@ TEST(NameLookupTest, ANameThatBecomesKnown) {
   EXPECT_LT(calls, 20) << "name servers are asked rarely";
 }
 
-TEST(NameLookupTest, AKnownNameTakesOneCall) {
+TEST(MasterLookupTest, AKnownNameTakesOneCall) {
   FakeClock clock;
   EXPECT_OK(await_addresses(
       "pod", absl::ZeroDuration(), [] { return find_addresses("127.0.0.1", 7); }, clock));
   EXPECT_EQ(clock.elapsed(), absl::ZeroDuration());
 }
 
-TEST(NameLookupTest, OnlyAnUnknownNameIsLookedUpAgain) {
+TEST(MasterLookupTest, OnlyAnUnknownNameIsLookedUpAgain) {
   FakeClock clock;
   const auto refuse = []() -> FoundAddresses { return absl::InvalidArgumentError("loopback"); };
   EXPECT_EQ(await_addresses("pod", absl::Seconds(30), refuse, clock).status(),
@@ -111,7 +111,7 @@ TEST(NameLookupTest, OnlyAnUnknownNameIsLookedUpAgain) {
   EXPECT_EQ(clock.elapsed(), absl::ZeroDuration());
 }
 
-TEST(NameLookupTest, TheLastErrorIsReturnedAtTheTimeOut) {
+TEST(MasterLookupTest, TheLastErrorIsReturnedAtTheTimeOut) {
   FakeClock clock;
   EXPECT_THAT(await_addresses("pod", absl::Seconds(30), unknown, clock),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("the address of \"pod\"")));

@@ -31,9 +31,11 @@ absl::Status socket_error(absl::string_view doing, int error) {
   return absl::UnavailableError(absl::StrCat(doing, ": ", std::strerror(error)));
 }
 
-// Makes a socket that does not block.
-Socket make_socket(int family, int type) {
-  return Socket(::socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+// Returns a socket that does not block. Errors: Unavailable, as for too many open files.
+absl::StatusOr<Socket> make_socket(int family, int type) {
+  Socket socket(::socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (socket.get() < 0) return socket_error("cannot make a socket", errno);
+  return socket;
 }
 
 void set_option(int descriptor, int level, int option, int value) {
@@ -42,7 +44,7 @@ void set_option(int descriptor, int level, int option, int value) {
 
 // Binds a new socket, which then listens if `listens`.
 absl::StatusOr<Socket> bind_to(const SocketAddress& address, bool listens) {
-  Socket socket = make_socket(address.family(), SOCK_STREAM);
+  ASSIGN_OR_RETURN(Socket socket, make_socket(address.family(), SOCK_STREAM));
   // A port whose last user has just closed it may be reused; a port with a listener may not.
   set_option(socket.get(), SOL_SOCKET, SO_REUSEADDR, 1);
   if (address.family() == AF_INET6) set_option(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
@@ -220,7 +222,7 @@ absl::StatusOr<SocketAddress> interface_address(const std::string& name, int por
 
 absl::StatusOr<std::string> ip_towards(const SocketAddress& address) {
   // Connecting a datagram socket sends nothing; it only consults the routing table.
-  const Socket socket = make_socket(address.family(), SOCK_DGRAM);
+  ASSIGN_OR_RETURN(const Socket socket, make_socket(address.family(), SOCK_DGRAM));
   if (::connect(socket.get(), address.get(), address.length()) != 0) {
     return socket_error(absl::StrCat("no interface of this machine leads to ", address.text()),
                         errno);
@@ -240,12 +242,13 @@ absl::StatusOr<Socket> accept_from(const Socket& listener, const Deadline& deadl
       set_option(socket.get(), IPPROTO_TCP, TCP_NODELAY, 1);
       return socket;
     }
-    if (errno == EMFILE || errno == ENFILE || errno == EBADF || errno == EINVAL) {
-      return socket_error("accept", errno);
+    // A connection that is gone again, or whose network fails, is no error of the listener.
+    if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO || errno == ENETDOWN ||
+        errno == ENETUNREACH || errno == EHOSTDOWN || errno == EHOSTUNREACH || errno == ENONET) {
+      continue;
     }
-    // The other errors are those of a connection that is gone again.
-    const bool none_waits = errno == EAGAIN || errno == EWOULDBLOCK;
-    if (none_waits && !poll_until(listener.get(), POLLIN, deadline)) {
+    if (errno != EAGAIN && errno != EWOULDBLOCK) return socket_error("accept", errno);
+    if (!poll_until(listener.get(), POLLIN, deadline)) {
       return absl::DeadlineExceededError("nobody connected");
     }
   }
@@ -253,7 +256,7 @@ absl::StatusOr<Socket> accept_from(const Socket& listener, const Deadline& deadl
 
 absl::StatusOr<Socket> connect_to(const SocketAddress& address, const Deadline& deadline) {
   const std::string doing = absl::StrCat("cannot connect to ", address.text());
-  Socket socket = make_socket(address.family(), SOCK_STREAM);
+  ASSIGN_OR_RETURN(Socket socket, make_socket(address.family(), SOCK_STREAM));
   set_option(socket.get(), IPPROTO_TCP, TCP_NODELAY, 1);
   if (::connect(socket.get(), address.get(), address.length()) == 0) return socket;
   if (errno != EINPROGRESS && errno != EINTR) return socket_error(doing, errno);

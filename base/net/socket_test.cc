@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -193,6 +194,18 @@ TEST_P(ConnectionTest, AddressesThatCannotBeUsed) {
   EXPECT_THAT(
       listen_on(address_of("192.0.2.1")),
       StatusIs(absl::StatusCode::kUnavailable, "192.0.2.1 is not an address of this machine"));
+}
+
+TEST(ListenOnTest, TooManyOpenFilesAreNamed) {
+  const SocketAddress address = address_of("127.0.0.1");
+  rlimit before;
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none = {0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto socket = listen_on(address);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_THAT(socket.status(),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("Too many open files")));
 }
 
 TEST(ReservedPortTest, OnlyListenersMayUseIt) {
