@@ -464,7 +464,7 @@ FoundAddresses find_master(const C10dOptions& options) {
   return reachable_addresses(environment, options.interface, std::move(found));
 }
 
-// Returns the IP at which other ranks reach this rank. `address`: that of the store for this rank.
+// Returns the IP at which other ranks reach this rank. `address`: the store's address on this rank.
 absl::StatusOr<std::string> ip_for_ranks(const C10dOptions& options, const SocketAddress& address,
                                          JobStore& store) {
   if (!options.interface.empty()) {

@@ -33,7 +33,7 @@ struct HttpCredentials {
   std::string user = "", password = "";  // "": none
 };
 
-// How the certificate of a server with TLS is verified.
+// Verification of the certificate of a TLS server.
 struct HttpTrust {
   // A file of certificates (PEM) or a folder in the form of `openssl rehash`. Default:
   // SSL_CERT_FILE and SSL_CERT_DIR of the environment; without them the certificates of the system.

@@ -70,7 +70,7 @@ class Session {
   virtual void close() = 0;
 };
 
-// What sessions need of the server.
+// Settings and functions of the server that all sessions use.
 struct SessionHost {
   absl::Duration client_timeout;
   size_t most_body_bytes;
@@ -109,7 +109,7 @@ class StreamSession : public Session, public std::enable_shared_from_this<Stream
 
   tcp::socket& socket() { return boost::beast::get_lowest_layer(stream_); }
 
-  // Ends the session, also from a handler of its own.
+  // Closes the connection and removes the session. May be called by handlers of the session.
   void end() {
     close();
     host_.remove(this);
@@ -330,7 +330,8 @@ class HttpServer::Impl {
   asio::io_context context_{1};
   tcp::acceptor acceptor_{context_};
   asio::steady_timer pause_{context_};
-  // Of the thread, the oldest first. Pending operations share them.
+  // Used by the thread alone, the oldest first. Each session is also owned by its pending
+  // operations.
   std::deque<std::shared_ptr<Session>> sessions_;
   std::thread thread_;
 };
