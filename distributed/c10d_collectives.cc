@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
@@ -26,6 +27,7 @@
 #include "base/net/socket.h"
 #include "base/scoped_value.h"
 #include "base/status_macros.h"
+#include "distributed/c10d_exchange.h"
 #include "distributed/collectives.h"
 #include "distributed/device_channel.h"
 #include "distributed/device_collective.h"
@@ -191,6 +193,45 @@ class MeshCollective : public PendingCollective {
   absl::Status result_;
 };
 
+// An exchange of the table channel by C10dExchange, with a supervised wait.
+class C10dTableExchange : public CollectiveAwaitedOnce {
+ public:
+  C10dTableExchange(SupervisedCollective collective,
+                    std::shared_ptr<C10dExchange::Transfer> transfer, int rank,
+                    absl::Span<ByteBuffer> received, std::shared_ptr<TableTraffic> traffic)
+      : collective_(std::move(collective)),
+        transfer_(std::move(transfer)),
+        rank_(rank),
+        received_(received),
+        traffic_(std::move(traffic)) {}
+
+ private:
+  absl::Status supervise() override {
+    const absl::Time begin = absl::Now();
+    RETURN_IF_ERROR(collective_.wait());
+    const char* from = static_cast<const char*>(transfer_->received.const_data_ptr());
+    for (int rank = 0; rank < static_cast<int>(received_.size()); ++rank) {
+      const int64_t bytes = transfer_->received_bytes[rank];
+      received_[rank].clear();
+      if (rank != rank_) {
+        received_[rank].append(absl::string_view(from, bytes));
+        traffic_->bytes_sent += transfer_->sent_bytes[rank] + kTableHeaderBytes;
+      }
+      from += bytes;
+    }
+    const absl::Time announced = std::max(begin, transfer_->announced);
+    traffic_->awaiting_ranks += announced - begin;
+    traffic_->transferring += absl::Now() - announced;
+    return absl::OkStatus();
+  }
+
+  SupervisedCollective collective_;
+  const std::shared_ptr<C10dExchange::Transfer> transfer_;
+  const int rank_;
+  const absl::Span<ByteBuffer> received_;
+  const std::shared_ptr<TableTraffic> traffic_;
+};
+
 class C10dCollectives : public Collectives {
  public:
   struct Parts {
@@ -198,7 +239,10 @@ class C10dCollectives : public Collectives {
     std::unique_ptr<JobStore> store;
     // Each has one owner. Collectives, which may outlive the mesh, hold weak pointers.
     std::shared_ptr<ControlMesh> control;
+    // The table channel: the mesh, or the group and its exchange.
     std::shared_ptr<FrameMesh> tables;
+    c10::intrusive_ptr<Group> table_group;
+    std::unique_ptr<C10dExchange> exchange;
     c10::intrusive_ptr<Group> data;
     std::unique_ptr<DeviceChannel> device;  // null: all tensors are on the CPU
   };
@@ -217,6 +261,7 @@ class C10dCollectives : public Collectives {
   std::unique_ptr<PendingCollective> start_exchange(absl::Span<const ByteBuffer> sent,
                                                     absl::Span<ByteBuffer> received) override;
   TableTraffic table_traffic() const override {
+    if (parts_.tables == nullptr) return *traffic_;
     return {parts_.tables->bytes_sent(), parts_.tables->awaiting_ranks(),
             parts_.tables->transferring()};
   }
@@ -237,10 +282,15 @@ class C10dCollectives : public Collectives {
   template <typename Launch>
   std::unique_ptr<PendingCollective> start(const char* what, const Launch& launch);
   std::unique_ptr<PendingCollective> start_on_device(at::Tensor tensor);
+  // The exchange over c10d. Copies the messages.
+  std::unique_ptr<PendingCollective> start_all_to_all(const SupervisedWait& wait,
+                                                      absl::Span<const ByteBuffer> sent,
+                                                      absl::Span<ByteBuffer> received);
   absl::Status run_broadcast(at::Tensor tensor, int root);
   void abort_connections() {
     parts_.control->shut_down();
-    parts_.tables->shut_down();
+    if (parts_.tables != nullptr) parts_.tables->shut_down();
+    if (parts_.table_group) parts_.table_group->abort_connections();
     parts_.data->abort_connections();
     if (parts_.device != nullptr) parts_.device->abort();
   }
@@ -250,6 +300,7 @@ class C10dCollectives : public Collectives {
   Parts parts_;
   // Shared with the callbacks of collectives, which may run after the object's destruction.
   const std::shared_ptr<CollectivesUnderWay> under_way_ = std::make_shared<CollectivesUnderWay>();
+  const std::shared_ptr<TableTraffic> traffic_ = std::make_shared<TableTraffic>();  // over c10d
   std::unique_ptr<Supervisor> supervisor_;
 };
 
@@ -263,7 +314,7 @@ C10dCollectives::C10dCollectives(const C10dOptions& options, Parts parts)
   supervision.timeout = options.collective_timeout;
   supervision.rank_0_serves_store = !options.environment.agent_store;
   supervision.connection_lost = [this](int rank) {
-    return parts_.control->lost(rank) || parts_.tables->lost(rank);
+    return parts_.control->lost(rank) || (parts_.tables != nullptr && parts_.tables->lost(rank));
   };
   supervision.failed = [this] {
     under_way_->fail();
@@ -283,9 +334,12 @@ C10dCollectives::~C10dCollectives() {
     // group's threads stay: the job has failed, and the process ends soon.
     MILLRACE_LOG(WARNING) << "leaving connections open on which a collective hangs";
     parts_.data.release();
+    parts_.table_group.release();
   }
   parts_.control.reset();
   parts_.tables.reset();
+  parts_.exchange.reset();
+  parts_.table_group.reset();
   parts_.device.reset();
   parts_.data.reset();
   // The store ends with its rank, and other ranks may still have to read the job's failure.
@@ -332,13 +386,42 @@ std::unique_ptr<PendingCollective> C10dCollectives::start_control(absl::Span<Num
 
 std::unique_ptr<PendingCollective> C10dCollectives::start_exchange(
     absl::Span<const ByteBuffer> sent, absl::Span<ByteBuffer> received) {
-  const int64_t ordinal = supervisor_->count_started(Channel::kTables);
+  const SupervisedWait wait = {Channel::kTables, supervisor_->count_started(Channel::kTables),
+                               "a table exchange"};
   absl::Status failure = supervisor_->failure();
   if (!failure.ok()) return std::make_unique<EndedCollective>(failure);
+  if (parts_.exchange != nullptr) return start_all_to_all(wait, sent, received);
+  const int64_t ordinal = wait.ordinal;
   parts_.tables->start(ordinal, sent, received);
   return std::make_unique<MeshCollective<FrameMesh>>(
-      parts_.tables, *supervisor_, SupervisedWait{Channel::kTables, ordinal, "a table exchange"},
-      [=](FrameMesh& mesh) { return mesh.wait(ordinal); });
+      parts_.tables, *supervisor_, wait, [=](FrameMesh& mesh) { return mesh.wait(ordinal); });
+}
+
+std::unique_ptr<PendingCollective> C10dCollectives::start_all_to_all(
+    const SupervisedWait& wait, absl::Span<const ByteBuffer> sent,
+    absl::Span<ByteBuffer> received) {
+  std::vector<int64_t> bytes;
+  for (const ByteBuffer& message : sent) bytes.push_back(static_cast<int64_t>(message.size()));
+  bytes[rank_] = 1;  // see C10dExchange::start()
+  at::Tensor packed =
+      at::empty({std::accumulate(bytes.begin(), bytes.end(), int64_t{0})}, at::kByte);
+  char* to = static_cast<char*>(packed.mutable_data_ptr());
+  for (int rank = 0; rank < world_size_; ++rank) {
+    if (rank == rank_) {
+      *to = 0;
+    } else if (bytes[rank] > 0) {
+      std::memcpy(to, sent[rank].data(), bytes[rank]);
+    }
+    to += bytes[rank];
+  }
+  std::shared_ptr<CollectivesUnderWay::Entry> entry = under_way_->add();
+  std::shared_ptr<C10dExchange::Transfer> transfer = parts_.exchange->start(
+      std::move(packed), std::move(bytes), [under_way = under_way_, entry](std::string error) {
+        under_way->end(*entry, std::move(error));
+      });
+  return std::make_unique<C10dTableExchange>(
+      SupervisedCollective(*supervisor_, under_way_, std::move(entry), wait), std::move(transfer),
+      rank_, received, traffic_);
 }
 
 std::unique_ptr<PendingCollective> C10dCollectives::start_on_device(at::Tensor tensor) {
@@ -422,14 +505,14 @@ absl::StatusOr<StorePointer> serve_store(Socket socket, const SocketAddress& add
 
 absl::StatusOr<c10::intrusive_ptr<Group>> connect_group(
     const std::string& ip, const c10::intrusive_ptr<c10d::Store>& store, const C10dOptions& options,
-    absl::Duration timeout) {
+    absl::string_view channel, absl::Duration timeout) {
   absl::StatusOr<c10::intrusive_ptr<Group>> group =
       catch_exceptions([&]() -> absl::StatusOr<c10::intrusive_ptr<Group>> {
         auto group_options = c10d::ProcessGroupGloo::Options::create(to_milliseconds(timeout));
         group_options->threads = 2;
         group_options->devices = {c10d::ProcessGroupGloo::createDeviceForHostname(ip)};
         const std::string prefix =
-            absl::StrCat("millrace/", options.environment.restart_count, "/data");
+            absl::StrCat("millrace/", options.environment.restart_count, "/", channel);
         auto group = c10::make_intrusive<Group>(
             c10::make_intrusive<c10d::PrefixStore>(prefix, store), options.environment.rank,
             options.environment.world_size, group_options);
@@ -529,10 +612,15 @@ absl::StatusOr<std::unique_ptr<Collectives>> connect_ranks(const C10dOptions& op
   MeshOptions mesh = {"control", environment.rank, environment.world_size, ip, left};
   ASSIGN_OR_RETURN(std::vector<Socket> peers, connect_mesh(mesh, *parts.store));
   parts.control = std::make_shared<ControlMesh>(environment.rank, std::move(peers));
-  mesh.channel = "tables";
-  ASSIGN_OR_RETURN(peers, connect_mesh(mesh, *parts.store));
-  parts.tables = std::make_shared<FrameMesh>(environment.rank, std::move(peers));
-  ASSIGN_OR_RETURN(parts.data, connect_group(ip, store, options, left));
+  if (options.tables_over_c10d) {
+    ASSIGN_OR_RETURN(parts.table_group, connect_group(ip, store, options, "table_data", left));
+    parts.exchange = std::make_unique<C10dExchange>(parts.table_group, environment.world_size);
+  } else {
+    mesh.channel = "tables";
+    ASSIGN_OR_RETURN(peers, connect_mesh(mesh, *parts.store));
+    parts.tables = std::make_shared<FrameMesh>(environment.rank, std::move(peers));
+  }
+  ASSIGN_OR_RETURN(parts.data, connect_group(ip, store, options, "data", left));
   if (options.cuda_device) {
     const std::string prefix = absl::StrCat("millrace/", environment.restart_count, "/nccl");
     ASSIGN_OR_RETURN(parts.device,

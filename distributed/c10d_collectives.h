@@ -40,16 +40,19 @@ struct C10dOptions {
   // Name of the interface on which this rank listens, and rank 0 also for the store if MASTER_ADDR
   // is a loopback address there. Default: the one that leads to MASTER_ADDR.
   std::string interface;
+  // If true, the table channel is the all-to-all of a c10d backend (c10d_exchange.h) instead of a
+  // FrameMesh. Equal on all ranks.
+  bool tables_over_c10d = false;
 };
 
 // Waits for all ranks of the job and connects them: by a ControlMesh for the control channel (so
-// only sums up to about 100 KB proceed without wait()), by a FrameMesh for the table channel and by
-// Gloo for data; for tensors of `cuda_device` by device/device_channel.h. The store and all
-// connections listen only on the address of MASTER_ADDR, or of the interface of the options or that
-// leads to MASTER_ADDR, without authentication (docs/distributed.md). If MASTER_ADDR is a loopback
-// address on the machine of rank 0, reachable_addresses() and listen_for_ranks() decide, and the
-// connections of the ranks there use the address by which other machines reached the store. From
-// then on the process ignores SIGPIPE, unless it has a handler for the signal.
+// only sums up to about 100 KB proceed without wait()), by a FrameMesh or Gloo for the table
+// channel and by Gloo for data; for tensors of `cuda_device` by device/device_channel.h. The store
+// and all connections listen only on the address of MASTER_ADDR, or of the interface of the options
+// or that leads to MASTER_ADDR, without authentication (docs/distributed.md). If MASTER_ADDR is a
+// loopback address on the machine of rank 0, reachable_addresses() and listen_for_ranks() decide,
+// and the connections of the ranks there use the address by which other machines reached the store.
+// From then on the process ignores SIGPIPE, unless it has a handler for the signal.
 //
 // Errors, on every rank within rendezvous_timeout, each naming the responsible rank if known:
 // ResourceExhausted (too few open files), InvalidArgument (any error of reachable_addresses()),

@@ -42,10 +42,12 @@ RankEnvironment environment_of(int rank, int world_size, int port) {
   return environment;
 }
 
-RunRanks processes(int world_size) {
-  return [world_size](const RankBody& body) {
+RunRanks processes(int world_size, bool tables_over_c10d = false) {
+  return [=](const RankBody& body) {
     ProcessRanks ranks(world_size, [&](const RankEnvironment& environment, const ChildLink&) {
-      auto collectives = connect_c10d(options_for(environment));
+      C10dOptions options = options_for(environment);
+      options.tables_over_c10d = tables_over_c10d;
+      auto collectives = connect_c10d(options);
       if (!collectives.ok()) return collectives.status();
       return body(*std::move(collectives));
     });
@@ -58,6 +60,9 @@ RunRanks processes(int world_size) {
 TEST(C10dCollectivesTest, ConformanceOf1) { test_collectives_conformance(1, processes(1)); }
 TEST(C10dCollectivesTest, ConformanceOf2) { test_collectives_conformance(2, processes(2)); }
 TEST(C10dCollectivesTest, ConformanceOf3) { test_collectives_conformance(3, processes(3)); }
+TEST(C10dCollectivesTest, ConformanceOfTablesOverC10d) {
+  for (int ranks : {2, 3}) test_collectives_conformance(ranks, processes(ranks, true));
+}
 
 TEST(C10dCollectivesTest, TooFewOpenFiles) {
   rlimit before = {};

@@ -71,11 +71,14 @@ using Survivor = std::function<absl::Status(Collectives&)>;
 
 // Runs three ranks. The victim reaches the forward pass of step 12 and receives the signal there,
 // while the others run `survivor`. Returns their results.
-std::vector<absl::Status> run_with_victim(int victim, int signal_number, const Survivor& survivor) {
+std::vector<absl::Status> run_with_victim(int victim, int signal_number, const Survivor& survivor,
+                                          bool tables_over_c10d) {
   constexpr int kRanks = 3;
   ProcessRanks ranks(kRanks, [&](const RankEnvironment& environment, const ChildLink& link) {
     Told told;
-    ASSIGN_OR_RETURN(auto collectives, connect_c10d(options_for(environment, &told)));
+    C10dOptions options = options_for(environment, &told);
+    options.tables_over_c10d = tables_over_c10d;
+    ASSIGN_OR_RETURN(auto collectives, connect_c10d(options));
     RETURN_IF_ERROR(collectives->all_gather("here").status());
     if (environment.rank != victim) return survivor(*collectives);
     collectives->set_phase(RankPhase::kForward, 12);
@@ -137,13 +140,17 @@ struct Case {
   const char* name;
   int victim;
   Survivor survivor;
+  bool tables_over_c10d = false;
 };
+
+std::vector<absl::Status> run_case(const Case& test, int signal_number) {
+  return run_with_victim(test.victim, signal_number, test.survivor, test.tables_over_c10d);
+}
 
 class FailureTest : public testing::TestWithParam<Case> {};
 
 TEST_P(FailureTest, KilledRankIsNamed) {
-  for (const absl::Status& result :
-       run_with_victim(GetParam().victim, SIGKILL, GetParam().survivor)) {
+  for (const absl::Status& result : run_case(GetParam(), SIGKILL)) {
     EXPECT_THAT(result, StatusIs(absl::StatusCode::kAborted,
                                  AllOf(HasSubstr(absl::StrCat("rank ", GetParam().victim,
                                                               " failed in forward of step 12")),
@@ -152,8 +159,7 @@ TEST_P(FailureTest, KilledRankIsNamed) {
 }
 
 TEST_P(FailureTest, FrozenRankIsNamed) {
-  for (const absl::Status& result :
-       run_with_victim(GetParam().victim, SIGSTOP, GetParam().survivor)) {
+  for (const absl::Status& result : run_case(GetParam(), SIGSTOP)) {
     EXPECT_THAT(result, StatusIs(absl::StatusCode::kAborted,
                                  AllOf(HasSubstr(absl::StrCat("rank ", GetParam().victim,
                                                               " failed in forward of step 12")),
@@ -161,15 +167,16 @@ TEST_P(FailureTest, FrozenRankIsNamed) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, FailureTest,
-                         testing::Values(Case{"Rank0Control", 0, wait_in_control},
-                                         Case{"Rank1Control", 1, wait_in_control},
-                                         Case{"Rank0Data", 0, wait_in_data},
-                                         Case{"Rank1Data", 1, wait_in_data},
-                                         Case{"Rank0Tables", 0, wait_in_tables},
-                                         Case{"Rank1LargeTables", 1, wait_in_large_tables},
-                                         Case{"Rank2Exchange", 2, work_then_exchange}),
-                         [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Each, FailureTest,
+    testing::Values(Case{"Rank0Control", 0, wait_in_control},
+                    Case{"Rank1Control", 1, wait_in_control}, Case{"Rank0Data", 0, wait_in_data},
+                    Case{"Rank1Data", 1, wait_in_data}, Case{"Rank0Tables", 0, wait_in_tables},
+                    Case{"Rank1LargeTables", 1, wait_in_large_tables},
+                    Case{"Rank0TablesOverC10d", 0, wait_in_tables, true},
+                    Case{"Rank1LargeTablesOverC10d", 1, wait_in_large_tables, true},
+                    Case{"Rank2Exchange", 2, work_then_exchange}),
+    [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
 
 // The victim receives the signal during a transfer, after any part of the data. The test does not
 // wait for reports of the victim's activity, so the others may know an older phase.

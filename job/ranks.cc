@@ -52,6 +52,8 @@ std::string common_settings(const RunConfig& run) {
   append_fields("run.report", run.report(), {"jsonl", "on_error", "tensorboard"}, lines);
   append_fields("run.evaluation", run.evaluation(), {}, lines);
   append_fields("run.checkpoint", run.checkpoint(), {"write_threads"}, lines);
+  absl::StrAppend(&lines, "run.distributed.table_channel: ",
+                  DistributedConfig::TableChannel_Name(run.distributed().table_channel()), "\n");
   // Ranks may reach the same checkpoint by different paths.
   const bool keyword = run.resume() == "auto" || run.resume() == "never";
   absl::StrAppend(&lines, "run.resume: ", keyword ? run.resume() : "a path", "\n");
@@ -75,6 +77,7 @@ absl::StatusOr<std::unique_ptr<Collectives>> join_ranks(
   options.peer_stop_signal = note_stop_signal;
   options.published = published;
   options.interface = distributed.interface();
+  options.tables_over_c10d = distributed.table_channel() == DistributedConfig::C10D;
   options.cuda_device = cuda_device;
   absl::StatusOr<std::unique_ptr<Collectives>> collectives = connect_c10d(options);
   if (absl::IsUnavailable(collectives.status())) {  // others are, not our files
