@@ -43,8 +43,10 @@ struct DistributedFlags {
   int64_t ranks = 2;
   std::vector<int64_t> batches = {2048, 8192};  // examples of all ranks together
   std::vector<std::string> optimizers = {"sgd", "rowwise_adagrad"};
+  std::vector<std::string> table_channels = {"TCP"};        // as run.distributed.table_channel
   InstructionSet instruction_set = best_instruction_set();  // one that this machine has
-  // Files, see EmbeddingFlags. REQUIRES: `batches` and `optimizers` have one element each.
+  // Files, see EmbeddingFlags. REQUIRES: `batches`, `optimizers` and `table_channels` have one
+  // element each.
   std::string data;
   bool check = false;
   bool overwrite = false;

@@ -39,6 +39,7 @@ using Numbers = std::vector<double>;
 constexpr int64_t kMostRanks = 64;
 constexpr int64_t kRanksWarmUpSteps = 2 * kEmbeddingBatches;
 constexpr int64_t kMeasuredExchanges = 50;
+constexpr absl::string_view kOverTcp = "TCP", kOverC10d = "C10D";
 
 // Requests to the processes. Each request has a number: of steps; of bytes of a message; or 0
 // before and 1 after the checked steps.
@@ -97,6 +98,7 @@ struct Setting {
   const DistributedFlags& flags;
   const EmbeddingWorkload& workload;
   std::string optimizer;
+  std::string table_channel;
   int64_t threads = 1;              // of a rank
   EmbeddingFiles* files = nullptr;  // where rank 0 writes weights
 };
@@ -113,6 +115,7 @@ absl::StatusOr<ServingProcess::Serve> make_rank(const Setting& setting, int rank
                          .master_address = "127.0.0.1",
                          .master_port = port};
   options.identity = {.name = "bench distributed", .version = kVersion, .config = ""};
+  options.tables_over_c10d = setting.table_channel == kOverC10d;
   ASSIGN_OR_RETURN(std::unique_ptr<Collectives> collectives, connect_c10d(options));
   // Shared, because std::function copies its state.
   const auto steps = std::make_shared<RankSteps>(setting.workload, std::move(collectives));
@@ -270,6 +273,7 @@ class Lines {
                    {"zipf", absl::StrCat(shape.zipf)},
                    {"ids", shape.ids},
                    {"optimizer", setting.optimizer},
+                   {"table_channel", setting.table_channel},
                    {"instruction_set", name_of(setting.flags.instruction_set)},
                    {"threads", absl::StrCat(setting.threads * setting.flags.ranks)}};
   }
@@ -398,8 +402,15 @@ absl::Status check_ranks(const BenchmarkFlags& flags) {
                                                    "; it must be a multiple of --ranks, ",
                                                    distributed.ranks, ", which share them"));
   }
-  if (distributed.batches.empty() || distributed.optimizers.empty()) {
-    return absl::InvalidArgumentError("--batch and --optimizer need at least one value each");
+  if (distributed.batches.empty() || distributed.optimizers.empty() ||
+      distributed.table_channels.empty()) {
+    return absl::InvalidArgumentError(
+        "--batch, --optimizer and --table_channel need at least one value each");
+  }
+  for (const std::string& channel : distributed.table_channels) {
+    if (channel == kOverTcp || channel == kOverC10d) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--table_channel is ", channel, "; must be TCP or C10D"));
   }
   for (const std::string& optimizer : distributed.optimizers) {
     RETURN_IF_ERROR(sparse_optimizer_named(optimizer).status());
@@ -412,10 +423,11 @@ absl::Status check_ranks(const BenchmarkFlags& flags) {
                      distributed.ranks, ", which share its examples"));
   }
   // Names of files do not contain the setting, so a second setting would replace the first's files.
-  const bool one_setting = distributed.batches.size() == 1 && distributed.optimizers.size() == 1;
+  const bool one_setting = distributed.batches.size() == 1 && distributed.optimizers.size() == 1 &&
+                           distributed.table_channels.size() == 1;
   if (!distributed.data.empty() && !one_setting) {
     return absl::InvalidArgumentError(
-        "--data takes the files of one setting: give one --batch and one --optimizer");
+        "--data takes the files of one setting: give one --batch, --optimizer and --table_channel");
   }
   if (distributed.check && distributed.data.empty()) {
     return absl::InvalidArgumentError("--check writes rows: say where, with --data DIR");
@@ -441,9 +453,15 @@ absl::Status bench_distributed(const BenchmarkFlags& flags, const PrintMeasureme
         files.emplace(std::move(opened));
         RETURN_IF_ERROR(write_batches(workload, *files));
       }
-      const Setting setting = {distributed, workload, optimizer, flags.threads / distributed.ranks,
-                               files ? &*files : nullptr};
-      RETURN_IF_ERROR(run_setting(flags, setting, print));
+      for (const std::string& channel : distributed.table_channels) {
+        const Setting setting = {distributed,
+                                 workload,
+                                 optimizer,
+                                 channel,
+                                 flags.threads / distributed.ranks,
+                                 files ? &*files : nullptr};
+        RETURN_IF_ERROR(run_setting(flags, setting, print));
+      }
     }
   }
   return absl::OkStatus();

@@ -87,10 +87,14 @@ TEST(DistributedBench, CheckIsWhatAPlainLoopComputes) {
   flags.distributed.optimizers = {"sgd"};
   flags.distributed.data = directory;
   flags.distributed.check = true;
+  flags.distributed.overwrite = true;
   flags.steps = 9;  // one more than there are batches
-  ASSERT_OK(bench_distributed(flags, [](const Measurement&) { FAIL() << "measured"; }));
-
-  expect_plain_loop(directory, flags.steps);
+  for (const char* channel : {"TCP", "C10D"}) {
+    SCOPED_TRACE(channel);
+    flags.distributed.table_channels = {channel};
+    ASSERT_OK(bench_distributed(flags, [](const Measurement&) { FAIL() << "measured"; }));
+    expect_plain_loop(directory, flags.steps);
+  }
 }
 
 TEST(DistributedBench, BadFlagsAreRefused) {
@@ -104,6 +108,9 @@ TEST(DistributedBench, BadFlagsAreRefused) {
   flags = small();
   flags.distributed.optimizers.clear();
   refused(flags, "--optimizer");
+  flags = small();
+  flags.distributed.table_channels = {"c10d"};
+  refused(flags, "--table_channel is c10d");
   flags = small();
   flags.distributed.ranks = 1;
   refused(flags, "--ranks is 1; at least 2");

@@ -87,6 +87,10 @@ void add_distributed_flags(CLI::App& bench, BenchFlags& flags) {
       ->delimiter(',');
   bench.add_option("--optimizer", distributed.optimizers, "as in train.sparse_optimizer: A,B")
       ->delimiter(',');
+  bench
+      .add_option("--table_channel", distributed.table_channels,
+                  "as run.distributed.table_channel: TCP,C10D")
+      ->delimiter(',');
   add_steps_flag(bench, flags);
   add_lookup_flags(bench, distributed.shape, flags);
   add_data_flags(bench, distributed.data, distributed.check);

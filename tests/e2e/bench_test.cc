@@ -101,7 +101,7 @@ TEST_F(BenchTest, WrongFlagsOfDistributedAreRefused) {
   refused({"--tables=0", "--batch=8"}, "--tables is 0; at least 1 is due");
   refused({"--rows=1000000000"}, "this machine has");
   refused({"--check", "--batch=8", "--optimizer=sgd"}, "--data DIR");
-  refused({"--data=."}, "one --batch and one --optimizer");
+  refused({"--data=."}, "one --batch, --optimizer and --table_channel");
 }
 
 TEST_F(BenchTest, IdMapTakesRowsAndKinds) {
