@@ -23,6 +23,7 @@ fresh() {
   : > "$here/repo/third_party/requirements.txt"
   : > "$here/repo/third_party/test_requirements.txt"
   : > "$here/repo/third_party/test_debian_packages.txt"
+  : > "$here/repo/third_party/test_system_packages.txt"
   : > "$here/repo/third_party/cuda_requirements.txt"
   echo "some-package $here/installed" > "$here/repo/third_party/debian_packages.txt"
   program apt-get "[[ \"\$*\" != *install* ]] || touch $here/installed"
@@ -192,6 +193,29 @@ program apt-get 'echo "E: Unable to locate package $3"; exit 100'
 echo other-program > "$here/repo/third_party/test_debian_packages.txt"
 call env PIP_FIND_LINKS="$here/wheels"
 expect 1 'installing what tests need failed'
+
+# Packages with dependencies are installed, for all tests or for a family.
+fresh what_tests_need_installed
+touch "$here/installed"
+wheel_with_a_server
+mkdir "$here/repo/third_party/test_families"
+echo 'some-server==1.0' > "$here/repo/third_party/test_families/some.requirements.txt"
+program apt-get "[[ \"\$*\" != *install* ]] || touch $here/\${@: -1}"
+arguments=(test_setup)
+echo "some-daemon $here/some-daemon" > "$here/repo/third_party/test_system_packages.txt"
+echo "some-cluster $here/some-cluster" > "$here/repo/third_party/test_families/some.txt"
+call env PIP_FIND_LINKS="$here/wheels"
+expect 0 'installing Debian packages: some-daemon'
+check "the daemon alone" test -e "$here/some-daemon" -a ! -e "$here/some-cluster"
+call env
+check "quiet once they are there" test "$code:$output" = 0:
+arguments=(test_setup some)
+call env PIP_FIND_LINKS="$here/wheels"
+expect 0 'installing what some needs into'
+check "the cluster and its wheels" test -e "$here/some-cluster" -a -x "$(echo "$here"/cache/test-venv-some-*/bin/moto_server)"
+arguments=(test_setup none)
+call env
+expect 1 'third_party/test_families has no none.txt: name one of some'
 
 # Wheels for --config=cuda, of another Python and system than those here. `$1` is their only library.
 wheel_with_libraries() {

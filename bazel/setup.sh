@@ -4,7 +4,7 @@
 set_up() {
   local venv=$1 packages
   lock_cache 3000  # wheels, as downloaded and unpacked, and objects
-  packages=$(missing_packages)
+  packages=$(missing_packages debian_packages.txt)
   [[ -z $packages ]] || install_packages "$packages"
   [[ -d $venv ]] || install_wheels "$venv" requirements.txt "LibTorch and Arrow" 1200
   unlock_cache
@@ -16,6 +16,29 @@ set_up_tests() {
   lock_cache 500
   [[ -d $venv ]] || install_wheels "$venv" test_requirements.txt "what tests need" 510 test_debian_packages.txt
   unlock_cache
+}
+
+# set_up_packages LIST: installs what is missing of a list of packages in third_party.
+set_up_packages() {
+  local packages
+  lock_cache 100
+  packages=$(missing_packages "$1")
+  [[ -z $packages ]] || install_packages "$packages"
+  unlock_cache
+}
+
+# set_up_family FAMILY: installs the lists of a family in third_party/test_families.
+set_up_family() {
+  local lists=test_families/$1 venv
+  [[ -e $root/third_party/$lists.txt || -e $root/third_party/$lists.requirements.txt ]] ||
+    die "third_party/test_families has no $1.txt: name one of $(ls "$root/third_party/test_families" | sed 's/\..*//' | sort -u | tr '\n' ' ')"
+  [[ ! -e $root/third_party/$lists.txt ]] || set_up_packages "$lists.txt"
+  if [[ -e $root/third_party/$lists.requirements.txt ]]; then
+    venv=$(family_environment "$1")
+    lock_cache 500
+    [[ -d $venv ]] || install_wheels "$venv" "$lists.requirements.txt" "what $1 needs" 500
+    unlock_cache
+  fi
 }
 
 # Unpacks the wheels that --config=cuda compiles and links against.
