@@ -67,7 +67,22 @@ def may_mount_tmpfs():
     return False
 
 
-# The variables that name data of users, and those that `./bazelw test_setup` provides.
+def may_make_hosts():
+  """True if tests/hosts/hosts.py may make network namespaces and links, as root or as a user."""
+  for user in ([], ["--user", "--map-root-user"]):
+    command = ["unshare", *user, "--net", "--mount", "--pid", "--fork", "--mount-proc", "sh", "-c",
+               "PATH=$PATH:/usr/sbin:/sbin; ip link add a0 type veth peer name a1 && "
+               "ip link add b0 type bridge"]
+    try:
+      if subprocess.run(command, capture_output=True).returncode == 0:
+        return True
+    except OSError:
+      pass
+  return False
+
+
+# The variables that name data of users, and what `./bazelw test_setup` provides: variables and
+# programs.
 USER_DATA = {"MILLRACE_DATA"}
 # What CI does without: 730 MB for a configuration that no machine of it can run.
 LARGE = {"MILLRACE_CUDA_WHEELS"}
@@ -79,6 +94,8 @@ INSTALLED = {
     "MILLRACE_TENSORBOARD",
     "MILLRACE_TEST_PYTHON",
     "MILLRACE_TORCHRUN",
+    "ip",
+    "nft",
 }
 
 # Feature by its name in tests/environment/skip.h -> a function that is true if the machine has it.
@@ -90,6 +107,7 @@ PROBES = {
     "avx2": lambda: {"avx2", "bmi2"} <= processor_flags(),
     "avx512": lambda: {"avx512f", "avx512vl", "avx512bw", "avx512dq"} <= processor_flags(),
     "locked memory": lambda: resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] >= 4096,
+    "network namespaces": may_make_hosts,
     "nvcc": lambda: bool(shutil.which("nvcc")) or os.path.exists("/usr/local/cuda/bin/nvcc"),
     "processor flags": lambda: bool(processor_flags()),
     "ptrace": may_trace,
