@@ -31,6 +31,7 @@
 #include "distributed/collectives.h"
 #include "distributed/device_channel.h"
 #include "distributed/device_collective.h"
+#include "distributed/heartbeat.h"
 #include "distributed/master_lookup.h"
 #include "distributed/mesh/connect_mesh.h"
 #include "distributed/mesh/control_mesh.h"
@@ -311,6 +312,7 @@ C10dCollectives::C10dCollectives(const C10dOptions& options, Parts parts)
   SupervisorOptions supervision;
   supervision.rank = rank_;
   supervision.world_size = world_size_;
+  supervision.host = own_host();
   supervision.timeout = options.collective_timeout;
   supervision.rank_0_serves_store = !options.environment.agent_store;
   supervision.connection_lost = [this](int rank) {
@@ -592,6 +594,7 @@ absl::StatusOr<std::unique_ptr<Collectives>> connect_ranks(const C10dOptions& op
   RendezvousOptions meeting;
   meeting.rank = environment.rank;
   meeting.world_size = environment.world_size;
+  meeting.host = own_host();
   meeting.identity = options.identity;
   meeting.timeout = options.rendezvous_timeout;
   meeting.waited = options.rendezvous_timeout - (deadline - absl::Now());

@@ -1,6 +1,9 @@
 #include "distributed/heartbeat.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -10,7 +13,7 @@
 namespace millrace {
 namespace {
 
-constexpr size_t kFields = 9;  // of a heartbeat's text
+constexpr size_t kFields = 9;  // of a heartbeat's text, without the host
 constexpr int64_t kMaxSignal = 64;
 
 }  // namespace
@@ -19,12 +22,13 @@ std::string format_heartbeat(const Heartbeat& heartbeat) {
   static_assert(kChannels == 3);
   return absl::StrCat(heartbeat.beat, " ", static_cast<int>(heartbeat.phase), " ", heartbeat.step,
                       " ", absl::StrJoin(heartbeat.started, " "), " ", heartbeat.left ? 1 : 0, " ",
-                      heartbeat.knows_failure ? 1 : 0, " ", heartbeat.stop_signal);
+                      heartbeat.knows_failure ? 1 : 0, " ", heartbeat.stop_signal,
+                      heartbeat.host.empty() ? "" : " ", heartbeat.host);
 }
 
 std::optional<Heartbeat> parse_heartbeat(absl::string_view text) {
   const std::vector<absl::string_view> fields = absl::StrSplit(text, ' ');
-  if (fields.size() != kFields) return std::nullopt;
+  if (fields.size() != kFields && fields.size() != kFields + 1) return std::nullopt;
   int64_t values[kFields];
   for (size_t i = 0; i < kFields; ++i) {
     if (!absl::SimpleAtoi(fields[i], &values[i])) return std::nullopt;
@@ -37,11 +41,17 @@ std::optional<Heartbeat> parse_heartbeat(absl::string_view text) {
                    .started = {values[3], values[4], values[5]},
                    .left = values[6] != 0,
                    .knows_failure = values[7] != 0,
-                   .stop_signal = static_cast<int>(values[8])};
+                   .stop_signal = static_cast<int>(values[8]),
+                   .host = std::string(fields.size() > kFields ? fields[kFields] : "")};
 }
 
-PeerWatch::PeerWatch(int rank, int world_size, absl::Duration longest_step)
-    : rank_(rank), longest_step_(longest_step), peers_(world_size) {}
+std::string own_host() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof(name) - 1) == 0 ? name : "";
+}
+
+PeerWatch::PeerWatch(int rank, int world_size, absl::Duration longest_step, std::string host)
+    : rank_(rank), longest_step_(longest_step), host_(std::move(host)), peers_(world_size) {}
 
 void PeerWatch::pass_time(Peer& peer, absl::Duration now) {
   if (peer.known) peer.silence += std::min(now - peer.observed, longest_step_);
@@ -104,19 +114,35 @@ std::vector<int> PeerWatch::absent(Channel channel, int64_t ordinal) const {
   return found;
 }
 
+std::string PeerWatch::name(int rank) const {
+  const auto elsewhere = [this](const Peer& peer) {
+    return !peer.last.host.empty() && peer.last.host != host_;
+  };
+  const std::string& host = rank == rank_ ? host_ : peers_[rank].last.host;
+  const bool several =
+      !host_.empty() && std::any_of(peers_.begin(), peers_.end(), elsewhere) && !host.empty();
+  return several ? absl::StrCat("rank ", rank, " on ", host) : absl::StrCat("rank ", rank);
+}
+
+absl::Status PeerWatch::error_of(int rank, RankPhase phase, int64_t step,
+                                 absl::string_view what) const {
+  return absl::AbortedError(absl::StrCat(name(rank), " failed in ", rank_phase_name(phase),
+                                         " of step ", step, ": ", what));
+}
+
 absl::Status PeerWatch::blame(const std::vector<int>& peers, absl::string_view what) const {
   const Heartbeat& first = peers_[peers[0]].last;
   std::string text(what);
   constexpr int kMostNamed = 8;
   for (int i = 1; i < std::min<int>(peers.size(), kMostNamed); ++i) {
     const Heartbeat& other = peers_[peers[i]].last;
-    absl::StrAppend(&text, "; likewise rank ", peers[i], " in ", rank_phase_name(other.phase),
+    absl::StrAppend(&text, "; likewise ", name(peers[i]), " in ", rank_phase_name(other.phase),
                     " of step ", other.step);
   }
   if (peers.size() > kMostNamed) {
     absl::StrAppend(&text, "; and ", peers.size() - kMostNamed, " more ranks");
   }
-  return peer_error(peers[0], first.phase, first.step, text);
+  return error_of(peers[0], first.phase, first.step, text);
 }
 
 }  // namespace millrace

@@ -23,7 +23,11 @@ struct Heartbeat {
   bool left = false;                // if true, the rank destroyed its Collectives
   bool knows_failure = false;       // if true, the rank knows that the job cannot continue
   int stop_signal = 0;              // the signal that requests the rank to stop; 0: none
+  std::string host;                 // the name of the rank's machine, without spaces; "": unknown
 };
+
+// Returns the name of this machine for heartbeats; "" if the system does not know one.
+std::string own_host();
 
 std::string format_heartbeat(const Heartbeat& heartbeat);
 // Returns none if `text` is not a heartbeat.
@@ -34,7 +38,8 @@ class PeerWatch {
  public:
   // An interval of time counts at most as `longest_step`: a rank that was frozen itself must not
   // conclude that the others were.
-  PeerWatch(int rank, int world_size, absl::Duration longest_step);
+  // `host`: the machine of this rank; "": messages name no machines.
+  PeerWatch(int rank, int world_size, absl::Duration longest_step, std::string host = "");
 
   void observe(int peer, const Heartbeat& heartbeat, absl::Duration now);
   // Records a failed attempt to read the heartbeat of `peer`.
@@ -55,8 +60,12 @@ class PeerWatch {
   // Returns the other ranks that did not start the collective with this ordinal, counted from 1.
   std::vector<int> absent(Channel channel, int64_t ordinal) const;
 
-  // Returns the error that names `peers` (the first as peer_error() does) and the last known
-  // activity of each.
+  // Returns "rank 1", and if the known ranks run on several machines, "rank 1 on node02".
+  std::string name(int rank) const;
+  // Returns the error of a rank, in the form of peer_error(), with name().
+  absl::Status error_of(int rank, RankPhase phase, int64_t step, absl::string_view what) const;
+  // Returns the error that names `peers` (the first as error_of() does) and the last known activity
+  // of each.
   absl::Status blame(const std::vector<int>& peers, absl::string_view what) const;
 
  private:
@@ -70,6 +79,7 @@ class PeerWatch {
 
   const int rank_;
   const absl::Duration longest_step_;
+  const std::string host_;
   std::vector<Peer> peers_;
 };
 

@@ -22,7 +22,8 @@ TEST(HeartbeatTest, TextAndBack) {
                                .started = {3, 4, 5},
                                .left = true,
                                .knows_failure = true,
-                               .stop_signal = 15};
+                               .stop_signal = 15,
+                               .host = "node01"};
   std::optional<Heartbeat> parsed = parse_heartbeat(format_heartbeat(heartbeat));
   ASSERT_TRUE(parsed.has_value());
   EXPECT_EQ(parsed->beat, 7);
@@ -32,12 +33,14 @@ TEST(HeartbeatTest, TextAndBack) {
   EXPECT_TRUE(parsed->left);
   EXPECT_TRUE(parsed->knows_failure);
   EXPECT_EQ(parsed->stop_signal, 15);
+  EXPECT_EQ(parsed->host, "node01");
+  EXPECT_EQ(parse_heartbeat(format_heartbeat({}))->host, "");
   EXPECT_FALSE(parse_heartbeat(format_heartbeat({}))->left);
 }
 
 TEST(HeartbeatTest, OtherTextIsNone) {
   for (const char* text :
-       {"", "1", "1 2 3 4 5 6 0 0", "1 2 3 4 5 6 0 0 0 7", "1 2 x 4 5 6 0 0 0",
+       {"", "1", "1 2 3 4 5 6 0 0", "1 2 3 4 5 6 0 0 0 host 7", "1 2 x 4 5 6 0 0 0",
         "1 -1 3 4 5 6 0 0 0", "1 99 3 4 5 6 0 0 0", "1 2 3 4 5 6 0 0 -1", "1 2 3 4 5 6 0 0 99"}) {
     EXPECT_FALSE(parse_heartbeat(text).has_value()) << text;
   }
@@ -52,6 +55,20 @@ TEST(PeerWatchTest, TheLowestOtherRankWithAStopSignalCounts) {
   EXPECT_EQ(watch.stop_signal(), 15);
   watch.observe(2, {.beat = 1, .stop_signal = 10}, absl::Seconds(1));
   EXPECT_EQ(watch.stop_signal(), 10);
+}
+
+// Machines are named only if there are several.
+TEST(PeerWatchTest, ErrorsNameTheMachine) {
+  PeerWatch watch(0, 4, kStep, "node01");
+  watch.observe(1, {.beat = 1, .host = "node01"}, absl::Seconds(1));
+  EXPECT_EQ(watch.name(1), "rank 1");
+  watch.observe(2, {.beat = 1, .phase = RankPhase::kUpdate, .step = 7, .host = "node02"},
+                absl::Seconds(1));
+  EXPECT_EQ(watch.blame({2, 1}, "gone").message(),
+            "rank 2 on node02 failed in update of step 7: gone; likewise rank 1 on node01 in "
+            "rendezvous of step 0");
+  EXPECT_EQ(watch.name(0), "rank 0 on node01");
+  EXPECT_EQ(watch.name(3), "rank 3") << "not known yet";
 }
 
 TEST(PeerWatchTest, SilenceIsTimeWithoutANewBeat) {

@@ -78,7 +78,7 @@ class Meeting {
         // Ranks of large jobs ask less often, so that the store has time to answer.
         poll_interval_(
             std::max(absl::Milliseconds(20), absl::Milliseconds(0.5) * options.world_size)),
-        watch_(options.rank, options.world_size, options.silence_limit / 2),
+        watch_(options.rank, options.world_size, options.silence_limit / 2, options.host),
         notice_(clock, deadline_),
         answered_(clock.elapsed()) {}
 
@@ -97,7 +97,7 @@ class Meeting {
 
   // Returns the error for a failed store: rank 0, which serves the store, is named.
   absl::Status store_failed(const absl::Status& status) const {
-    return peer_error(
+    return watch_.error_of(
         0, RankPhase::kRendezvous, 0,
         absl::StrCat(absl::IsDeadlineExceeded(status) ? "it does not answer: " : "it has left: ",
                      absl::string_view(status.message())));
@@ -165,7 +165,8 @@ class Meeting {
 
   absl::Status beat() {
     next_beat_ = clock_.elapsed() + kBeatInterval;
-    RETURN_IF_ERROR(store_.set(beat_key(options_.rank), format_heartbeat({.beat = ++beats_})));
+    RETURN_IF_ERROR(store_.set(beat_key(options_.rank),
+                               format_heartbeat({.beat = ++beats_, .host = options_.host})));
     if (options_.published) options_.published();
     return absl::OkStatus();
   }

@@ -23,6 +23,7 @@ struct JobIdentity {
 struct RendezvousOptions {
   int rank = 0;
   int world_size = 1;
+  std::string host;  // the machine of this rank (Heartbeat::host)
   JobIdentity identity;
   absl::Duration timeout = absl::Minutes(5);
   // Part of `timeout` that has already passed.

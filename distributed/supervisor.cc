@@ -34,7 +34,7 @@ Supervisor::Supervisor(JobStore& store, SupervisorOptions options)
           std::max(absl::Milliseconds(50), absl::Milliseconds(0.5) * options_.world_size)),
       interval_(std::max(absl::Milliseconds(500), 2 * shortest_interval_)),
       rank_0_interval_(2 * shortest_interval_),
-      watch_(options_.rank, options_.world_size, options_.timeout / 2) {
+      watch_(options_.rank, options_.world_size, options_.timeout / 2, options_.host) {
   for (int rank = 0; rank < options_.world_size; ++rank) beat_keys_.push_back(beat_key(rank));
   thread_ = std::thread([this] { run(); });
 }
@@ -51,7 +51,8 @@ Heartbeat Supervisor::own_heartbeat() {
                       started_[2].load(std::memory_order_relaxed)},
           .left = left_,
           .knows_failure = knows_failure_,
-          .stop_signal = options_.stop_signal ? options_.stop_signal() : 0};
+          .stop_signal = options_.stop_signal ? options_.stop_signal() : 0,
+          .host = options_.host};
 }
 
 absl::Status Supervisor::publish() {
@@ -170,7 +171,8 @@ void Supervisor::run() {
     const bool round = requested || (searches && !searched) || now() >= next_round;
     absl::Status status;
     if (round || doing != published) {
-      status = talk(round, /*all=*/round && (attention || stalled || searches));
+      // The first round learns the machine of every rank, for messages.
+      status = talk(round, /*all=*/round && (attention || stalled || searches || published < 0));
       if (status.ok() && round && stalled) report_stop_signal();
       // After talk(), which reads the reason or the departure that a living rank reports before it
       // closes its connections.
@@ -215,8 +217,13 @@ absl::Status Supervisor::accuse(const absl::Status& failure) {
 
 absl::Status Supervisor::fail(absl::string_view reason) {
   const int64_t doing = doing_.load(std::memory_order_relaxed);
-  return accuse(
-      peer_error(options_.rank, static_cast<RankPhase>(doing % kPhases), doing / kPhases, reason));
+  absl::Status failure;
+  {
+    MutexLock lock(mutex_);
+    failure = watch_.error_of(options_.rank, static_cast<RankPhase>(doing % kPhases),
+                              doing / kPhases, reason);
+  }
+  return accuse(failure);
 }
 
 void Supervisor::request_round() {

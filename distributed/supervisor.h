@@ -24,6 +24,8 @@ namespace millrace {
 struct SupervisorOptions {
   int rank = 0;
   int world_size = 1;
+  // The machine of this rank (Heartbeat::host).
+  std::string host;
   // Time-out for a rank without a sign of life, and for a rank that does not take part.
   absl::Duration timeout = absl::Seconds(60);
   // If true, rank 0 serves the store, which ends with rank 0; if false, the launcher serves the
