@@ -332,6 +332,11 @@ void Supervisor::look_after_watched() {
 
 absl::Status Supervisor::explain_broken_connection(absl::string_view error) {
   const absl::Duration until = now() + kExplainLimit;
+  int64_t answers = 0;
+  {
+    MutexLock lock(mutex_);
+    answers = answers_;
+  }
   while (now() < until) {
     wait_for_round();
     absl::Status found = failure();
@@ -347,11 +352,21 @@ absl::Status Supervisor::explain_broken_connection(absl::string_view error) {
   }
   const std::vector<int> lost = lost_connections();
   absl::Status unexplained = absl::AbortedError(error);
-  if (!lost.empty()) {
+  bool store_lost = false;
+  {
     MutexLock lock(mutex_);
-    unexplained = watch_.blame(lost, absl::StrCat("the connection to it broke: ", error));
+    if (answers == answers_ && options_.rank_0_serves_store && options_.rank != 0) {
+      // Rank 0, or its machine, is gone. The connection may be that of a rank which found this
+      // first and left, and which could not report so to the store.
+      store_lost_ = true;
+      unexplained = watch_.blame(
+          {0}, absl::StrCat("its store does not answer, and a connection broke: ", error));
+    } else if (!lost.empty()) {
+      unexplained = watch_.blame(lost, absl::StrCat("the connection to it broke: ", error));
+    }
+    store_lost = store_lost_;
   }
-  return accuse(unexplained);
+  return store_lost ? settle(unexplained) : accuse(unexplained);
 }
 
 void Supervisor::leave() {

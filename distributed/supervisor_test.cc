@@ -289,6 +289,16 @@ TEST_F(SupervisorTest, StoreThatDoesNotAnswerMeansRank0) {
             peer_error(0, RankPhase::kForward, 4, "it shows no sign of life (time-out 1s)"));
 }
 
+// Rank 2 found this first, and left without being able to report it.
+TEST_F(SupervisorTest, AStoreThatDoesNotAnswerExplainsABrokenConnection) {
+  await_rounds(2);
+  store_.break_with(absl::DeadlineExceededError("no answer"));
+  lost_ = 2;
+  EXPECT_EQ(supervisor_->explain_broken_connection("connection reset"),
+            peer_error(0, RankPhase::kForward, 4,
+                       "its store does not answer, and a connection broke: connection reset"));
+}
+
 TEST_F(SupervisorTest, WaitsForLeavers) {
   supervisor_->leave();
   leaves(0);
