@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "base/status_macros.h"
-#include "embedding/rows/row_math.h"
+#include "optim/dense/tensor_norm.h"
 #include "optim/sparse_optimizer.h"
 #include "proto/field_check.h"
 #include "proto/range_check.h"
@@ -22,11 +22,6 @@ constexpr double kNormEpsilon = 1e-6;
 // Returns true if the loops over plain float32 memory may be used.
 bool is_plain(const at::Tensor& gradient) {
   return gradient.is_cpu() && gradient.scalar_type() == at::kFloat && gradient.is_contiguous();
-}
-
-// Returns float64 [] on the device of the gradient.
-at::Tensor sum_of_squares_of(const at::Tensor& gradient) {
-  return gradient.to(at::kDouble).square().sum();
 }
 
 void multiply(double factor, absl::Span<const NamedParameter> parameters) {
@@ -56,12 +51,10 @@ double squared_norm(absl::Span<const NamedParameter> parameters) {
   for (const NamedParameter& parameter : parameters) {
     const at::Tensor& gradient = parameter.value.grad();
     if (!gradient.defined()) continue;
-    if (is_plain(gradient)) {
-      sum += sum_of_squares<double>(gradient.const_data_ptr<float>(), gradient.numel());
-    } else if (gradient.is_cpu()) {
-      sum += sum_of_squares_of(gradient).item<double>();
+    const at::Tensor squares = sum_of_squares(gradient);
+    if (gradient.is_cpu()) {
+      sum += squares.item<double>();
     } else {
-      const at::Tensor squares = sum_of_squares_of(gradient);
       on_device = on_device.defined() ? on_device + squares : squares;
     }
   }

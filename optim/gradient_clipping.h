@@ -56,8 +56,8 @@ class GradientClipping {
   ClippingConfig config_;
 };
 
-// Returns the sum of squares over the gradients of all parameters, in double. For contiguous
-// float32 gradients on the CPU, the order of additions does not depend on the number of threads.
+// Returns the sum of squares over the gradients of all parameters, in double. For gradients on the
+// CPU the order of additions is fixed (see sum_of_squares() of optim/dense/tensor_norm.h).
 double squared_norm(absl::Span<const NamedParameter> parameters);
 
 // Checks that there is a limit and that it is above 0. Errors: InvalidArgument that begins with

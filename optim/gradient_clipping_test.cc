@@ -106,6 +106,13 @@ TEST(GradientClippingTest, GradientsThatAreNotContiguousOrOfAnotherTypeCount) {
   EXPECT_NEAR(half.grad()[3].item<double>(), 0.5, 1e-2);
 }
 
+// The bits are those of TensorNormTest.
+TEST(GradientClippingTest, TheNormOfOtherTypesHasAFixedOrderOfAdditions) {
+  at::Tensor weight = torch::zeros({100'003}, at::kDouble).requires_grad_();
+  weight.mutable_grad() = torch::arange(100'003, at::kFloat).mul(0.1).to(at::kDouble);
+  EXPECT_EQ(squared_norm(std::vector<NamedParameter>{{"w", weight}}), 0x1.8414876b2ca6cp+41);
+}
+
 // One table of two columns, and one dense parameter with the gradient (3, 0).
 class ClippingOfTablesTest : public testing::Test {
  protected:

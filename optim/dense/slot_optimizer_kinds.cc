@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "optim/dense/tensor_norm.h"
+
 namespace millrace {
 
 std::unique_ptr<DenseOptimizer> AdamwTfOptimizer::create(const DenseOptimizerConfig& config,
@@ -56,9 +58,9 @@ void LambOptimizer::update(const Update& update, at::Tensor& weight) const {
   if (config_.weight_decay() != 0) direction.add_(weight, config_.weight_decay());
 
   // Norms remain tensors: reading their values would wait for an accelerator in each step.
-  at::Tensor weight_norm = weight.norm();
+  at::Tensor weight_norm = sum_of_squares(weight).sqrt_();
   if (config_.max_weight_norm() > 0) weight_norm.clamp_max_(config_.max_weight_norm());
-  const at::Tensor norm = direction.norm();
+  const at::Tensor norm = sum_of_squares(direction).sqrt_();
   const at::Tensor ratio = at::where(weight_norm.gt(0).logical_and(norm.gt(0)),
                                      weight_norm.div(norm), at::ones_like(norm));
   weight.sub_(direction.mul_(ratio.mul(update.rate)));

@@ -93,6 +93,15 @@ TEST(LambOptimizerTest, WhereANormIsZeroTheRatioIsOne) {
       after_lamb_step(Lamb(), torch::zeros({2}), torch::zeros({2})).equal(torch::zeros({2})));
 }
 
+// The ratio √98 / √2 is 7 only if neither norm is rounded to float32, as LibTorch's are.
+TEST(LambOptimizerTest, NormsAreSumsInDouble) {
+  Lamb config = exact();
+  config.set_beta1(0);
+  config.set_beta2(0);
+  EXPECT_TRUE(after_lamb_step(config, torch::tensor({7.0f, 7.0f}), torch::tensor({2.0f, -3.0f}))
+                  .equal(torch::tensor({3.5f, 10.5f})));
+}
+
 using testing::ElementsAre;
 
 constexpr double kRate = 0.05;
