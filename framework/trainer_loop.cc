@@ -257,19 +257,20 @@ absl::StatusOr<EvaluationResult> TrainerLoop::evaluate(Dataset& data, Evaluation
 
 absl::Status TrainerLoop::train_epochs() {
   model_.model->train();
-  RETURN_IF_ERROR(check_parameters());
+  compare_parameters();
   RETURN_IF_ERROR(server_.serve_common().status());
   while (!server_.training_is_over() && !loop_.position.stream_ended)
     RETURN_IF_ERROR(train_epoch());
   return finish();
 }
 
-// Ranks that begin with different parameters would train different models. The first exchange
-// detects them.
-absl::Status TrainerLoop::check_parameters() {
-  if (context_.world_size() == 1) return absl::OkStatus();
-  agreement_.served(model_.model_parts.describe_parameters());
-  return absl::OkStatus();
+// Ranks with different copies of the parameters would train different models. The next exchange
+// compares the copies. The state of optimizers is not hashed, since a difference there reaches the
+// parameters in the next step.
+void TrainerLoop::compare_parameters() {
+  if (context_.world_size() == 1) return;
+  agreement_.served_parameters(loop_.position.steps_done(),
+                               model_.model_parts.describe_parameters());
 }
 
 absl::Status TrainerLoop::train_epoch() {
@@ -592,7 +593,10 @@ absl::Status TrainerLoop::report_if_due() {
 }
 
 absl::Status TrainerLoop::report() {
-  RETURN_IF_ERROR(catch_part_exceptions("the report", [this] { return reporter_.fold(); }));
+  RETURN_IF_ERROR(catch_part_exceptions("the report", [this] {
+    compare_parameters();
+    return reporter_.fold();
+  }));
   RETURN_IF_ERROR(agreement_.meet({"report", loop_.position.steps_done()}));
   ASSIGN_OR_RETURN(const Report report, catch_part_exceptions("the report", [this] {
                      return reporter_.take(loop_.position.progress, *parts_.collectives,

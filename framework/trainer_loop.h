@@ -94,7 +94,7 @@ class TrainerLoop {
   absl::Status run(Phase phase, const Body& body);
 
   absl::Status train_epochs();
-  absl::Status check_parameters();
+  void compare_parameters();
   absl::Status train_epoch();
   absl::Status open_epoch();
   absl::Status complete_epoch(bool out_of_data);

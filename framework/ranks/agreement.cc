@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/clock.h"
@@ -38,6 +39,45 @@ absl::StatusOr<std::vector<RankNote>> gather(Collectives& collectives, const Ran
 std::string list_ranks(const std::vector<size_t>& ranks) {
   return absl::StrJoin(ranks, ", ",
                        [](std::string* out, size_t rank) { absl::StrAppend(out, "rank ", rank); });
+}
+
+// Prefix of the fact of served_parameters().
+constexpr char kParametersFact[] = "dense parameters after step ";
+
+// Returns the fact that describes the parameters of a rank; "" without one.
+std::string parameters_fact(const RankNote& note) {
+  const auto found =
+      std::find_if(note.served().begin(), note.served().end(),
+                   [](const std::string& fact) { return absl::StartsWith(fact, kParametersFact); });
+  return found == note.served().end() ? "" : *found;
+}
+
+// Returns the place and the facts of a rank, except the description of its parameters.
+std::vector<std::string> other_facts(const RankNote& note) {
+  std::vector<std::string> facts = {note.place()};
+  for (const std::string& fact : note.served()) {
+    if (!absl::StartsWith(fact, kParametersFact)) facts.push_back(fact);
+  }
+  return facts;
+}
+
+// Returns the error of ranks that differ only in their parameters; OK if they differ otherwise.
+absl::Status compare_parameters(const std::vector<RankNote>& notes) {
+  const std::string expected = parameters_fact(notes[0]);
+  std::vector<size_t> different;
+  for (size_t rank = 1; rank < notes.size(); ++rank) {
+    if (other_facts(notes[rank]) != other_facts(notes[0])) return absl::OkStatus();
+    if (parameters_fact(notes[rank]) != expected) different.push_back(rank);
+  }
+  if (different.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      list_ranks(different), " differs from rank 0: ", parameters_fact(notes[different[0]]),
+      "; on rank 0, ", expected,
+      ". The copies of all ranks must have the same bits. Hosts with other processors or other "
+      "kernels of LibTorch round differently: use equal hosts, or set ATEN_CPU_CAPABILITY=default "
+      "on all ranks. A hook or model that changes parameters on one rank "
+      "alone is another cause. Resume from the newest checkpoint: all ranks then begin with the "
+      "parameters of rank 0"));
 }
 
 }  // namespace
@@ -181,6 +221,10 @@ void Agreement::served(absl::string_view fact) {
   journal_.emplace_back(fact);
 }
 
+void Agreement::served_parameters(int64_t step, absl::string_view description) {
+  served(absl::StrCat(kParametersFact, step, ": ", description));
+}
+
 absl::Status Agreement::settle(Place place, const absl::Status& outcome) {
   if (over_) return outcome;
   const absl::Status pending = verify();
@@ -223,6 +267,7 @@ absl::Status Agreement::name_divergence() {
   for (const std::string& entry : journal_) note.add_served(entry);
   note.set_place(absl::StrCat(place_.what, " ", place_.number));
   ASSIGN_OR_RETURN(const std::vector<RankNote> notes, gather(collectives_, note));
+  RETURN_IF_ERROR(compare_parameters(notes));
   // Description of the events → ranks with these events, the lowest rank's first.
   std::vector<std::pair<std::string, std::vector<size_t>>> stories;
   for (size_t rank = 0; rank < notes.size(); ++rank) {

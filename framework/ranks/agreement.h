@@ -77,8 +77,11 @@ class Agreement {
 
   // Adds a common request served by this rank to the facts compared in the next exchange.
   void served(const RequestSet& common);
-  // Adds any fact that must be equal on all ranks: "parameters 12ab34".
+  // Adds any fact that must be equal on all ranks: "window 12ab34".
   void served(absl::string_view fact);
+  // Adds the description of the dense parameters after `step`: "2 parameters of digest 0123…". If
+  // only these differ, the error names the ranks that differ from rank 0 and says what to do.
+  void served_parameters(int64_t step, absl::string_view description);
 
   // Ends a section: all ranks learn whether the section failed on one of them. Returns this rank's
   // own error if it has one, else Aborted with the error of another rank, else OK.

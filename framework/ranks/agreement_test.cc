@@ -207,6 +207,29 @@ TEST(Agreement, TheSameRequestsInAnotherOrderAreADivergence) {
   });
 }
 
+TEST(Agreement, RanksWhoseParametersDifferFromRankZeroAreNamed) {
+  on_ranks(3, [](int number, Rank& rank) {
+    rank.agreement.served("window 7");
+    rank.agreement.served_parameters(200, number == 2 ? "digest b" : "digest a");
+    EXPECT_THAT(rank.agreement.meet({"report", 200}, {}),
+                StatusIs(absl::StatusCode::kFailedPrecondition,
+                         AllOf(HasSubstr("rank 2 differs from rank 0: dense parameters after step "
+                                         "200: digest b; on rank 0, dense parameters after step "
+                                         "200: digest a."),
+                               HasSubstr("ATEN_CPU_CAPABILITY"))));
+  });
+}
+
+TEST(Agreement, OtherDifferencesAreNamedBesidesThatOfParameters) {
+  on_ranks(2, [](int number, Rank& rank) {
+    rank.agreement.served_parameters(1, number == 1 ? "digest b" : "digest a");
+    if (number == 1) rank.agreement.served("window 7");
+    EXPECT_THAT(rank.agreement.meet({"report", 1}, {}),
+                StatusIs(absl::StatusCode::kFailedPrecondition,
+                         AllOf(HasSubstr("the ranks diverged"), HasSubstr("digest b, window 7"))));
+  });
+}
+
 TEST(Agreement, ADeadRankEndsIt) {
   ThreadRanksOptions options;
   options.inject = [](const CollectiveCall& call) {

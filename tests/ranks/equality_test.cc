@@ -1,4 +1,5 @@
 // Tests a dense model trained on the same global batches by 1, 2 and 3 ranks.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/nn/functional/loss.h>
 #include <torch/nn/modules/linear.h>
@@ -17,6 +18,7 @@
 #include "framework/model/model.h"
 #include "framework/model/model_parts.h"
 #include "framework/trainer.h"
+#include "hook/hook.h"
 #include "optim/dense_optimizer_factory.h"
 #include "optim/moving_average.h"
 #include "tests/fakes/fake_dataset.h"
@@ -95,6 +97,22 @@ struct Setup {
   Targets targets = Targets::kExamples;
   int64_t micro_batches = 1;
   bool average = false;
+  int changed_rank = -1;  // on which the last bit of a parameter changes after step 13; -1: none
+};
+
+// Changes the last bit of the first number after step 13.
+class ParameterChange : public Hook {
+ public:
+  explicit ParameterChange(at::Tensor parameter) : parameter_(std::move(parameter)) {}
+  absl::string_view name() const override { return "parameter_change"; }
+  absl::Status after_step(HookContext& context, const StepResult&) override {
+    float* const number = parameter_.mutable_data_ptr<float>();
+    if (context.progress().step == 13) *number = std::nextafter(*number, 1.0f);
+    return absl::OkStatus();
+  }
+
+ private:
+  at::Tensor parameter_;
 };
 
 // Returns all parameters, and their moving averages if any, concatenated.
@@ -118,14 +136,19 @@ absl::StatusOr<at::Tensor> train(const Setup& setup, std::unique_ptr<Collectives
   data.batch_size = kBatch;
   data.dense = kDense;
   data.two_labels = setup.targets == Targets::kCounted;
-  data.rank = collectives->rank();
+  const int rank = data.rank = collectives->rank();
   data.world_size = collectives->world_size();
   parts.train_data = std::make_unique<SkippingDataset>(data);
   parts.collectives = std::move(collectives);
   TrainerOptions options;
   options.micro_batches = setup.micro_batches;
+  options.report = {.every_steps = 10, .at_end = true};
   if (setup.targets == Targets::kCounted) options.tasks = {"click", "buy"};
   ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, Trainer::create(options, std::move(parts)));
+  if (rank == setup.changed_rank) {
+    RETURN_IF_ERROR(
+        trainer->add_hook(std::make_unique<ParameterChange>(parameters[0].value.detach())));
+  }
   ASSIGN_OR_RETURN(const Summary summary, trainer->train());
   EXPECT_EQ(summary.progress.step, kSteps);
   EXPECT_EQ(summary.progress.examples, kSteps * kBatch * setup.micro_batches);
@@ -184,6 +207,17 @@ TEST(Equality, TargetsAndMicroBatches) {
 // The ranks have different targets of each task, and some micro-batches have none.
 TEST(Equality, TasksAndMicroBatches) {
   expect_equal({.adam = true, .targets = Targets::kCounted, .micro_batches = 3});
+}
+
+TEST(Equality, TheReportAfterAChangeOnOneRankNamesTheRank) {
+  const auto outcomes = run_thread_ranks({.world_size = 2}, [](auto collectives) {
+    return train({.changed_rank = 1}, std::move(collectives)).status();
+  });
+  for (const absl::Status& outcome : outcomes) {
+    EXPECT_THAT(outcome, StatusIs(absl::StatusCode::kFailedPrecondition,
+                                  testing::HasSubstr("rank 1 differs from rank 0: dense parameters "
+                                                     "after step 20: 6 parameters")));
+  }
 }
 
 }  // namespace
