@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "distributed/environment/mpi_environment.h"
 #include "distributed/environment/node_environment.h"
 
 namespace millrace {
@@ -24,11 +25,30 @@ absl::StatusOr<RankEnvironment> rank_of_node(const NodeEnvironment& node) {
   return environment;
 }
 
+// Returns the rank of a process that a launcher of MPI started.
+absl::StatusOr<RankEnvironment> rank_of_mpi(const GetVariable& get, const MpiEnvironment& mpi) {
+  RankEnvironment environment;
+  environment.rank = mpi.rank;
+  environment.world_size = mpi.world_size;
+  environment.local_rank = mpi.local_rank;
+  environment.local_world_size = mpi.local_world_size.value_or(1);
+  environment.other_machines =
+      mpi.local_world_size && environment.local_world_size < environment.world_size;
+  if (environment.world_size > 1) {
+    ASSIGN_OR_RETURN(MasterAddress master, mpi_master_address(get, mpi));
+    environment.master_address = master.host;
+    environment.master_port = master.port;
+  }
+  return environment;
+}
+
 }  // namespace
 
 absl::StatusOr<RankEnvironment> read_rank_environment(const GetVariable& get) {
   RankEnvironment environment;
   if (!get("WORLD_SIZE") && !get("RANK")) {
+    ASSIGN_OR_RETURN(std::optional<MpiEnvironment> mpi, read_mpi_environment(get));
+    if (mpi) return rank_of_mpi(get, *mpi);
     ASSIGN_OR_RETURN(std::optional<NodeEnvironment> node, read_node_environment(get));
     if (node) return rank_of_node(*node);
   }

@@ -9,13 +9,14 @@
 
 namespace millrace {
 
+// MPI: a variable of distributed/environment/mpi_environment.h.
 struct RankEnvironment {
-  int rank = 0;                // RANK, else PET_NODE_RANK, else SLURM_PROCID
-  int world_size = 1;          // WORLD_SIZE, else PET_NNODES, else SLURM_NTASKS
-  int local_rank = 0;          // LOCAL_RANK, else SLURM_LOCALID, else 0
-  int local_world_size = 1;    // ranks on this machine: LOCAL_WORLD_SIZE, else 1
-  std::string master_address;  // MASTER_ADDR, or PET_MASTER_ADDR
-  int master_port = 0;         // MASTER_PORT, or PET_MASTER_PORT
+  int rank = 0;                // RANK, else MPI, else PET_NODE_RANK, else SLURM_PROCID
+  int world_size = 1;          // WORLD_SIZE, else MPI, else PET_NNODES, else SLURM_NTASKS
+  int local_rank = 0;          // LOCAL_RANK, else MPI, else SLURM_LOCALID, else 0
+  int local_world_size = 1;    // ranks on this machine: LOCAL_WORLD_SIZE, else MPI, else 1
+  std::string master_address;  // MASTER_ADDR, or PET_MASTER_ADDR, or 127.0.0.1 (MPI)
+  int master_port = 0;         // MASTER_PORT, or PET_MASTER_PORT, or derived from the job (MPI)
   // If true, the launcher itself serves a c10d store at the master address
   // (TORCHELASTIC_USE_AGENT_STORE is "True", as torchrun sets it), and rank 0 connects to the store
   // as the other ranks do.
@@ -23,15 +24,16 @@ struct RankEnvironment {
   // Number of restarts of the ranks by the launcher (TORCHELASTIC_RESTART_COUNT, else 0). A
   // launcher's store may outlive the ranks; values from an earlier start must not be visible.
   int restart_count = 0;
-  // If true, ranks run on other machines: LOCAL_WORLD_SIZE is set and below WORLD_SIZE, or
-  // PET_NNODES is above 1. If false and local_world_size is below world_size, ranks may run on
-  // other machines.
+  // If true, ranks run on other machines: LOCAL_WORLD_SIZE or the variable of MPI is set and below
+  // the world size, or PET_NNODES is above 1. If false and local_world_size is below world_size,
+  // ranks may run on other machines.
   bool other_machines = false;
 };
 
 // Reads the variables through `get`.
 //
-// WORLD_SIZE and RANK come first. If neither is set and PET_* are
+// WORLD_SIZE and RANK come first. If neither is set, the variables of MPI describe the process, and
+// LOCAL_RANK and LOCAL_WORLD_SIZE are ignored. Without these and with PET_*
 // (distributed/environment/node_environment.h), the process is the only one of its node, and the
 // rank is the number of the node. SLURM's variables are read only if MASTER_ADDR is set; a single
 // program started inside an allocation stays one rank. Without all these variables the job has one
@@ -40,7 +42,8 @@ struct RankEnvironment {
 // Errors: InvalidArgument naming the variable, its value and the expected value, if a number is
 // missing or invalid, a rank is outside [0, world size), a port is outside [1, 65535], an address
 // is empty, a local world size is below 1, a restart count is below 0, or PET_NPROC_PER_NODE is
-// above 1; also any error of read_node_environment().
+// above 1; also any error of read_mpi_environment(), mpi_master_address() and
+// read_node_environment().
 absl::StatusOr<RankEnvironment> read_rank_environment(const GetVariable& get);
 absl::StatusOr<RankEnvironment> read_rank_environment();  // from the variables of the process
 

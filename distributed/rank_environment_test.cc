@@ -123,7 +123,37 @@ TEST(RankEnvironmentTest, VariablesOfNodesGoBeforeSlurms) {
   EXPECT_EQ(environment.master_address, "train-node-0-0.train");
 }
 
+// Returns the environment of a rank that mpiexec of MPICH starts.
+Variables mpi() {
+  return {{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}};
+}
+
+TEST(RankEnvironmentTest, VariablesOfMpiGoBetweenTheUsualOnesAndThoseOfNodes) {
+  Variables variables = pod();
+  for (const auto& [name, value] : mpi()) variables[name] = value;
+  variables["MASTER_PORT"] = "29400";
+  ASSERT_OK_AND_ASSIGN(RankEnvironment environment, read(variables));
+  EXPECT_EQ(environment.rank, 1);
+  EXPECT_EQ(environment.world_size, 2);
+  EXPECT_EQ(environment.local_rank, 1);
+  EXPECT_EQ(environment.local_world_size, 2);
+  EXPECT_EQ(environment.master_address, "127.0.0.1");
+  EXPECT_EQ(environment.master_port, 29400);
+  EXPECT_FALSE(environment.other_machines);
+  variables["RANK"] = "0";
+  variables["WORLD_SIZE"] = "3";
+  variables["MASTER_ADDR"] = "node7";
+  ASSERT_OK_AND_ASSIGN(environment, read(variables));
+  EXPECT_EQ(environment.rank, 0);
+  EXPECT_EQ(environment.world_size, 3);
+}
+
 TEST(RankEnvironmentTest, OtherMachinesByTheRanksOfThisOne) {
+  const Variables machines = with(with(with(mpi(), "MPI_LOCALNRANKS", "1"), "MASTER_ADDR", "node7"),
+                                  "MASTER_PORT", "29500");
+  EXPECT_TRUE(read(machines)->other_machines);
+  EXPECT_FALSE(read(without(machines, "MPI_LOCALNRANKS"))->other_machines) << "unknown";
+
   EXPECT_FALSE(read(two_ranks())->other_machines) << "unknown";
   EXPECT_FALSE(read(with(two_ranks(), "LOCAL_WORLD_SIZE", "2"))->other_machines);
   EXPECT_TRUE(read(with(two_ranks(), "LOCAL_WORLD_SIZE", "1"))->other_machines);

@@ -1,5 +1,4 @@
 #include <CLI/CLI.hpp>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -7,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "distributed/environment/mpi_environment.h"
 #include "distributed/environment/node_environment.h"
 #include "tools/commands.h"
 #include "tools/launch/local_ranks.h"
@@ -25,6 +25,24 @@ struct LaunchFlags {
 
 // More processes than any machine can use indicate a typing mistake.
 constexpr int kMostRanks = 1024;
+
+// Errors: FailedPrecondition if another launcher started this process as one of several ranks, each
+// of which would start the same job.
+absl::Status check_outer_launcher(const LaunchFlags& flags) {
+  if (is_node_process(process_variable)) return absl::OkStatus();
+  const char* variable = "RANK";
+  std::string remedy = "unset RANK, or ";
+  if (!process_variable(variable)) {
+    ASSIGN_OR_RETURN(std::optional<MpiEnvironment> mpi, read_mpi_environment(process_variable));
+    if (!mpi || mpi->world_size == 1) return absl::OkStatus();
+    variable = mpi->rank_variable;
+    remedy = "";
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "launch: ", variable, " is set to ", *process_variable(variable),
+      ", so this process is a rank of another launcher already; ", remedy, "leave `launch",
+      flags.ranks ? absl::StrCat(" -n ", *flags.ranks) : "", " --` out"));
+}
 
 absl::Status check_launch_flags(const LaunchFlags& flags) {
   if (flags.ranks && (*flags.ranks < 1 || *flags.ranks > kMostRanks)) {
@@ -51,15 +69,7 @@ absl::Status check_launch_flags(const LaunchFlags& flags) {
   if (flags.command[0] == "launch") {
     return absl::InvalidArgumentError("launch: a rank cannot launch ranks itself");
   }
-  if (const char* rank = std::getenv("RANK");
-      rank != nullptr && !is_node_process(process_variable)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("launch: RANK is set to ", rank,
-                     ", so this process is a rank of another launcher already; "
-                     "unset RANK, or leave `launch",
-                     flags.ranks ? absl::StrCat(" -n ", *flags.ranks) : "", " --` out"));
-  }
-  return absl::OkStatus();
+  return check_outer_launcher(flags);
 }
 
 // Checks flags and PET_* together.

@@ -121,6 +121,8 @@ PROBES = {
 def why_refused(reason):
   """Returns "" if CI allows a case to be skipped for this reason."""
   parts = [part.strip() for part in reason.split(":", 2)]
+  if len(parts) == 3 and parts[0] == "package":
+    return "./bazelw test_setup installs it"
   if len(parts) < 3 or parts[0] not in ("kernel", "hardware", "not provided"):
     return "no reason of tests/environment/skip.h that CI allows"
   kind, feature = parts[:2]

@@ -101,12 +101,13 @@ TEST_F(SkippedCasesTest, WhatIsTooLargeForCiMayBeMissing) {
 
 TEST_F(SkippedCasesTest, WhatTheSetUpInstallsMayNotBeMissingInCi) {
   add_target("bucket", skip_not_provided("MILLRACE_S3_SERVER", "no server"));
+  add_target("mpi", skip_package("mpich", "no mpiexec.mpich"));
   ::unsetenv("MILLRACE_S3_SERVER");
   EXPECT_EQ(count(false).exit_code, 0);
   const ProgramResult result = count(true);
   EXPECT_EQ(result.exit_code, 1) << result.err;
   EXPECT_THAT(result.out, HasSubstr("(not allowed: ./bazelw test_setup installs it)"));
-  EXPECT_THAT(result.out, HasSubstr("\nrefused //a:bucket\n"));
+  EXPECT_THAT(result.out, HasSubstr("\nrefused //a:bucket\nrefused //a:mpi\n"));
 }
 
 // A failed target is already listed.

@@ -152,6 +152,10 @@ TEST_F(LaunchTest, InsideALauncher) {
   const std::string line = refused({"-n", "2", "--", "train", "job"});
   ::unsetenv("RANK");
   EXPECT_THAT(line, HasSubstr("RANK is set to 1"));
+  {
+    const Variables mpi({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}});
+    EXPECT_THAT(refused({"-n", "2", "--", "train", "job"}), HasSubstr("PMI_RANK is set to 1"));
+  }
   std::map<std::string, std::string> torchrun = pod(2, 1, "2");
   torchrun["RANK"] = "1";
   torchrun["LOCAL_RANK"] = "0";

@@ -33,6 +33,11 @@ inline std::string skip_not_provided(absl::string_view variable, absl::string_vi
   return absl::StrCat("not provided: ", variable, ": ", why);
 }
 
+// The program of a Debian package is missing that `./bazelw test_setup` installs.
+inline std::string skip_package(absl::string_view package, absl::string_view why) {
+  return absl::StrCat("package: ", package, ": ", why);
+}
+
 // This configuration of the build, such as a sanitizer, cannot run the case. The default
 // configuration skips no such case.
 inline std::string skip_build(absl::string_view why) { return absl::StrCat("build: ", why); }
