@@ -28,7 +28,8 @@ absl::Status read_nodes(const GetVariable& get, int* nodes) {
   if (is_range && range.first != range.second) {
     return absl::InvalidArgumentError(absl::StrCat(
         kNodes, " is \"", *text,
-        "\"; expected is one number of nodes, since the number of ranks of a job is fixed"));
+        "\"; expected is one number of nodes, since the ranks of a start have one; torchrun starts "
+        "the ranks of a range"));
   }
   const GetVariable first = [&](const char*) { return std::string(range.first); };
   return read_optional_number(first, kNodes, nullptr, 1, nodes);

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,37 @@ class TorchrunTest : public RanksTest {
     return RunningProgram(arguments, {.directory = path(""), .timeout = std::chrono::seconds(55)});
   }
 
+  // Starts the agent of one of up to two nodes of one rank, both on this machine.
+  RunningProgram agent() const {
+    // torchrun of LibTorch 2.13 shares its store with the ranks, and a node that joins later waits
+    // in vain for the address of the store.
+    return RunningProgram(
+        {"/usr/bin/env",
+         "TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1",
+         std::getenv("MILLRACE_TORCHRUN"),
+         "--no-python",
+         "--nnodes=1:2",
+         "--nproc-per-node=1",
+         "--max-restarts=1",
+         "--local-addr=127.0.0.1",
+         "--rdzv-backend=c10d",
+         "--rdzv-id=job",
+         absl::StrCat("--rdzv-endpoint=127.0.0.1:", port_.number),
+         "--rdzv-conf=last_call_timeout=1,keep_alive_interval=1,keep_alive_max_attempt=3",
+         millrace_path(),
+         "train",
+         "job.textproto",
+         "--max_epochs",
+         "1000000",
+         "--set",
+         "train.max_seconds=240",
+         "--set",
+         "run.report.when={every_steps: 200}",
+         "--set",
+         "run.distributed.interface=lo"},
+        {.directory = path(""), .timeout = std::chrono::seconds(240)});
+  }
+
   ReservedPort port_;
 };
 
@@ -64,6 +96,28 @@ TEST_F(TorchrunTest, SigtermStopsAllRanksWithACheckpoint) {
   EXPECT_EQ(read_json("out/summary.json")["outcome"], "stopped");
   EXPECT_EQ(read_json("out/summary.json")["world_size"], 2);
   EXPECT_NE(newest_checkpoint("out"), "");
+}
+
+TEST_F(TorchrunTest, ARangeOfNodesTrainsOnTheNodesThatAreThere) {
+  RunningProgram first = agent();
+  ASSERT_TRUE(first.wait_for("step 200 "));
+  {
+    RunningProgram second = agent();
+    // The rank of the first node is stopped with a checkpoint, which does not count as a restart.
+    ASSERT_TRUE(first.wait_for("ranks: 2,"));
+    ASSERT_TRUE(first.wait_for("resuming from "));
+    const std::optional<pid_t> rank = process_of_rank(second.process(), 1);
+    ASSERT_TRUE(rank.has_value());
+    second.send(SIGKILL);
+    ::kill(*rank, SIGKILL);
+  }
+  ASSERT_TRUE(first.wait_for("ranks: 1,", 2));
+  ASSERT_TRUE(first.wait_for("resuming from ", 2));
+  first.send(SIGTERM);
+  const ProgramResult stopped = first.finish();
+  EXPECT_EQ(stopped.exit_code, 1) << stopped.err;
+  EXPECT_EQ(read_json("out/summary.json")["outcome"], "stopped");
+  EXPECT_EQ(read_json("out/summary.json")["world_size"], 1);
 }
 
 TEST_F(TorchrunTest, AJobWhoseRankIsKilledEndsAsAnUndisturbedOne) {
