@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "distributed/environment/checkpoint_notice.h"
 #include "job/output_place.h"
 #include "proto/config_reader.h"
 #include "sinks/configured_sinks.h"
@@ -121,6 +122,7 @@ absl::Status OutputHook::after_checkpoint(HookContext& context, const Checkpoint
   if (!opened.ok() && !log_failed_) MILLRACE_LOG(WARNING) << opened.message();
   log_failed_ = !opened.ok();
   if (context.rank() != 0) return absl::OkStatus();
+  notify_launcher_of_checkpoint(process_variable, checkpoint.progress.step);
   // The last save of a run adds the results of evaluations to the save before them.
   if (saved_ != checkpoint.path) MILLRACE_LOG(INFO) << "saved " << checkpoint.path;
   saved_ = checkpoint.path;

@@ -22,7 +22,8 @@ absl::Status open_run_log(FileSystem& files, const RunConfig& run, int rank);
 
 // Creates the output directory just before the first step, or at the first checkpoint of a run
 // without a step, so that a run that fails earlier leaves nothing. Each rank writes
-// logs/rank-N.log; rank 0 also writes config.textproto and events.jsonl. Logs every checkpoint.
+// logs/rank-N.log; rank 0 also writes config.textproto and events.jsonl. Logs every checkpoint, and
+// notifies the launcher of it (distributed/environment/checkpoint_notice.h).
 // After a checkpoint each rank recreates its files that were removed together with the directory,
 // since the checkpoint recreates the directory. `start` refuses the same directories as
 // check_output_directory.

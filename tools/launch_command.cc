@@ -20,6 +20,7 @@ struct LaunchFlags {
   int master_port = 0;
   double grace_seconds = 10;
   int max_restarts = 0;
+  std::optional<int> min_ranks;  // none: all restarts have the same number
   std::vector<std::string> command;
 };
 
@@ -92,6 +93,14 @@ absl::Status check_node_ranks(const LaunchFlags& flags, const NodeRanks& ranks) 
                                                      " would do the same; leave `launch --` out"));
     }
   }
+  if (flags.min_ranks && (*flags.min_ranks < 1 || *flags.min_ranks > ranks.count)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--min_ranks ", *flags.min_ranks, ": give 1 to the number of ranks, ", ranks.count));
+  }
+  if (flags.min_ranks && flags.max_restarts == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--min_ranks ", *flags.min_ranks, ": give --max_restarts, too"));
+  }
   if (flags.max_restarts > 0 && ranks.world_size > ranks.count) {
     return absl::InvalidArgumentError(
         absl::StrCat("--max_restarts ", flags.max_restarts,
@@ -113,6 +122,7 @@ absl::StatusOr<int> run_launch(const LaunchFlags& flags) {
   options.ranks = ranks;
   options.grace = absl::Seconds(flags.grace_seconds);
   options.max_restarts = flags.max_restarts;
+  options.min_ranks = flags.min_ranks.value_or(0);
   return run_local_ranks(options);
 }
 
@@ -132,8 +142,12 @@ Command add_launch_command(CLI::App& program) {
       ->capture_default_str();
   command
       ->add_option("--max_restarts", flags->max_restarts,
-                   "how often all ranks are started again after a rank was killed or lost another")
+                   "how often all ranks are started again without a newer checkpoint, after a rank "
+                   "was killed or lost another")
       ->capture_default_str();
+  command->add_option("--min_ranks", flags->min_ranks,
+                      "the least number of ranks with which to start again where the machine has "
+                      "no room for all; by default all");
   command->add_option("command", flags->command, "behind --: the command of each rank");
   return [flags] { return run_launch(*flags); };
 }

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -24,6 +25,7 @@
 #include "base/failure_kind.h"
 #include "base/net/socket.h"
 #include "base/status_macros.h"
+#include "distributed/environment/checkpoint_notice.h"
 #include "tools/exit_code.h"
 #include "tools/launch/launcher_output.h"
 #include "tools/launch/rank_end.h"
@@ -165,34 +167,35 @@ struct Rank {
 
 class LocalRanks {
  public:
-  explicit LocalRanks(const LocalRanksOptions& options) : options_(options) {
+  explicit LocalRanks(const LocalRanksOptions& options)
+      : options_(options),
+        node_(options.ranks),
+        checkpoints_(::memfd_create("checkpoints", MFD_CLOEXEC)) {
     outputs_.push_back(std::make_unique<OutputQueue>(options.out));
     if (same_destination(options.out, options.err)) return;
     outputs_.push_back(std::make_unique<OutputQueue>(options.err));
   }
-  ~LocalRanks() {
-    for (const auto& rank : ranks_) {
-      if (rank->process < 0) continue;
-      ::kill(-rank->process, SIGKILL);
-      ::waitpid(rank->process, nullptr, 0);
-    }
-  }
+  ~LocalRanks() { kill_ranks(); }
 
   absl::StatusOr<int> run() {
-    if (signals_.fd() < 0) return system_error("receive signals");
+    if (signals_.fd() < 0 || checkpoints_.get() < 0) return system_error("start ranks");
     for (;;) {
-      RETURN_IF_ERROR(start());
+      if (const absl::Status started = start(); !started.ok()) {
+        kill_ranks();
+        if (!can_have_fewer_ranks() || !restarts_left()) return started;
+        begin_restart(absl::StrCat("rank ", ranks_.back()->number, ": ", started.message()),
+                      /*fewer_ranks=*/true);
+        continue;
+      }
       while (ends_.size() < ranks_.size()) {
         wait();
         forward_signals();
         for (const auto& rank : ranks_) collect(*rank);
         press_on();
       }
-      if (!restarts_after(deciding_end(ends_).code)) break;
-      ++restarts_;
-      say(absl::StrCat(
-          "millrace: ", describe(deciding_end(ends_)),
-          "; starting all ranks again, restarts left: ", options_.max_restarts - restarts_));
+      const RankEnd& end = deciding_end(ends_);
+      if (!restarts_after(end.code)) break;
+      begin_restart(describe(end), has_too_many_ranks(end.code));
     }
     const int code = report_end();
     drain();
@@ -207,27 +210,74 @@ class LocalRanks {
     ranks_.clear();
     ends_.clear();
     stage_ = Stage::kRunning;
-    int port = options_.ranks.master.port;
+    int port = node_.master.port;
     if (port == 0) {
       ASSIGN_OR_RETURN(port_, reserve_port(), "for the ranks");
       port = port_.number;
     }
-    for (int local = 0; local < options_.ranks.count; ++local) {
-      ranks_.push_back(std::make_unique<Rank>(options_.ranks.first + local, *outputs_.front(),
-                                              *outputs_.back()));
+    for (int local = 0; local < node_.count; ++local) {
+      ranks_.push_back(
+          std::make_unique<Rank>(node_.first + local, *outputs_.front(), *outputs_.back()));
       RETURN_IF_ERROR(start(*ranks_.back(), port));
     }
     return absl::OkStatus();
   }
 
+  void kill_ranks() {
+    for (const auto& rank : ranks_) {
+      if (rank->process < 0) continue;
+      ::kill(-rank->process, SIGKILL);
+      ::waitpid(rank->process, nullptr, 0);
+      rank->process = -1;
+    }
+  }
+
+  // Returns true if the ranks made a checkpoint since the last restart.
+  bool made_progress() const { return last_noticed_step(checkpoints_.get()) > restarted_at_; }
+
+  bool can_have_fewer_ranks() const {
+    return options_.min_ranks > 0 && node_.count > options_.min_ranks;
+  }
+
+  bool restarts_left() const {
+    return options_.max_restarts > 0 && stop_signal_ == 0 &&
+           (fruitless_restarts_ < options_.max_restarts || made_progress());
+  }
+
   bool restarts_after(int code) const {
-    return can_restart_after(code) && restarts_ < options_.max_restarts && stop_signal_ == 0;
+    const bool may_help =
+        can_restart_after(code) || (code == kExitMachine && can_have_fewer_ranks());
+    return may_help && restarts_left();
+  }
+
+  // Counts kills in a row without progress. Returns true if the next start is to have fewer ranks,
+  // after an end with this code.
+  bool has_too_many_ranks(int code) {
+    const bool killed = can_restart_after(code) && code != kExitPeer && !made_progress();
+    kills_in_a_row_ = killed ? kills_in_a_row_ + 1 : 0;
+    return can_have_fewer_ranks() && (code == kExitMachine || kills_in_a_row_ >= 2);
+  }
+
+  // Counts and reports a restart. `reason`: the end of the ranks.
+  void begin_restart(absl::string_view reason, bool fewer_ranks) {
+    fruitless_restarts_ = made_progress() ? 0 : fruitless_restarts_ + 1;
+    restarted_at_ = last_noticed_step(checkpoints_.get());
+    ++restarts_;
+    std::string ranks = "all ranks";
+    if (fewer_ranks) {
+      ranks = absl::StrCat(node_.count - 1, " of ", options_.ranks.count, " ranks");
+      --node_.count;
+      --node_.world_size;
+      kills_in_a_row_ = 0;
+    }
+    say(absl::StrCat("millrace: ", reason, "; starting ", ranks,
+                     " again, restarts left: ", options_.max_restarts - fruitless_restarts_));
   }
 
   // Returns: "rank 1 exited with code 65: LAST LINE", if the line may be the reason.
   std::string describe(const RankEnd& end) const {
-    absl::string_view last = absl::StripPrefix(
-        ranks_[end.rank - options_.ranks.first]->err.lines.last_line(), "millrace: ");
+    absl::string_view last =
+        absl::StripPrefix(ranks_[end.rank - node_.first]->err.lines.last_line(), "millrace: ");
     if (is_progress_line(last)) last = "";
     return absl::StrCat("rank ", end.rank, " ", describe_end(end.code), last.empty() ? "" : ": ",
                         last);
@@ -247,17 +297,22 @@ class LocalRanks {
     } else if (restarts_ > 0) {
       how = end.code == kExitFinished ? "finished" : "stopped";
     }
-    const std::string restarts = restarts_ == 0 ? "" : absl::StrCat(" (restarts: ", restarts_, ")");
+    const std::string restarts =
+        restarts_ == 0 ? "" : absl::StrCat(" (restarts: ", restarts_, fewer_ranks_text(), ")");
     if (!how.empty()) say(absl::StrCat("millrace: ", how, restarts));
     return stopped ? kExitRunAgain : end.code;
   }
 
+  std::string fewer_ranks_text() const {
+    return node_.count == options_.ranks.count ? "" : absl::StrCat(", ranks: ", node_.count);
+  }
+
   absl::Status start(Rank& rank, int port) {
     std::vector<std::string> arguments = options_.arguments;
-    std::vector<std::string> assignments =
-        rank_variables(options_.ranks, rank.number - options_.ranks.first, port);
+    std::vector<std::string> assignments = rank_variables(node_, rank.number - node_.first, port);
     assignments.push_back(absl::StrCat("TORCHELASTIC_RESTART_COUNT=", restarts_));
     assignments.push_back(launcher_output_variable(options_.out, options_.err));
+    assignments.push_back(absl::StrCat(kCheckpointNotice, "=", checkpoints_.get()));
     std::vector<std::string> environment = environment_with(assignments);
     const std::vector<char*> argv = pointers_to(arguments);
     const std::vector<char*> envp = pointers_to(environment);
@@ -282,6 +337,7 @@ class LocalRanks {
       ::dup2(null.get(), STDIN_FILENO);
       ::dup2(out[1], STDOUT_FILENO);
       ::dup2(err[1], STDERR_FILENO);
+      ::fcntl(checkpoints_.get(), F_SETFD, 0);  // the rank inherits it
       signals_.restore();
       ::execve(options_.program.c_str(), argv.data(), envp.data());
       ::_exit(127);
@@ -400,7 +456,7 @@ class LocalRanks {
   // killed the first rank that failed by itself, and no later end takes precedence.
   bool kills_others() const {
     const int code = deciding_end(ends_).code;
-    return code != kExitPeer && restarts_after(code);
+    return can_restart_after(code) && code != kExitPeer && restarts_left();
   }
 
   // Ends ranks that do not leave after a failure.
@@ -422,6 +478,8 @@ class LocalRanks {
 
   const LocalRanksOptions& options_;
   const HeldSignals signals_;
+  NodeRanks node_;                // of the current start
+  const Descriptor checkpoints_;  // the file to which rank 0 writes the steps of checkpoints
   ReservedPort port_;
   std::vector<std::unique_ptr<OutputQueue>> outputs_;  // out, err; one if both lead to one place
   std::vector<std::unique_ptr<Rank>> ranks_;
@@ -429,7 +487,10 @@ class LocalRanks {
   Stage stage_ = Stage::kRunning;
   absl::Time deadline_;  // of the stages kLeaving and kTold
   int restarts_ = 0;
-  int stop_signal_ = 0;  // the last forwarded signal
+  int fruitless_restarts_ = 0;  // since the last progress
+  int kills_in_a_row_ = 0;      // starts that ended so, without progress
+  int64_t restarted_at_ = -1;   // step of the last checkpoint before the last restart
+  int stop_signal_ = 0;         // the last forwarded signal
 };
 
 }  // namespace

@@ -18,20 +18,27 @@ struct LocalRanksOptions {
   // Time for other ranks to leave by themselves after a rank failed, and again after the following
   // SIGTERM.
   absl::Duration grace = absl::Seconds(10);
-  // Maximum number of restarts of all ranks after a failure of can_restart_after
-  // (tools/launch/rank_end.h). Restarted ranks resume by themselves. REQUIRES: 0 if other nodes
-  // have ranks, which this node cannot restart.
+  // Maximum number of restarts of all ranks, after a failure of can_restart_after
+  // (tools/launch/rank_end.h), since the ranks last made progress: a checkpoint of a later step
+  // than all before. A restart after progress does not count, and 0 is no restart at all. Restarted
+  // ranks resume by themselves. REQUIRES: 0 if other nodes have ranks, which this node cannot
+  // restart.
   int max_restarts = 0;
+  // The least number of ranks of a restart. A restart has one rank fewer than the start before if
+  // a rank could not be started, or ended for lack of memory, threads or open files (71), or if
+  // signals killed ranks in two starts in a row without progress. 0: all restarts have as many
+  // ranks as the first start.
+  int min_ranks = 0;
   // Descriptors for the output of ranks, and for messages of the launcher (to `err`).
   int out = 1;
   int err = 2;
 };
 
 // Starts `ranks` and waits until all have ended. Each rank gets the variables of rank_variables()
-// (tools/launch/node_ranks.h), TORCHELASTIC_RESTART_COUNT and the variable of
-// tools/launch/launcher_output.h, an empty standard input, and a separate process group, so that
-// Ctrl-C on a terminal reaches the rank only through this function. Each line of a rank's outputs
-// appears whole, after "[RANK] ".
+// (tools/launch/node_ranks.h), TORCHELASTIC_RESTART_COUNT, the variables of
+// tools/launch/launcher_output.h and distributed/environment/checkpoint_notice.h, an empty standard
+// input, and a separate process group, so that Ctrl-C on a terminal reaches the rank only through
+// this function. Each line of a rank's outputs appears whole, after "[RANK] ".
 //
 // Forwards every SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU and SIGQUIT to all ranks. When
 // a rank fails (any exit code but 0 and 75), the others have `grace` to leave, then get SIGTERM,
@@ -49,7 +56,8 @@ struct LocalRanksOptions {
 // restart of a job with `max_restarts`. If the code is neither 0 nor 75, the last line on `err`
 // states which rank failed, with the last output of the rank. After a restart this line appears for
 // every code, with the number of restarts.
-// Errors: Unavailable if a rank cannot be started (started ranks are killed). REQUIRES: called by
+// Errors: Unavailable or ResourceExhausted if a rank cannot be started (started ranks are killed)
+// and no restart with fewer ranks is left. REQUIRES: called by
 // the main thread, while no other thread handles these signals.
 absl::StatusOr<int> run_local_ranks(const LocalRanksOptions& options);
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -315,6 +316,119 @@ TEST_F(LocalRanksTest, RestartsRunOut) {
   EXPECT_EQ(sorted_lines(outcome.out).size(), 6);
   EXPECT_THAT(outcome.err, EndsWith("\nmillrace: rank 1 was killed by signal 7 (Bus error) "
                                     "(restarts: 2)\n"));
+}
+
+// A job of two ranks that ends and starts again.
+struct Restarts {
+  const char* test;
+  int max_restarts;
+  int min_ranks;
+  std::string script;  // of each rank; START is the number of restarts before
+  int code;
+  std::vector<std::string> messages;  // in this order
+};
+
+class RestartsTest : public LocalRanksTest, public testing::WithParamInterface<Restarts> {};
+
+TEST_P(RestartsTest, CountAndNumberOfRanks) {
+  options_.max_restarts = GetParam().max_restarts;
+  options_.min_ranks = GetParam().min_ranks;
+  const Outcome outcome = run(absl::StrCat(
+      "START=$TORCHELASTIC_RESTART_COUNT\n",
+      "saved() { echo $1 >> /proc/self/fd/$MILLRACE_CHECKPOINT_NOTICE; }\n", GetParam().script));
+  EXPECT_THAT(outcome.code, IsOkAndHolds(GetParam().code)) << outcome.err;
+  size_t place = 0;
+  for (const std::string& message : GetParam().messages) {
+    place = outcome.err.find(message, place);
+    ASSERT_NE(place, std::string::npos) << message << " is not there in:\n" << outcome.err;
+    place += message.size();
+  }
+}
+
+// Rank 1 ends in each start in which there is one.
+constexpr char kRank1IsKilled[] =
+    "if [ $WORLD_SIZE = 1 ]; then exit 0; fi; if [ $RANK = 1 ]; then kill -KILL $$; fi;"
+    "exit 76";
+
+INSTANTIATE_TEST_SUITE_P(
+    Each, RestartsTest,
+    testing::Values(
+        Restarts{"ProgressDoesNotCount",
+                 1,
+                 1,
+                 "if [ $START = 3 ]; then exit 0; fi;"
+                 "if [ $RANK = 1 ]; then saved $((START + 5)); kill -KILL $$; fi; wait_forever",
+                 0,
+                 {"starting all ranks again, restarts left: 1\n",
+                  "starting all ranks again, restarts left: 1\n",
+                  "starting all ranks again, restarts left: 1\n", "finished (restarts: 3)"}},
+        Restarts{"TheSameCheckpointIsNoProgress",
+                 1,
+                 0,
+                 "if [ $RANK = 1 ]; then saved 7; kill -KILL $$; fi; exit 76",
+                 128 + SIGKILL,
+                 {"restarts left: 1\n", "restarts left: 0\n", "Killed) (restarts: 2)"}},
+        Restarts{"WithoutRestartsProgressChangesNothing",
+                 0,
+                 0,
+                 "if [ $RANK = 1 ]; then saved 7; kill -KILL $$; fi; exit 76",
+                 128 + SIGKILL,
+                 {}},
+        Restarts{"TwoKillsInARowLeaveOneRankFewer",
+                 5,
+                 1,
+                 kRank1IsKilled,
+                 0,
+                 {"starting all ranks again, restarts left: 4\n",
+                  "starting 1 of 2 ranks again, restarts left: 3\n",
+                  "finished (restarts: 2, ranks: 1)"}},
+        Restarts{"FewerThanTheLeastNumberNever",
+                 2,
+                 2,
+                 kRank1IsKilled,
+                 128 + SIGKILL,
+                 {"starting all ranks again, restarts left: 1\n",
+                  "starting all ranks again, restarts left: 0\n", "Killed) (restarts: 2)"}},
+        Restarts{"ALostRankBetweenTwoKills",
+                 3,
+                 1,
+                 "if [ $START = 3 ]; then exit 0; fi; if [ $START = 1 ]; then exit 76; fi;"
+                 "if [ $RANK = 1 ]; then kill -KILL $$; fi; exit 76",
+                 0,
+                 {"restarts left: 2\n", "restarts left: 1\n",
+                  "starting all ranks again, restarts left: 0\n", "finished (restarts: 3)"}},
+        Restarts{"NoMemory",
+                 1,
+                 1,
+                 "if [ $WORLD_SIZE = 1 ]; then exit 0; fi; exit $((76 - 5 * RANK))",
+                 0,
+                 {"rank 1 exited with code 71; starting 1 of 2 ranks again, restarts left: 0\n",
+                  "finished (restarts: 1, ranks: 1)"}},
+        Restarts{"NoMemoryForTheLeastNumber", 1, 2, "exit 71", 71, {"exited with code 71"}}),
+    [](const testing::TestParamInfo<Restarts>& info) { return std::string(info.param.test); });
+
+// The launcher has room for the pipes of one rank only.
+TEST_F(LocalRanksTest, ARankThatCannotBeStartedIsLeftOut) {
+  options_.max_restarts = 1;
+  options_.ranks.master.port = 12345;
+  const int next = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  ::close(next);
+  rlimit before = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  // Outputs of the test, signals, checkpoints; the input and both ends of the pipes of a rank.
+  rlimit few = before;
+  few.rlim_cur = static_cast<rlim_t>(next) + 2 + 2 + 1 + 4;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  const Outcome refused = run("exit 0");
+  options_.min_ranks = 1;
+  const Outcome outcome = run("exit 0");
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_THAT(refused.code, StatusIs(absl::StatusCode::kUnavailable,
+                                     HasSubstr("cannot start a rank: Too many open files")));
+  EXPECT_THAT(outcome.code, IsOkAndHolds(0));
+  EXPECT_EQ(outcome.err,
+            "millrace: rank 1: cannot start a rank: Too many open files; starting 1 of 2 ranks "
+            "again, restarts left: 0\nmillrace: finished (restarts: 1, ranks: 1)\n");
 }
 
 TEST_F(LocalRanksTest, ALostRankLeadsToARestart) {
