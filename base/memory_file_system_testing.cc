@@ -17,6 +17,7 @@ namespace millrace {
 struct MemoryFileSystem::Node {
   bool is_directory = false;
   bool locked = false;
+  bool was_locked = false;
   int64_t names = 1;  // of a file
   std::string content;
   std::map<std::string, std::shared_ptr<Node>> entries;
@@ -55,6 +56,10 @@ absl::Status denied(const std::string& path, absl::string_view why) {
 }
 
 void add_to_fingerprint(const Node& node, const std::string& name, Xxh3Stream* stream) {
+  if (node.was_locked) {
+    stream->update(name);
+    return;
+  }
   stream->update(absl::StrCat(node.is_directory ? "d" : "f", name.size(), ":", name,
                               node.is_directory ? node.entries.size() : node.content.size(), ":"));
   stream->update(node.content);
@@ -394,7 +399,7 @@ absl::StatusOr<std::unique_ptr<FileLock>> MemoryFileSystem::lock(const std::stri
   MutexLock lock(state_->mutex);
   ASSIGN_OR_RETURN(std::shared_ptr<Node> node, state_->make_file(path));
   if (node->locked) return nullptr;
-  node->locked = true;
+  node->locked = node->was_locked = true;
   return std::make_unique<MemoryFileLock>(state_, std::move(node));
 }
 

@@ -34,7 +34,8 @@ class MemoryFileSystem : public FileSystem, public HardLinks {
   // Sets the content of a file and creates the directories above it.
   void put(const std::string& path, std::string content);
 
-  // Returns a hash of all names and contents: equal trees have equal values.
+  // Returns a hash of all names and contents: equal trees have equal values. Ignores the content of
+  // files that lock() locked, which names the holder.
   absl::uint128 fingerprint() const;
 
   absl::StatusOr<std::unique_ptr<ReadableFile>> open(const std::string& path) override;

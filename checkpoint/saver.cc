@@ -59,7 +59,8 @@ Saver::Saver(SaverOptions options, FileSystem& files, const Clock& clock)
     : options_(std::move(options)),
       files_(files),
       clock_(clock),
-      threads_(options_.write_threads) {}
+      threads_(options_.write_threads),
+      token_(new_nonce()) {}
 
 absl::StatusOr<std::unique_ptr<Saver>> Saver::create(SaverOptions options, FileSystem& files,
                                                      const Clock& clock) {
@@ -98,14 +99,16 @@ absl::Status Saver::open_folder(bool chooses) {
     lock_.reset();
     opened_ = false;
   }
-  if (opened_) return absl::OkStatus();
+  if (opened_ && options_.read_only) return absl::OkStatus();
+  if (opened_) return check_owner(files_, options_.folder, token_);
   std::unique_ptr<DirectoryLock> run_lock, lock;
   if (!options_.run_folder.empty()) {
-    ASSIGN_OR_RETURN(run_lock, DirectoryLock::acquire(files_, options_.run_folder, clock_));
+    ASSIGN_OR_RETURN(run_lock, DirectoryLock::acquire(files_, options_.run_folder, clock_, token_));
   }
   if (!options_.read_only) {
-    ASSIGN_OR_RETURN(lock, DirectoryLock::acquire(files_, options_.folder, clock_));
-    ASSIGN_OR_RETURN(const std::vector<std::string> done, clean_up(files_, options_.folder));
+    ASSIGN_OR_RETURN(lock, DirectoryLock::acquire(files_, options_.folder, clock_, token_));
+    ASSIGN_OR_RETURN(const std::vector<std::string> done,
+                     clean_up(files_, options_.folder, token_));
     for (const std::string& line : done) MILLRACE_LOG(INFO) << line;
     RETURN_IF_ERROR(check_names(files_, options_.folder));
   }
@@ -210,22 +213,23 @@ absl::Status Saver::commit(const std::vector<std::string>& parts,
   const int64_t step = manifest.progress().step();
   RETURN_IF_ERROR(directory.commit(std::move(manifest), threads).status());
   unusable_.erase(directory.path());
-  retain(step, threads);
-  return absl::OkStatus();
+  return retain(step, threads);
 }
 
-void Saver::retain(int64_t saved, ThreadPool& threads) {
-  const absl::StatusOr<RetentionResult> result = apply_retention(
-      files_, options_.folder, options_.retention, Check::kQuick, threads, saved, unusable_);
+absl::Status Saver::retain(int64_t saved, ThreadPool& threads) {
+  const absl::StatusOr<RetentionResult> result =
+      apply_retention(files_, options_.folder, options_.retention, Check::kQuick, threads, saved,
+                      unusable_, token_);
   if (!result.ok()) {
     MILLRACE_LOG(WARNING) << "old checkpoints stay: " << result.status().message();
-    return;
+    return absl::IsAborted(result.status()) ? result.status() : absl::OkStatus();
   }
   for (const absl::Status& status : result->damaged) {
     const std::string line(status.message());
     if (!logged_.insert(line).second) continue;
     MILLRACE_LOG(WARNING) << "retained, but no run can resume from it: " << line;
   }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<CheckpointInfo> Saver::save(const TrainState& whole,
@@ -254,10 +258,11 @@ absl::StatusOr<CheckpointInfo> Saver::save(const TrainState& whole,
                    what);
   const CheckpointInfo info = {path_of(progress.step), progress};
   if (permit.nonce.empty()) {
-    if (ranks.rank() == 0) retain(progress.step, threads_);
+    // The ranks have agreed already; a folder lost since then fails the next save.
+    if (ranks.rank() == 0) retain(progress.step, threads_).IgnoreError();
   } else {
     RETURN_IF_ERROR(write({options_.folder, progress.step, permit.nonce, ranks.rank(),
-                           ranks.world_size(), permit.keep_files},
+                           ranks.world_size(), permit.keep_files, token_},
                           *writer, metrics, ranks),
                     what);
   }
@@ -427,9 +432,10 @@ absl::Status Saver::begin(const TrainState& whole, const std::map<std::string, d
   // The last operation of begin() that can fail. All ranks exchange its result: after a failure of
   // one rank, all ranks release their tables.
   const absl::StatusOr<std::string> begun = catch_exceptions([&]() -> absl::StatusOr<std::string> {
-    ASSIGN_OR_RETURN(save->directory,
-                     CommitDirectory::begin(files_, {options_.folder, progress.step, permit.nonce,
-                                                     ranks.rank(), ranks.world_size()}));
+    ASSIGN_OR_RETURN(
+        save->directory,
+        CommitDirectory::begin(files_, {options_.folder, progress.step, permit.nonce, ranks.rank(),
+                                        ranks.world_size(), /*keep_files=*/false, token_}));
     save->work = std::make_unique<BackgroundSave>(work_of(*save, *std::move(frozen), ranks.rank()),
                                                   options_.write_threads);
     return std::string();

@@ -95,8 +95,9 @@ class Saver : public StateSaver {
   // Makes the folders, acquires their locks, and removes files that dead writers left among the
   // checkpoints.
   // Errors: FailedPrecondition if another process holds a lock, which the error names, or if
-  // another run has saved to the folder since; PermissionDenied for a file that has the name of a
-  // checkpoint and is not a directory; write errors.
+  // another run has saved to the folder since; Aborted if another process has taken a lock that
+  // this one held (check_owner() in checkpoint/folder/directory_lock.h); PermissionDenied for a
+  // file that has the name of a checkpoint and is not a directory; write errors.
   absl::Status open(Collectives& ranks) override;
 
   // Saves `whole` without the tensors and tables that `exclude` omits. The checkpoint is durable
@@ -106,7 +107,8 @@ class Saver : public StateSaver {
   // tensors and tables with equal bytes, which take no further disk space. `metrics`: the metrics
   // that retention may use, named as in its policy. Afterwards removes or reduces old checkpoints;
   // logs a failure to do so. Calls open() first if the lock is not held.
-  // Errors: FailedPrecondition naming the holder of the lock; ResourceExhausted before the first
+  // Errors: FailedPrecondition naming the holder of the lock; Aborted if another process has taken
+  // the folder, where then nothing is renamed or removed; ResourceExhausted before the first
   // write if the disk has too little space (on a disk without hard links also later, for a file of
   // a step that is saved again); InvalidArgument for a state that cannot be saved; write errors. An
   // error changes no earlier checkpoint, and the next call may succeed.
@@ -189,7 +191,8 @@ class Saver : public StateSaver {
   absl::Status commit(const std::vector<std::string>& parts,
                       const std::map<std::string, double>& metrics, CommitDirectory& directory,
                       ThreadPool& threads);
-  void retain(int64_t saved, ThreadPool& threads);
+  // Logs failures. Errors: Aborted if another process has taken the folder.
+  absl::Status retain(int64_t saved, ThreadPool& threads);
   SaveWork work_of(Pending& save, FrozenState state, int rank);
   absl::Status save_at_once(const TrainState& whole, const std::map<std::string, double>& metrics,
                             Collectives& ranks);
@@ -209,6 +212,9 @@ class Saver : public StateSaver {
   FileSystem& files_;
   const Clock& clock_;
   ThreadPool threads_;
+  // The word of this run in the locks. A folder that was removed gets it again, so that saves under
+  // way do not take this run for another one.
+  const std::string token_;
   // On rank 0 after open(): the locks of the folder of the run and of the folder of checkpoints.
   std::unique_ptr<DirectoryLock> run_lock_, lock_;
   bool opened_ = false;                         // if true, the locks are held

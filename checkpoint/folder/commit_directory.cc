@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "checkpoint/folder/checkpoint_reader.h"
+#include "checkpoint/folder/directory_lock.h"
 #include "checkpoint/format/checkpoint_names.h"
 #include "checkpoint/format/manifest.h"
 
@@ -196,19 +197,24 @@ absl::Status CommitDirectory::write_manifest(absl::string_view text) {
   return finish(std::move(file));
 }
 
+absl::Status CommitDirectory::rename(const std::string& from, const std::string& to) {
+  RETURN_IF_ERROR(check_owner(files_, options_.folder, options_.token));
+  return files_.rename(from, to);
+}
+
 absl::Status CommitDirectory::replace(bool exists) {
   const std::string old = path_of(options_, Kind::kOld);
-  if (exists) RETURN_IF_ERROR(files_.rename(path_, old));
-  const absl::Status renamed = files_.rename(temporary_, path_);
+  if (exists) RETURN_IF_ERROR(rename(path_, old));
+  const absl::Status renamed = rename(temporary_, path_);
   if (!renamed.ok()) {
-    if (exists) files_.rename(old, path_).IgnoreError();
+    if (exists) rename(old, path_).IgnoreError();
     return renamed;
   }
   done_ = true;
   RETURN_IF_ERROR(files_.sync_directory(options_.folder));
   if (!exists) return absl::OkStatus();
   const std::string removed = path_of(options_, Kind::kRemoved);
-  const absl::Status aside = files_.rename(old, removed);
+  const absl::Status aside = rename(old, removed);
   if (aside.ok()) {
     remove_leftover(files_, removed);
   } else {
@@ -220,6 +226,7 @@ absl::Status CommitDirectory::replace(bool exists) {
 absl::Status CommitDirectory::discard() {
   done_ = true;
   written_.clear();
+  RETURN_IF_ERROR(check_owner(files_, options_.folder, options_.token));
   return remove_recursively(files_, temporary_);
 }
 
@@ -254,13 +261,15 @@ absl::Status check_free_space(FileSystem& files, const std::string& folder, int6
       "disk"));
 }
 
-absl::Status remove_checkpoint(FileSystem& files, const std::string& path) {
+absl::Status remove_checkpoint(FileSystem& files, const std::string& path,
+                               const std::string& token) {
   const auto name = parse_checkpoint_name(base_name(path));
   if (!name || name->kind == Kind::kTemporary) {
     return absl::FailedPreconditionError(absl::StrCat(path, " is not named as a checkpoint"));
   }
   const std::string folder = directory_of(path);
   std::string removed = path;
+  RETURN_IF_ERROR(check_owner(files, folder, token));
   if (name->kind != Kind::kRemoved) {
     removed = join_path(folder, checkpoint_name(name->step, Kind::kRemoved, new_nonce()));
     RETURN_IF_ERROR(files.rename(path, removed));
@@ -269,7 +278,8 @@ absl::Status remove_checkpoint(FileSystem& files, const std::string& path) {
   return remove_recursively(files, removed);
 }
 
-absl::StatusOr<std::vector<std::string>> clean_up(FileSystem& files, const std::string& folder) {
+absl::StatusOr<std::vector<std::string>> clean_up(FileSystem& files, const std::string& folder,
+                                                  const std::string& token) {
   std::vector<std::string> done;
   ASSIGN_OR_RETURN(std::vector<DirectoryEntry> entries, files.list(folder));
   put_damaged_last(files, folder, &entries);
@@ -277,6 +287,7 @@ absl::StatusOr<std::vector<std::string>> clean_up(FileSystem& files, const std::
     const auto name = parse_checkpoint_name(entry.name);
     const std::string path = join_path(folder, entry.name);
     if (!name || name->kind == Kind::kCheckpoint) continue;
+    RETURN_IF_ERROR(check_owner(files, folder, token));
     if (name->kind == Kind::kOld) {
       const std::string current = join_path(folder, checkpoint_name(name->step));
       const absl::StatusOr<FileInfo> info = files.link_info(current);
@@ -289,7 +300,7 @@ absl::StatusOr<std::vector<std::string>> clean_up(FileSystem& files, const std::
       }
       // The newer checkpoint may be damaged, and this checkpoint the only one left.
       if (!CheckpointReader::open(files, current).ok()) continue;
-      RETURN_IF_ERROR(remove_checkpoint(files, path));
+      RETURN_IF_ERROR(remove_checkpoint(files, path, token));
     } else {
       RETURN_IF_ERROR(remove_recursively(files, path));
     }

@@ -30,6 +30,9 @@ struct CommitOptions {
   // If true, safetensors files with the same bytes in the checkpoint of this step in `folder` are
   // not written again: the new checkpoint gets a hard link.
   bool keep_files = false;
+  // The word of the folder's lock, compared before each rename (check_owner() of
+  // checkpoint/folder/directory_lock.h). Default: not compared.
+  std::string token = {};
 };
 
 // One rank's part of one checkpoint. Every rank writes its files and finishes them; after all ranks
@@ -74,12 +77,14 @@ class CommitDirectory {
   // size of `manifest`. Returns false if the same checkpoint already existed, valid to the last
   // byte; then nothing has changed.
   // REQUIRES: rank 0; all ranks have finished their files, which `manifest` lists.
-  // Errors: InvalidArgument for a manifest that breaks a rule; write errors. Unless the very last
-  // sync failed, an error leaves any earlier checkpoint of this step in place.
+  // Errors: InvalidArgument for a manifest that breaks a rule; Aborted if another process has taken
+  // the folder; write errors. Unless the very last sync failed, an error leaves any earlier
+  // checkpoint of this step in place.
   absl::StatusOr<bool> commit(CheckpointManifest manifest, ThreadPool& threads);
 
-  // Removes the temporary directory, with the files of all ranks. Errors: errors of removing; the
-  // next clean-up removes the rest.
+  // Removes the temporary directory, with the files of all ranks. Errors: Aborted if another
+  // process, which cleans up, has taken the folder; errors of removing; the next clean-up removes
+  // the rest.
   absl::Status discard();
 
   // The directory of the files until commit().
@@ -94,6 +99,8 @@ class CommitDirectory {
   absl::Status add(File entry, WrittenFile written);
   absl::Status write_manifest(absl::string_view text);
   absl::Status replace(bool exists);
+  // Renames in the folder if it still belongs to this process.
+  absl::Status rename(const std::string& from, const std::string& to);
 
   FileSystem& files_;
   const CommitOptions options_;
@@ -118,14 +125,17 @@ absl::Status check_names(FileSystem& files, const std::string& folder);
 absl::Status check_free_space(FileSystem& files, const std::string& folder, int64_t bytes);
 
 // Removes a checkpoint. First renames it, durably, so that its name never refers to a partial
-// checkpoint. Errors: FailedPrecondition if the name is not a checkpoint's; write errors.
-absl::Status remove_checkpoint(FileSystem& files, const std::string& path);
+// checkpoint. `token`: as CommitOptions::token. Errors: FailedPrecondition if the name is not a
+// checkpoint's; Aborted if another process has taken the folder; write errors.
+absl::Status remove_checkpoint(FileSystem& files, const std::string& path,
+                               const std::string& token = "");
 
 // Completes or removes the unfinished work of dead writers in a folder.
 // REQUIRES: the caller holds the lock, so that nobody else writes to the folder. Returns one line
-// per action, for people.
-// Errors: read and write errors.
-absl::StatusOr<std::vector<std::string>> clean_up(FileSystem& files, const std::string& folder);
+// per action, for people. `token`: as CommitOptions::token.
+// Errors: Aborted if another process has taken the folder; read and write errors.
+absl::StatusOr<std::vector<std::string>> clean_up(FileSystem& files, const std::string& folder,
+                                                  const std::string& token = "");
 
 }  // namespace millrace
 

@@ -8,6 +8,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -15,6 +16,7 @@
 #include "absl/time/time.h"
 #include "base/failure_kind.h"
 #include "base/status_macros.h"
+#include "checkpoint/format/checkpoint_names.h"
 #include "checkpoint/format/chunked_file.h"
 
 namespace millrace {
@@ -30,13 +32,17 @@ std::string this_process(const Clock& clock) {
                       absl::FormatTime("%Y-%m-%d%ET%H:%M:%SZ", clock.now(), absl::UTCTimeZone()));
 }
 
-// Returns the holder that the lock file names. A process that has just acquired the lock may not
-// have written to the file yet.
-std::string holder(FileSystem& files, const std::string& path) {
-  const auto content = read_regular_file(files, path, kMaxHolderBytes);
+std::string lock_path(const std::string& folder) { return join_path(folder, "lock"); }
+
+// Returns the holder that the first line of a lock file names. A process that has just acquired the
+// lock may not have written to the file yet.
+std::string holder(const absl::StatusOr<std::string>& content) {
   if (!content.ok() || content->empty()) return "another process";
-  return absl::CHexEscape(absl::StripAsciiWhitespace(*content));
+  return absl::CHexEscape(absl::StripAsciiWhitespace(content->substr(0, content->find('\n'))));
 }
+
+// Returns the second line of a lock file.
+std::string token_line(absl::string_view token) { return absl::StrCat("run ", token, "\n"); }
 
 // Makes the names of a folder and its parents durable: losing a single name would lose all saved
 // files. Directories further up may belong to other owners and may be impossible to open or sync;
@@ -56,19 +62,35 @@ absl::Status sync_way_to(FileSystem& files, const std::string& folder) {
 
 absl::StatusOr<std::unique_ptr<DirectoryLock>> DirectoryLock::acquire(FileSystem& files,
                                                                       const std::string& folder,
-                                                                      const Clock& clock) {
-  const std::string path = join_path(folder, "lock");
+                                                                      const Clock& clock,
+                                                                      absl::string_view token) {
+  const std::string path = lock_path(folder);
   RETURN_IF_ERROR(files.create_directories(folder));
   ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock, files.lock(path));
   if (lock == nullptr) {
     return with_kind(absl::FailedPreconditionError(
-                         absl::StrCat("another run writes in ", folder, ": ", holder(files, path),
+                         absl::StrCat("another run writes in ", folder, ": ",
+                                      holder(read_regular_file(files, path, kMaxHolderBytes)),
                                       "; wait for it, stop it, or choose another output_dir")),
                      FailureKind::kBusy);
   }
-  RETURN_IF_ERROR(lock->write(this_process(clock) + "\n"));
+  const std::string drawn = token.empty() ? new_nonce() : std::string(token);
+  RETURN_IF_ERROR(lock->write(absl::StrCat(this_process(clock), "\n", token_line(drawn))));
   RETURN_IF_ERROR(sync_way_to(files, folder));
   return std::unique_ptr<DirectoryLock>(new DirectoryLock(std::move(lock)));
+}
+
+absl::Status check_owner(FileSystem& files, const std::string& folder, absl::string_view token) {
+  if (token.empty()) return absl::OkStatus();
+  const auto content = read_regular_file(files, lock_path(folder), kMaxHolderBytes);
+  if (absl::IsNotFound(content.status())) return absl::OkStatus();
+  RETURN_IF_ERROR(content.status());
+  if (absl::EndsWith(*content, "\n" + token_line(token))) return absl::OkStatus();
+  return absl::AbortedError(absl::StrCat(
+      folder, " was taken by another run while this process stood still or had lost the disk: ",
+      holder(content),
+      "; this run changes nothing there any more; let the other run continue, or "
+      "stop it and start this one again"));
 }
 
 bool is_directory_lock(FileSystem& files, const std::string& path) {

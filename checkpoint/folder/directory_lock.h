@@ -5,7 +5,9 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "base/clock.h"
 #include "base/file_system.h"
 
@@ -20,18 +22,28 @@ namespace millrace {
 class DirectoryLock {
  public:
   // Acquires the lock without waiting. Makes the folder if it is missing, and its place durable.
+  // Writes `token` to the lock file, for check_owner(); "": a new one.
   // Errors: FailedPrecondition of kind kBusy (base/failure_kind.h) naming the folder and the
   // holder, by host, process and time of acquisition; write errors, such as PermissionDenied for a
   // read-only folder.
   static absl::StatusOr<std::unique_ptr<DirectoryLock>> acquire(FileSystem& files,
                                                                 const std::string& folder,
-                                                                const Clock& clock);
+                                                                const Clock& clock,
+                                                                absl::string_view token = "");
 
  private:
   explicit DirectoryLock(std::unique_ptr<FileLock> lock) : lock_(std::move(lock)) {}
 
   const std::unique_ptr<FileLock> lock_;
 };
+
+// Checks that no other process has acquired the lock of `folder` after the one that wrote `token`,
+// which may not know: a network file system drops the lock of a machine that it does not hear from.
+// A process compares before it renames or removes anything that another owner of the folder may
+// use; between the comparison and the change the folder can still be lost. "": not compared.
+// Errors: Aborted naming the folder and the other process; read errors. A missing lock file is no
+// error, since its folder was removed or moved.
+absl::Status check_owner(FileSystem& files, const std::string& folder, absl::string_view token);
 
 // Returns true if the file is a lock that DirectoryLock made, held or not: its first line names a
 // host, a process and a time. Returns false for a lock without text, left by a process that was

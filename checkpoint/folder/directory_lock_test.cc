@@ -54,7 +54,24 @@ TEST_F(DirectoryLockTest, TheSecondIsToldWhoTheFirstIs) {
 TEST_F(DirectoryLockTest, TheFileSaysWho) {
   ASSERT_OK_AND_ASSIGN(const auto lock, acquire());
   ASSERT_OK_AND_ASSIGN(const std::string content, read_file(files_, folder_ + "/lock"));
-  EXPECT_THAT(content, MatchesRegex("host [^ ]+ pid [0-9]+ since 2026-01-02T03:04:05Z\n"));
+  EXPECT_THAT(content,
+              MatchesRegex("host [^ ]+ pid [0-9]+ since 2026-01-02T03:04:05Z\nrun [0-9a-f]+\n"));
+}
+
+TEST_F(DirectoryLockTest, AnOwnerNoticesAnotherOne) {
+  ASSERT_OK_AND_ASSIGN(auto lock, DirectoryLock::acquire(files_, folder_, clock_, "mine"));
+  EXPECT_OK(check_owner(files_, folder_, "mine"));
+  EXPECT_OK(check_owner(files_, folder_, ""));
+  const std::string path = folder_ + "/lock";
+  for (const char* other : {"host b pid 7 since x\nrun mine2\n", "host b pid 7 since x\n", ""}) {
+    ASSERT_OK(write_file_atomically(files_, path, other));
+    EXPECT_THAT(check_owner(files_, folder_, "mine"),
+                StatusIs(absl::StatusCode::kAborted,
+                         AllOf(HasSubstr(folder_ + " was taken by another run"),
+                               HasSubstr(*other == 0 ? "another process" : "host b pid 7"))));
+  }
+  ASSERT_OK(files_.remove(path));
+  EXPECT_OK(check_owner(files_, folder_, "mine")) << "the folder was removed, not taken";
 }
 
 TEST_F(DirectoryLockTest, WhatADeadOneLeftDoesNotBlock) {

@@ -122,7 +122,8 @@ bool has_training_state(const CheckpointManifest& manifest) {
   });
 }
 
-absl::Status make_model_only(FileSystem& files, const std::string& path, ThreadPool& threads) {
+absl::Status make_model_only(FileSystem& files, const std::string& path, ThreadPool& threads,
+                             const std::string& token) {
   ASSIGN_OR_RETURN(const auto reader, CheckpointReader::open(files, path));
   const CheckpointManifest& whole = reader->manifest();
   if (!has_training_state(whole)) return absl::OkStatus();
@@ -133,8 +134,9 @@ absl::Status make_model_only(FileSystem& files, const std::string& path, ThreadP
   const std::string nonce = new_nonce();
   std::vector<std::unique_ptr<CommitDirectory>> writers;
   for (int rank = 0; rank < whole.world_size(); ++rank) {
-    ASSIGN_OR_RETURN(auto writer, CommitDirectory::begin(files, {folder, whole.progress().step(),
-                                                                 nonce, rank, whole.world_size()}));
+    ASSIGN_OR_RETURN(auto writer, CommitDirectory::begin(
+                                      files, {folder, whole.progress().step(), nonce, rank,
+                                              whole.world_size(), /*keep_files=*/false, token}));
     writers.push_back(std::move(writer));
     ASSIGN_OR_RETURN(const std::vector<File> entries,
                      copy_rank(*reader, rank, *writers[rank], threads));

@@ -17,10 +17,11 @@ bool has_training_state(const CheckpointManifest& manifest);
 // Replaces a checkpoint by a checkpoint with only the parts DENSE and ROWS. Commits it as every
 // checkpoint, so that at any time either the old or the new checkpoint exists. Checks the kept data
 // as it is read. Leaves a checkpoint without other parts unchanged.
-// REQUIRES: not a delta; the caller holds the lock of the folder.
+// `token`: as CommitOptions::token. REQUIRES: not a delta; the caller holds the lock of the folder.
 // Errors: any error of CheckpointReader, check_free_space() and CommitDirectory; the checkpoint is
 // then unchanged.
-absl::Status make_model_only(FileSystem& files, const std::string& path, ThreadPool& threads);
+absl::Status make_model_only(FileSystem& files, const std::string& path, ThreadPool& threads,
+                             const std::string& token = "");
 
 }  // namespace millrace
 

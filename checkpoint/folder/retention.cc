@@ -126,7 +126,8 @@ RetentionPlan plan_retention(const std::vector<ListedCheckpoint>& checkpoints,
 absl::StatusOr<RetentionResult> apply_retention(FileSystem& files, const std::string& folder,
                                                 const RetentionPolicy& policy, Check check,
                                                 ThreadPool& threads, std::optional<int64_t> saved,
-                                                const std::set<std::string>& unusable) {
+                                                const std::set<std::string>& unusable,
+                                                const std::string& token) {
   RETURN_IF_ERROR(check_retention_policy(policy));
   ASSIGN_OR_RETURN(const std::vector<ListedCheckpoint> checkpoints,
                    list_checkpoints(files, folder));
@@ -149,11 +150,11 @@ absl::StatusOr<RetentionResult> apply_retention(FileSystem& files, const std::st
   const RetentionPlan plan =
       plan_retention(checkpoints, policy, checkpoints[newest.back()].step, unusable);
   for (const size_t i : plan.remove) {
-    RETURN_IF_ERROR(remove_checkpoint(files, checkpoints[i].path));
+    RETURN_IF_ERROR(remove_checkpoint(files, checkpoints[i].path, token));
     result.removed.push_back(checkpoints[i].path);
   }
   for (const size_t i : plan.reduce) {
-    RETURN_IF_ERROR(make_model_only(files, checkpoints[i].path, threads));
+    RETURN_IF_ERROR(make_model_only(files, checkpoints[i].path, threads, token));
     result.reduced.push_back(checkpoints[i].path);
   }
   return result;

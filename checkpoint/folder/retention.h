@@ -66,17 +66,18 @@ struct RetentionResult {
 
 // Applies a policy to a folder. `check`: the check of the newest checkpoint before others are
 // removed. `saved`: the step of a checkpoint known to be whole, since it was just saved; newer
-// checkpoints are not trusted. `unusable`: as in plan_retention(). If no checkpoint verifies,
-// nothing happens. Even after an error each checkpoint is unchanged, model-only, or not present
-// under its name.
-// REQUIRES: the caller holds the lock of the folder.
-// Errors: InvalidArgument for an invalid policy; any error of search_newest(); write errors.
-// Completed removals and reductions are not undone.
+// checkpoints are not trusted. `unusable`: as in plan_retention(). `token`: as
+// CommitOptions::token. If no checkpoint verifies, nothing happens. Even after an error each
+// checkpoint is unchanged, model-only, or not present under its name. REQUIRES: the caller holds
+// the lock of the folder. Errors: InvalidArgument for an invalid policy; any error of
+// search_newest(); Aborted if another process has taken the folder; write errors. Completed
+// removals and reductions are not undone.
 absl::StatusOr<RetentionResult> apply_retention(FileSystem& files, const std::string& folder,
                                                 const RetentionPolicy& policy, Check check,
                                                 ThreadPool& threads,
                                                 std::optional<int64_t> saved = std::nullopt,
-                                                const std::set<std::string>& unusable = {});
+                                                const std::set<std::string>& unusable = {},
+                                                const std::string& token = "");
 
 // Checks the numbers of the message, and the counts of keep_best. Errors: InvalidArgument that
 // begins with `where`, the place of the message in the configuration, and names the field.

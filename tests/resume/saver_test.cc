@@ -380,6 +380,66 @@ TEST_F(SaverTest, TheSecondWriterIsToldWhoHoldsTheLock) {
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("pid")));
 }
 
+// Another run takes the folder right before the lock is compared for the n-th time.
+class TakenFileSystem : public MemoryFileSystem {
+ public:
+  void take_at(int comparison) { left_ = comparison; }
+  bool taken() const { return taken_; }
+  int late_changes() const { return late_changes_; }
+
+  absl::StatusOr<std::unique_ptr<ReadableFile>> open(const std::string& path) override {
+    if (base_name(path) == "lock" && left_-- == 0) {
+      taken_ = true;
+      put(path, "host b pid 7 since 2026-01-02T03:04:05Z\nrun another\n");
+    }
+    return MemoryFileSystem::open(path);
+  }
+  absl::Status rename(const std::string& from, const std::string& to) override {
+    late_changes_ += taken_;
+    return MemoryFileSystem::rename(from, to);
+  }
+  absl::Status remove(const std::string& path) override {
+    late_changes_ += taken_;
+    return MemoryFileSystem::remove(path);
+  }
+
+ private:
+  int left_ = -1;
+  bool taken_ = false;
+  int late_changes_ = 0;
+};
+
+TEST_F(SaverTest, AFolderThatAnotherRunTookIsLeftAlone) {
+  TinyTrainerOptions earlier = small_job();
+  earlier.trainer.max_steps = 3;
+  const std::unique_ptr<Trainer> first = trained(earlier), second = trained();
+  TrainState other = state_of(*second);
+  other.shared.add_pending()->set_hook("early_stop");
+  SaverOptions options;
+  options.retention.keep_last = 1;
+  bool taken = true;
+  int comparisons = 0;
+  for (; taken; ++comparisons) {
+    TakenFileSystem files;
+    const std::unique_ptr<Saver> saver = this->saver(files, options);
+    ASSERT_OK(saver->save(state_of(*first), {}, ranks_).status());
+    files.take_at(comparisons);
+    // A new step, after which the earlier one is removed, and another state of this step.
+    for (const TrainState& state : {state_of(*second), other}) {
+      const absl::Status status = saver->save(state, {}, ranks_).status();
+      EXPECT_TRUE(status.ok() || absl::IsAborted(status)) << status;
+    }
+    taken = files.taken();
+    EXPECT_EQ(files.late_changes(), 0) << comparisons;
+    if (!taken) continue;
+    EXPECT_THAT(saver->save(state_of(*first), {}, ranks_),
+                StatusIs(absl::StatusCode::kAborted,
+                         AllOf(HasSubstr("out/checkpoints was taken by another run"),
+                               HasSubstr(": host b pid 7 since 2026-01-02T03:04:05Z;"))));
+  }
+  EXPECT_GE(comparisons, 8) << "each rename is preceded by one";
+}
+
 // Two checkpoints, the newer with a flipped byte in a file.
 class DamagedTest : public SaverTest {
  protected:
