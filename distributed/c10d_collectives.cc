@@ -38,6 +38,7 @@
 #include "distributed/mesh/frame_mesh.h"
 #include "distributed/one_rank_collectives.h"
 #include "distributed/reconnecting_store.h"
+#include "distributed/start_store.h"
 #include "distributed/store_probe.h"
 #include "distributed/supervised_collective.h"
 #include "distributed/supervisor.h"
@@ -51,6 +52,9 @@ using StorePointer = c10::intrusive_ptr<c10d::TCPStore>;
 using WorkPointer = c10::intrusive_ptr<c10d::Work>;
 
 static_assert(FrameMesh::kHeaderBytes == kTableHeaderBytes);
+
+// Precedes all keys.
+constexpr char kStorePrefix[] = "millrace/";
 
 // The key of the IP by which ranks of other machines reached the store.
 constexpr char kMasterIp[] = "master_ip";
@@ -238,6 +242,7 @@ class C10dCollectives : public Collectives {
   struct Parts {
     StorePointer server;  // on rank 0, unless the launcher serves the store
     std::unique_ptr<JobStore> store;
+    std::unique_ptr<StartStore> start;  // the part of `store` for this start
     // Each has one owner. Collectives, which may outlive the mesh, hold weak pointers.
     std::shared_ptr<ControlMesh> control;
     // The table channel: the mesh, or the group and its exchange.
@@ -325,7 +330,7 @@ C10dCollectives::C10dCollectives(const C10dOptions& options, Parts parts)
   supervision.stop_signal = options.stop_signal;
   supervision.peer_stop_signal = options.peer_stop_signal;
   supervision.published = options.published;
-  supervisor_ = std::make_unique<Supervisor>(*parts_.store, std::move(supervision));
+  supervisor_ = std::make_unique<Supervisor>(*parts_.start, std::move(supervision));
 }
 
 C10dCollectives::~C10dCollectives() {
@@ -507,17 +512,15 @@ absl::StatusOr<StorePointer> serve_store(Socket socket, const SocketAddress& add
 
 absl::StatusOr<c10::intrusive_ptr<Group>> connect_group(
     const std::string& ip, const c10::intrusive_ptr<c10d::Store>& store, const C10dOptions& options,
-    absl::string_view channel, absl::Duration timeout) {
+    const std::string& prefix, absl::string_view channel, absl::Duration timeout) {
   absl::StatusOr<c10::intrusive_ptr<Group>> group =
       catch_exceptions([&]() -> absl::StatusOr<c10::intrusive_ptr<Group>> {
         auto group_options = c10d::ProcessGroupGloo::Options::create(to_milliseconds(timeout));
         group_options->threads = 2;
         group_options->devices = {c10d::ProcessGroupGloo::createDeviceForHostname(ip)};
-        const std::string prefix =
-            absl::StrCat("millrace/", options.environment.restart_count, "/", channel);
         auto group = c10::make_intrusive<Group>(
-            c10::make_intrusive<c10d::PrefixStore>(prefix, store), options.environment.rank,
-            options.environment.world_size, group_options);
+            c10::make_intrusive<c10d::PrefixStore>(absl::StrCat(prefix, channel), store),
+            options.environment.rank, options.environment.world_size, group_options);
         group->setTimeout(kNever);
         return group;
       });
@@ -589,7 +592,7 @@ absl::StatusOr<std::unique_ptr<Collectives>> connect_ranks(const C10dOptions& op
   const absl::Duration call_limit =
       std::clamp(options.collective_timeout / 4, absl::Seconds(1), absl::Seconds(5));
   parts.store = std::make_unique<ReconnectingStore>(
-      address, absl::StrCat("millrace/", environment.restart_count, "/"), call_limit, greeting(),
+      address, kStorePrefix, call_limit, greeting(),
       [=] { return std::make_unique<TcpStoreClient>(address, call_limit); });
   RendezvousOptions meeting;
   meeting.rank = environment.rank;
@@ -599,13 +602,15 @@ absl::StatusOr<std::unique_ptr<Collectives>> connect_ranks(const C10dOptions& op
   meeting.timeout = options.rendezvous_timeout;
   meeting.waited = options.rendezvous_timeout - (deadline - absl::Now());
   meeting.silence_limit =
-      std::clamp(options.collective_timeout, absl::Seconds(2), absl::Seconds(6));
+      std::clamp(options.collective_timeout, absl::Seconds(2), absl::Seconds(30));
+  meeting.store_outlives_ranks = environment.agent_store;
+  meeting.restart_count = environment.restart_count;
   if (options.published) {
     meeting.published = [&options] { options.published(RankPhase::kRendezvous, 0); };
   }
   // A store that fails here fails in the meeting, too, which names rank 0.
   if (!address.is_loopback()) parts.store->set_once(kMasterIp, address.ip()).IgnoreError();
-  RETURN_IF_ERROR(meet_ranks(*parts.store, meeting, Clock::real()));
+  ASSIGN_OR_RETURN(parts.start, meet_ranks(*parts.store, meeting, Clock::real()));
 
   ASSIGN_OR_RETURN(std::string ip, ip_for_ranks(options, address, *parts.store));
   // All ranks have met, so connecting is quick. A rank that dies now must not cause a long wait.
@@ -613,22 +618,23 @@ absl::StatusOr<std::unique_ptr<Collectives>> connect_ranks(const C10dOptions& op
       std::max(absl::Seconds(8), absl::Milliseconds(50) * meeting.world_size);
   StorePointer store = connect_store(address, left);
   MeshOptions mesh = {"control", environment.rank, environment.world_size, ip, left};
-  ASSIGN_OR_RETURN(std::vector<Socket> peers, connect_mesh(mesh, *parts.store));
+  ASSIGN_OR_RETURN(std::vector<Socket> peers, connect_mesh(mesh, *parts.start));
   parts.control = std::make_shared<ControlMesh>(environment.rank, std::move(peers));
+  const std::string prefix = absl::StrCat(kStorePrefix, parts.start->name(), "/");
   if (options.tables_over_c10d) {
-    ASSIGN_OR_RETURN(parts.table_group, connect_group(ip, store, options, "table_data", left));
+    ASSIGN_OR_RETURN(parts.table_group,
+                     connect_group(ip, store, options, prefix, "table_data", left));
     parts.exchange = std::make_unique<C10dExchange>(parts.table_group, environment.world_size);
   } else {
     mesh.channel = "tables";
-    ASSIGN_OR_RETURN(peers, connect_mesh(mesh, *parts.store));
+    ASSIGN_OR_RETURN(peers, connect_mesh(mesh, *parts.start));
     parts.tables = std::make_shared<FrameMesh>(environment.rank, std::move(peers));
   }
-  ASSIGN_OR_RETURN(parts.data, connect_group(ip, store, options, "data", left));
+  ASSIGN_OR_RETURN(parts.data, connect_group(ip, store, options, prefix, "data", left));
   if (options.cuda_device) {
-    const std::string prefix = absl::StrCat("millrace/", environment.restart_count, "/nccl");
-    ASSIGN_OR_RETURN(parts.device,
-                     connect_device_channel({environment.rank, environment.world_size,
-                                             *options.cuda_device, store, prefix, kNever}));
+    ASSIGN_OR_RETURN(parts.device, connect_device_channel({environment.rank, environment.world_size,
+                                                           *options.cuda_device, store,
+                                                           prefix + "nccl", kNever}));
   }
   auto collectives = std::make_unique<C10dCollectives>(options, std::move(parts));
   collectives->set_phase(RankPhase::kStart, 0);

@@ -9,9 +9,11 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/byte_buffer.h"
+#include "base/clock.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
@@ -263,17 +265,85 @@ TEST(C10dFailureTest, RankAbsentFromAnExchangeIsNamed) {
                                  "table exchange within 3s")));
 }
 
+RankEnvironment environment_at(int port, int rank, int world_size) {
+  return {.rank = rank,
+          .world_size = world_size,
+          .local_rank = rank,
+          .local_world_size = world_size,
+          .master_address = "127.0.0.1",
+          .master_port = port};
+}
+
+// Two of three ranks leave a frozen one and are started again, at the same address. The frozen rank
+// continues while they wait for its successor.
+TEST(C10dFailureTest, ARankOfAnEarlierStartDisturbsNoLaterOne) {
+  const ReservedPort port = free_port();
+  const auto environments = [&](const std::vector<int>& ranks) {
+    std::vector<RankEnvironment> made;
+    for (const int rank : ranks) made.push_back(environment_at(port.number, rank, 3));
+    return made;
+  };
+  const auto until_failure = [](const RankEnvironment& environment, const ChildLink& link) {
+    absl::StatusOr<std::unique_ptr<Collectives>> collectives =
+        connect_c10d(options_for(environment, nullptr));
+    RETURN_IF_ERROR(collectives.status());
+    RETURN_IF_ERROR(wait_in_control(**collectives));
+    link.signal();
+    return work_then_exchange(**collectives);
+  };
+  ProcessRanks old(environments({0, 1, 2}), until_failure);
+  for (const int rank : {0, 1, 2}) ASSERT_TRUE(old.await_signal(rank));
+  old.send(2, SIGSTOP);
+  for (const int rank : {0, 1}) {
+    EXPECT_THAT(old.wait(rank), StatusIs(absl::StatusCode::kAborted, HasSubstr("rank 2 failed")));
+  }
+  const auto meet_once = [](const RankEnvironment& environment, const ChildLink& link) {
+    C10dOptions options = options_for(environment, nullptr);
+    options.published = [&](RankPhase, int64_t) { link.signal(); };
+    ASSIGN_OR_RETURN(auto collectives, connect_c10d(options));
+    return wait_in_control(*collectives);
+  };
+  ProcessRanks later(environments({0, 1}), meet_once);
+  for (const int rank : {0, 1}) ASSERT_TRUE(later.await_signal(rank));
+  old.send(2, SIGCONT);
+  EXPECT_THAT(old.wait(2), StatusIs(absl::StatusCode::kAborted,
+                                    HasSubstr("this process belongs to the earlier start")));
+  ProcessRanks last(environments({2}), meet_once);
+  EXPECT_OK(later.wait(0));
+  EXPECT_OK(later.wait(1));
+  EXPECT_OK(last.wait(0));
+}
+
+// Rank 1 is killed while no other rank waits for it, and only its process is started again.
+TEST(C10dFailureTest, ASecondProcessOfADeadRankEndsTheStart) {
+  const ReservedPort port = free_port();
+  const auto body = [](const RankEnvironment& environment, const ChildLink& link) -> absl::Status {
+    ASSIGN_OR_RETURN(auto collectives, connect_c10d(options_for(environment, nullptr)));
+    // In a phase in which no rank looks for dead ones.
+    collectives->set_phase(RankPhase::kForward, 7);
+    link.signal();
+    while (collectives->failure().ok()) Clock::real().sleep(absl::Milliseconds(20));
+    return collectives->failure();
+  };
+  ProcessRanks ranks({environment_at(port.number, 0, 2), environment_at(port.number, 1, 2)}, body);
+  for (const int rank : {0, 1}) ASSERT_TRUE(ranks.await_signal(rank));
+  ranks.send(1, SIGKILL);
+  ProcessRanks second({environment_at(port.number, 1, 2)}, body);
+  for (const absl::Status& status : {second.wait(0), ranks.wait(0)}) {
+    EXPECT_THAT(status,
+                StatusIs(absl::StatusCode::kAborted,
+                         AllOf(HasSubstr("rank 1 failed in "),
+                               HasSubstr("another process of this rank has come, and this one "
+                                         "shows no sign of life for 3s"))));
+  }
+}
+
 // Kills or stops a rank that came, before the last rank came.
 void test_lost_in_rendezvous(int victim, int signal_number) {
   const ReservedPort port = free_port();
   std::vector<RankEnvironment> environments;
   for (int rank = 0; rank < 2; ++rank) {
-    environments.push_back({.rank = rank,
-                            .world_size = 3,
-                            .local_rank = rank,
-                            .local_world_size = 3,
-                            .master_address = "127.0.0.1",
-                            .master_port = port.number});
+    environments.push_back(environment_at(port.number, rank, 3));
   }
   ProcessRanks ranks(environments, [](const RankEnvironment& environment, const ChildLink& link) {
     C10dOptions options = options_for(environment, nullptr);

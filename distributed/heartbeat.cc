@@ -18,6 +18,8 @@ constexpr int64_t kMaxSignal = 64;
 
 }  // namespace
 
+std::string beat_key(int rank) { return absl::StrCat("beat/", rank); }
+
 std::string format_heartbeat(const Heartbeat& heartbeat) {
   static_assert(kChannels == 3);
   return absl::StrCat(heartbeat.beat, " ", static_cast<int>(heartbeat.phase), " ", heartbeat.step,

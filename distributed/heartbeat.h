@@ -1,4 +1,4 @@
-// The heartbeats of ranks in the store, and the conclusions of other ranks.
+// The heartbeats and the failure of ranks in the store, and the conclusions of other ranks.
 #ifndef MILLRACE_DISTRIBUTED_HEARTBEAT_H_
 #define MILLRACE_DISTRIBUTED_HEARTBEAT_H_
 
@@ -28,6 +28,10 @@ struct Heartbeat {
 
 // Returns the name of this machine for heartbeats; "" if the system does not know one.
 std::string own_host();
+// The key of the first failure of the job, as text.
+inline constexpr char kFailureKey[] = "failure";
+// Returns the key of the heartbeat of a rank.
+std::string beat_key(int rank);
 
 std::string format_heartbeat(const Heartbeat& heartbeat);
 // Returns none if `text` is not a heartbeat.

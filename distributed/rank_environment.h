@@ -21,8 +21,8 @@ struct RankEnvironment {
   // (TORCHELASTIC_USE_AGENT_STORE is "True", as torchrun sets it), and rank 0 connects to the store
   // as the other ranks do.
   bool agent_store = false;
-  // Number of restarts of the ranks by the launcher (TORCHELASTIC_RESTART_COUNT, else 0). A
-  // launcher's store may outlive the ranks; values from an earlier start must not be visible.
+  // Number of restarts of the ranks by the launcher (TORCHELASTIC_RESTART_COUNT, else 0). May
+  // differ among ranks whose agents count restarts for themselves.
   int restart_count = 0;
   // If true, ranks run on other machines: LOCAL_WORLD_SIZE or the variable of MPI is set and below
   // the world size, or PET_NNODES is above 1. If false and local_world_size is below world_size,

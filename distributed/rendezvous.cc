@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/failure_kind.h"
+#include "base/random/random_hex.h"
 #include "base/status_macros.h"
 #include "distributed/collectives.h"
 #include "distributed/heartbeat.h"
@@ -18,6 +21,9 @@ namespace millrace {
 namespace {
 
 constexpr char kJobFormat[] = "millrace job 1";
+constexpr char kJobKey[] = "job";
+constexpr char kVerdictKey[] = "verdict";
+constexpr size_t kWordDigits = 16;
 constexpr absl::Duration kBeatInterval = absl::Milliseconds(500);
 // Time that rank 0 stays after a refusal, so that the other ranks can read the reason.
 constexpr absl::Duration kFarewell = absl::Seconds(3);
@@ -38,16 +44,31 @@ absl::StatusOr<std::pair<int, JobIdentity>> decode_job(const std::string& text) 
   return std::make_pair(world_size, JobIdentity{fields[2], fields[3], fields[4]});
 }
 
-// Encodes rank 0's verdict as a value in the store.
-std::string encode_verdict(const absl::Status& status) {
-  return absl::StrCat(static_cast<int>(status.code()), " ", absl::string_view(status.message()));
+// Rank 0's last word on the meeting.
+struct Verdict {
+  absl::Status status;
+  // If OK: the attempt of each rank that takes part.
+  std::vector<std::string> attempts;
+};
+
+bool includes(const Verdict& verdict, int rank, absl::string_view attempt) {
+  return rank < static_cast<int>(verdict.attempts.size()) && verdict.attempts[rank] == attempt;
 }
 
-absl::Status decode_verdict(const std::string& text) {
+std::string encode_verdict(const Verdict& verdict) {
+  return absl::StrCat(static_cast<int>(verdict.status.code()), " ",
+                      verdict.status.ok() ? absl::StrJoin(verdict.attempts, ",")
+                                          : std::string(verdict.status.message()));
+}
+
+absl::StatusOr<Verdict> decode_verdict(const std::string& text) {
   const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits(' ', 1));
   int code = 0;
   if (!absl::SimpleAtoi(parts.first, &code)) return absl::InternalError(text);
-  return absl::Status(static_cast<absl::StatusCode>(code), parts.second);
+  Verdict verdict;
+  verdict.status = absl::Status(static_cast<absl::StatusCode>(code), parts.second);
+  if (verdict.status.ok()) verdict.attempts = absl::StrSplit(parts.second, ',');
+  return verdict;
 }
 
 // Returns "rank 3", "ranks 1, 2 and 17 more".
@@ -78,29 +99,41 @@ class Meeting {
         // Ranks of large jobs ask less often, so that the store has time to answer.
         poll_interval_(
             std::max(absl::Milliseconds(20), absl::Milliseconds(0.5) * options.world_size)),
-        watch_(options.rank, options.world_size, options.silence_limit / 2, options.host),
-        notice_(clock, deadline_),
-        answered_(clock.elapsed()) {}
+        attempt_(random_hex(kWordDigits)),
+        notice_(clock, deadline_) {}
 
-  absl::Status run() {
-    absl::Status status = agree_on_job();
-    if (status.ok()) status = register_rank();
-    if (status.ok()) status = options_.rank == 0 ? gather() : follow();
-    return status;
+  absl::StatusOr<std::unique_ptr<StartStore>> run() {
+    for (;;) {
+      const absl::Status status = meet();
+      if (status.ok()) return std::move(start_);
+      // Another rank meets the start that has replaced the one that it found.
+      const bool replaced = start_ != nullptr && start_->replaced();
+      if (!replaced || options_.rank == 0 || too_late()) return status;
+    }
   }
 
  private:
   static std::string came_key(int rank) { return absl::StrCat("came/", rank); }
-  static std::string beat_key(int rank) { return absl::StrCat("beat/", rank); }
+  // The attempt of a later process of the rank.
+  static std::string later_key(int rank) { return absl::StrCat("later/", rank); }
 
   bool too_late() const { return clock_.elapsed() >= deadline_; }
 
+  absl::Status meet() {
+    RETURN_IF_ERROR(options_.rank == 0 ? begin_start() : find_start());
+    RETURN_IF_ERROR(agree_on_job());
+    RETURN_IF_ERROR(register_rank());
+    return options_.rank == 0 ? gather() : follow();
+  }
+
   // Returns the error for a failed store: rank 0, which serves the store, is named.
   absl::Status store_failed(const absl::Status& status) const {
-    return watch_.error_of(
-        0, RankPhase::kRendezvous, 0,
+    if (absl::IsAborted(status)) return status;
+    const std::string what =
         absl::StrCat(absl::IsDeadlineExceeded(status) ? "it does not answer: " : "it has left: ",
-                     absl::string_view(status.message())));
+                     absl::string_view(status.message()));
+    return watch_ ? watch_->error_of(0, RankPhase::kRendezvous, 0, what)
+                  : peer_error(0, RankPhase::kRendezvous, 0, what);
   }
 
   // Records the result of a round. Returns false if the store is gone or frozen.
@@ -110,28 +143,87 @@ class Meeting {
                            clock_.elapsed() - answered_ < options_.silence_limit);
   }
 
-  absl::Status agree_on_job() {
-    const std::string mine = encode_job(options_.world_size, options_.identity);
-    std::optional<std::string> agreed;
-    // set_once() returns an earlier value, so that a second job on the same port finds the first.
-    if (options_.rank == 0) {
-      absl::StatusOr<std::string> held = store_.set_once("job", mine);
-      if (!held.ok()) return store_failed(held.status());
-      agreed = *std::move(held);
+  void enter(std::string name) {
+    const absl::Duration check_interval =
+        std::max(kBeatInterval, absl::Milliseconds(1) * options_.world_size);
+    start_ = std::make_unique<StartStore>(store_, std::move(name), check_interval, clock_);
+    watch_.emplace(options_.rank, options_.world_size, options_.silence_limit / 2, options_.host);
+    rank_0_lives_ = !options_.store_outlives_ranks;
+    first_beat_of_0_.reset();
+    answered_ = clock_.elapsed();
+    next_beat_ = absl::ZeroDuration();
+  }
+
+  std::string own_job() const { return encode_job(options_.world_size, options_.identity); }
+
+  // Names a new start, as rank 0.
+  absl::Status begin_start() {
+    const std::string count = absl::StrCat(options_.restart_count, "-");
+    const std::string name = count + random_hex(kWordDigits);
+    // The job before the name, which other ranks look for.
+    absl::Status status = store_.set(absl::StrCat(name, "/", kJobKey), own_job());
+    if (!status.ok()) return store_failed(status);
+    absl::StatusOr<std::string> held = store_.set_once(kStartKey, name);
+    if (!held.ok()) return store_failed(held.status());
+    if (*held != name) {
+      if (absl::StartsWith(*held, count)) RETURN_IF_ERROR(await_end_of(*held));
+      if (status = store_.set(kStartKey, name); !status.ok()) return store_failed(status);
     }
-    while (!agreed) {
-      absl::StatusOr<std::optional<std::string>> held = store_.get("job");
-      if (!held.ok()) return store_failed(held.status());
-      agreed = *std::move(held);
-      if (agreed) break;
-      if (too_late()) {
-        return absl::UnavailableError(
-            absl::StrCat("rank 0 did not come within ", absl::FormatDuration(options_.timeout)));
+    enter(name);
+    return absl::OkStatus();
+  }
+
+  // Waits until rank 0 of another start is silent. Errors: the refusal of this rank if it lives.
+  absl::Status await_end_of(const std::string& other) {
+    enter(other);
+    ASSIGN_OR_RETURN(const bool lives, watch_earlier(0));
+    if (!lives) return absl::OkStatus();
+    rank_0_lives_ = true;
+    RETURN_IF_ERROR(agree_on_job());  // names what differs
+    return refuse_twice();
+  }
+
+  // Waits for the name of the newest start, as another rank.
+  absl::Status find_start() {
+    for (;;) {
+      absl::StatusOr<std::optional<std::string>> name = store_.get(kStartKey);
+      if (!name.ok()) return store_failed(name.status());
+      if (*name) {
+        enter(**std::move(name));
+        return absl::OkStatus();
       }
+      if (too_late()) return rank_0_did_not_come();
       clock_.sleep(poll_interval_);
     }
-    if (*agreed == mine) return absl::OkStatus();
-    absl::StatusOr<std::pair<int, JobIdentity>> job = decode_job(*agreed);
+  }
+
+  absl::Status rank_0_did_not_come() const {
+    return absl::UnavailableError(absl::StrCat(
+        "rank 0 did not come within ", absl::FormatDuration(options_.timeout),
+        start_ == nullptr ? "" : "; the store holds an earlier start, which shows no life"));
+  }
+
+  // Waits until it is certain that rank 0 of this start lives, since an earlier start decides
+  // nothing. Errors: of the store, also Aborted once another start replaces this one; Unavailable
+  // at the time-out.
+  absl::Status await_rank_0() {
+    while (!rank_0_lives_) {
+      if (absl::Status status = look_at(0).status(); !status.ok()) return store_failed(status);
+      if (rank_0_lives_) break;
+      if (too_late()) return rank_0_did_not_come();
+      notice_.log_if_due("for rank 0 of a new start");
+      clock_.sleep(poll_interval_);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status agree_on_job() {
+    absl::StatusOr<std::optional<std::string>> held = start_->get(kJobKey);
+    if (!held.ok()) return store_failed(held.status());
+    const std::string agreed = held->value_or("");
+    if (agreed == own_job()) return absl::OkStatus();
+    RETURN_IF_ERROR(await_rank_0());
+    absl::StatusOr<std::pair<int, JobIdentity>> job = decode_job(agreed);
     if (!job.ok()) return refuse(absl::string_view(job.status().message()));
     return refuse(absl::StrCat(
         "it is not of the job of rank 0: ",
@@ -142,41 +234,110 @@ class Meeting {
   // Leaves a note for rank 0. Returns the error of this rank.
   absl::Status refuse(absl::string_view why) {
     const std::string text = absl::StrCat("rank ", options_.rank, " was refused: ", why);
-    absl::StatusOr<int64_t> number = store_.add("refusals", 1);
+    absl::StatusOr<int64_t> number = start_->add("refusals", 1);
     // Best effort: this rank's own error has the reason too.
-    if (number.ok()) store_.set(absl::StrCat("refusal/", *number), text).IgnoreError();
+    if (number.ok()) start_->set(absl::StrCat("refusal/", *number), text).IgnoreError();
     return absl::FailedPreconditionError(text);
   }
 
+  absl::Status refuse_twice() {
+    return with_kind(
+        refuse(absl::StrCat("it came twice: 2 processes have rank ", options_.rank,
+                            " of this job; each needs a RANK of its own. If the other one is "
+                            "dying, start this one again")),
+        FailureKind::kBusy);
+  }
+
   absl::Status register_rank() {
-    absl::StatusOr<int64_t> times = store_.add(came_key(options_.rank), 1);
-    if (!times.ok()) return store_failed(times.status());
-    if (*times > 1) {
-      return with_kind(
-          refuse(absl::StrCat("it came twice: ", *times, " processes have rank ", options_.rank,
-                              " of this job; each needs a RANK of its own. If the other one is "
-                              "dying, start this one again")),
-          FailureKind::kBusy);
+    absl::StatusOr<std::string> holder = start_->set_once(came_key(options_.rank), attempt_);
+    if (!holder.ok()) return store_failed(holder.status());
+    if (*holder != attempt_) RETURN_IF_ERROR(follow_earlier());
+    absl::Status status = beat();
+    return status.ok() ? status : store_failed(status);
+  }
+
+  // Watches another process of `rank` in this start. Returns true once it shows life, false once it
+  // is silent for the limit, has left, or knows that the job failed. `earlier_` is its last
+  // heartbeat.
+  absl::StatusOr<bool> watch_earlier(int rank) {
+    PeerWatch watch(/*rank=*/-1, options_.world_size, options_.silence_limit / 2);
+    std::optional<int64_t> first;
+    for (;;) {
+      absl::StatusOr<std::optional<std::string>> text = start_->get(beat_key(rank));
+      if (!still_answers(text.status())) return store_failed(text.status());
+      const std::optional<Heartbeat> read =
+          text.ok() && *text ? parse_heartbeat(**text) : std::nullopt;
+      if (read) {
+        watch.observe(rank, *read, clock_.elapsed());
+        earlier_ = *read;
+        if (!first) first = read->beat;
+        if (read->left || read->knows_failure) return false;
+        if (read->beat != *first) return true;
+      } else if (text.ok()) {
+        watch.observe_nothing(rank, clock_.elapsed());
+      }
+      if (watch.silence(rank) >= options_.silence_limit) return false;
+      if (too_late()) {
+        return absl::UnavailableError(absl::StrCat("another process has rank ", rank,
+                                                   " of this job, and showed no life within ",
+                                                   absl::FormatDuration(options_.timeout)));
+      }
+      notice_.log_if_due(absl::StrCat("for a sign of life of another process of rank ", rank));
+      clock_.sleep(kBeatInterval / 5);
     }
-    if (absl::Status status = beat(); !status.ok()) return store_failed(status);
-    absl::StatusOr<int64_t> arrived = store_.add("arrived", 1);
-    return arrived.ok() ? absl::OkStatus() : store_failed(arrived.status());
+  }
+
+  // Decides on a start in which another process has the place of this rank. Returns OK if this
+  // process takes the place.
+  absl::Status follow_earlier() {
+    const int rank = options_.rank;
+    // Rank 0 does not hold the silence of the earlier process against the rank any more.
+    absl::Status status = start_->set(later_key(rank), attempt_);
+    if (!status.ok()) return store_failed(status);
+    ASSIGN_OR_RETURN(const bool lives, watch_earlier(rank));
+    if (lives) {
+      // Best effort: otherwise rank 0 does not notice if the first process dies in the meeting.
+      start_->set(later_key(rank), "").IgnoreError();
+      return refuse_twice();
+    }
+    absl::StatusOr<std::optional<std::string>> text = start_->get(kVerdictKey);
+    if (!text.ok()) return store_failed(text.status());
+    if (!*text) {
+      status = start_->set(came_key(rank), attempt_);
+      return status.ok() ? status : store_failed(status);
+    }
+    RETURN_IF_ERROR(await_rank_0());
+    ASSIGN_OR_RETURN(const Verdict verdict, decode_verdict(**text));
+    RETURN_IF_ERROR(verdict.status);
+    const absl::Status failure = peer_error(
+        rank, earlier_.phase, earlier_.step,
+        absl::StrCat("another process of this rank has come, and this one ",
+                     earlier_.left ? "has left"
+                                   : absl::StrCat("shows no sign of life for ",
+                                                  absl::FormatDuration(options_.silence_limit))));
+    // The other ranks end, so that all start again. Those of a rank that left know it already.
+    if (earlier_.left) return failure;
+    absl::StatusOr<std::string> held =
+        start_->set_once(kFailureKey, absl::string_view(failure.message()));
+    return held.ok() ? absl::AbortedError(*held) : failure;
   }
 
   absl::Status beat() {
     next_beat_ = clock_.elapsed() + kBeatInterval;
-    RETURN_IF_ERROR(store_.set(beat_key(options_.rank),
-                               format_heartbeat({.beat = ++beats_, .host = options_.host})));
+    RETURN_IF_ERROR(start_->set(beat_key(options_.rank),
+                                format_heartbeat({.beat = ++beats_, .host = options_.host})));
     if (options_.published) options_.published();
     return absl::OkStatus();
   }
 
   // Returns true if `peer` has come, and then reads its heartbeat.
   absl::StatusOr<bool> look_at(int peer) {
-    ASSIGN_OR_RETURN(std::optional<std::string> text, store_.get(beat_key(peer)));
+    ASSIGN_OR_RETURN(std::optional<std::string> text, start_->get(beat_key(peer)));
     if (!text) return false;
     if (std::optional<Heartbeat> heartbeat = parse_heartbeat(*text)) {
-      watch_.observe(peer, *heartbeat, clock_.elapsed());
+      watch_->observe(peer, *heartbeat, clock_.elapsed());
+      if (peer == 0 && !first_beat_of_0_) first_beat_of_0_ = heartbeat->beat;
+      if (peer == 0 && heartbeat->beat != *first_beat_of_0_) rank_0_lives_ = true;
     }
     return true;
   }
@@ -190,11 +351,33 @@ class Meeting {
     return ranks;
   }
 
-  absl::Status silence() const {
-    const std::vector<int> silent = watch_.silent(options_.silence_limit);
-    if (silent.empty()) return absl::OkStatus();
-    return watch_.blame(
-        silent, absl::StrCat("no sign of life for ", absl::FormatDuration(options_.silence_limit)));
+  // Returns true once all ranks have come. Asks only for the first that has not.
+  absl::StatusOr<bool> all_came() {
+    for (; arrived_ < options_.world_size; ++arrived_) {
+      ASSIGN_OR_RETURN(std::optional<std::string> text, start_->get(beat_key(arrived_)));
+      if (!text) return false;
+    }
+    return true;
+  }
+
+  // Returns true if another process is about to take the place of `rank`.
+  absl::StatusOr<bool> has_successor(int rank) {
+    ASSIGN_OR_RETURN(const std::optional<std::string> later, start_->get(later_key(rank)));
+    if (later.value_or("").empty()) return false;
+    ASSIGN_OR_RETURN(const std::optional<std::string> came, start_->get(came_key(rank)));
+    return later != came;
+  }
+
+  // Speaks if ranks are silent, and names them.
+  absl::StatusOr<Word> silence() {
+    std::vector<int> silent;
+    for (const int rank : watch_->silent(options_.silence_limit)) {
+      ASSIGN_OR_RETURN(const bool spared, has_successor(rank));
+      if (!spared) silent.push_back(rank);
+    }
+    if (silent.empty() || !rank_0_lives_) return Word();
+    return speak(watch_->blame(silent, absl::StrCat("no sign of life for ",
+                                                    absl::FormatDuration(options_.silence_limit))));
   }
 
   absl::Status not_all_came() {
@@ -203,10 +386,10 @@ class Meeting {
     std::string text =
         absl::StrCat(name_ranks(*ranks), " of ", options_.world_size, " did not come within ",
                      absl::FormatDuration(options_.timeout));
-    absl::StatusOr<int64_t> refusals = store_.add("refusals", 0);
+    absl::StatusOr<int64_t> refusals = start_->add("refusals", 0);
     constexpr int64_t kMostTold = 4;
     for (int64_t i = 1; refusals.ok() && i <= std::min(*refusals, kMostTold); ++i) {
-      absl::StatusOr<std::optional<std::string>> note = store_.get(absl::StrCat("refusal/", i));
+      absl::StatusOr<std::optional<std::string>> note = start_->get(absl::StrCat("refusal/", i));
       if (note.ok() && *note) absl::StrAppend(&text, "; ", **note);
     }
     return absl::UnavailableError(text);
@@ -214,8 +397,8 @@ class Meeting {
 
   // Runs one round of rank 0.
   absl::StatusOr<Word> decide() {
-    ASSIGN_OR_RETURN(int64_t arrived, store_.add("arrived", 0));
-    if (arrived >= options_.world_size) return speak(absl::OkStatus());
+    ASSIGN_OR_RETURN(const bool all, all_came());
+    if (all) return speak(absl::OkStatus());
     if (clock_.elapsed() >= next_beat_) {
       RETURN_IF_ERROR(beat());
       ASSIGN_OR_RETURN(const std::vector<int> absent, missing());  // reads all heartbeats
@@ -223,13 +406,15 @@ class Meeting {
         notice_.log_if_due(
             absl::StrCat("for ", name_ranks(absent), " of ", options_.world_size, " to come"));
       }
-      if (absl::Status status = silence(); !status.ok()) return speak(status);
+      ASSIGN_OR_RETURN(Word silent, silence());
+      if (silent.spoken) return silent;
     }
     if (too_late()) return speak(not_all_came());
     return Word();
   }
 
   absl::Status gather() {
+    rank_0_lives_ = true;
     for (;;) {
       absl::StatusOr<Word> word = decide();
       if (!still_answers(word.status())) return store_failed(word.status());
@@ -239,14 +424,25 @@ class Meeting {
   }
 
   absl::Status announce(const absl::Status& word) {
-    absl::Status set = store_.set("verdict", encode_verdict(word));
+    Verdict verdict;
+    verdict.status = word;
+    if (word.ok()) {
+      std::vector<std::string> keys;
+      for (int rank = 0; rank < options_.world_size; ++rank) keys.push_back(came_key(rank));
+      absl::StatusOr<std::vector<std::string>> attempts = start_->get_all(keys);
+      if (!attempts.ok()) return store_failed(attempts.status());
+      verdict.attempts = *std::move(attempts);
+    }
+    absl::Status set = start_->set(kVerdictKey, encode_verdict(verdict));
     if (!set.ok()) return store_failed(set);
     if (word.ok()) return word;
     const absl::Duration until = clock_.elapsed() + kFarewell;
     while (clock_.elapsed() < until) {
-      absl::StatusOr<int64_t> arrived = store_.add("arrived", 0);
-      absl::StatusOr<int64_t> read = store_.add("read", 0);
-      if (!arrived.ok() || !read.ok() || *read >= *arrived - 1) break;
+      absl::StatusOr<std::vector<int>> absent = missing();
+      absl::StatusOr<int64_t> read = start_->add("read", 0);
+      if (!absent.ok() || !read.ok()) break;
+      if (*read >= options_.world_size - static_cast<int64_t>(absent->size()) - 1) break;
+      if (clock_.elapsed() >= next_beat_) beat().IgnoreError();
       clock_.sleep(poll_interval_);
     }
     return word;
@@ -255,21 +451,32 @@ class Meeting {
   // Runs one round of another rank. Returns rank 0's verdict, or a reason not to wait for a
   // verdict.
   absl::StatusOr<Word> listen() {
-    ASSIGN_OR_RETURN(std::optional<std::string> verdict, store_.get("verdict"));
-    if (verdict) {
-      absl::Status word = decode_verdict(*verdict);
-      if (!word.ok()) RETURN_IF_ERROR(store_.add("read", 1).status());
-      return speak(word);
+    ASSIGN_OR_RETURN(std::optional<std::string> text, start_->get(kVerdictKey));
+    bool left_out = false;
+    if (text) {
+      const absl::StatusOr<Verdict> verdict = decode_verdict(*text);
+      if (!verdict.ok()) return speak(verdict.status());
+      if (includes(*verdict, options_.rank, attempt_)) return speak(absl::OkStatus());
+      left_out = verdict->status.ok();
+      if (!left_out && rank_0_lives_) {
+        start_->add("read", 1).IgnoreError();  // without it rank 0 only waits longer
+        return speak(verdict->status);
+      }
     }
-    if (clock_.elapsed() >= next_beat_) {
+    if (left_out || clock_.elapsed() >= next_beat_) {
+      ASSIGN_OR_RETURN(const std::optional<std::string> came, start_->get(came_key(options_.rank)));
+      if (left_out || came != attempt_) {
+        if (absl::Status status = follow_earlier(); !status.ok()) return speak(status);
+      }
       RETURN_IF_ERROR(beat());
       RETURN_IF_ERROR(look_at(0).status());
       notice_.log_if_due("for rank 0 to find all ranks there");
-      if (absl::Status status = silence(); !status.ok()) return speak(status);
+      ASSIGN_OR_RETURN(Word silent, silence());
+      if (silent.spoken) return silent;
     }
     // Rank 0 began earlier and has more information, so its verdict takes precedence.
-    if (clock_.elapsed() >= deadline_ + absl::Seconds(1)) return speak(not_all_came());
-    return Word();
+    if (clock_.elapsed() < deadline_ + absl::Seconds(1)) return Word();
+    return speak(rank_0_lives_ ? not_all_came() : rank_0_did_not_come());
   }
 
   absl::Status follow() {
@@ -286,16 +493,26 @@ class Meeting {
   Clock& clock_;
   const absl::Duration deadline_;
   const absl::Duration poll_interval_;
-  PeerWatch watch_;
-  int64_t beats_ = 0;
-  absl::Duration next_beat_ = absl::ZeroDuration();
+  const std::string attempt_;  // identifies this process
   WaitNotice notice_;
+  int64_t beats_ = 0;
+  Heartbeat earlier_;  // of another process of this rank
+
+  // Of the start that this rank meets, set by enter().
+  std::unique_ptr<StartStore> start_;
+  std::optional<PeerWatch> watch_;
+  bool rank_0_lives_ = false;  // if true, rank 0 of this start is not one of the past
+  std::optional<int64_t> first_beat_of_0_;
+  absl::Duration next_beat_;
   absl::Duration answered_;  // last answer of the store
+  int arrived_ = 0;          // on rank 0: all lower ranks have come
 };
 
 }  // namespace
 
-absl::Status meet_ranks(JobStore& store, const RendezvousOptions& options, Clock& clock) {
+absl::StatusOr<std::unique_ptr<StartStore>> meet_ranks(JobStore& store,
+                                                       const RendezvousOptions& options,
+                                                       Clock& clock) {
   return Meeting(store, options, clock).run();
 }
 

@@ -10,7 +10,6 @@
 namespace millrace {
 namespace {
 
-constexpr char kFailureKey[] = "failure";
 // A rank that is silent for this time does not need the store any more.
 constexpr absl::Duration kDeadSilence = absl::Seconds(2);
 // A rank that closed a connection, did not report why, and is silent for this time, at least two
@@ -22,8 +21,6 @@ constexpr absl::Duration kShortWait = absl::Seconds(1);
 constexpr absl::Duration kExplainLimit = absl::Seconds(5);
 
 absl::Duration now() { return Clock::real().elapsed(); }
-
-std::string beat_key(int rank) { return absl::StrCat("beat/", rank); }
 
 }  // namespace
 
@@ -87,6 +84,8 @@ absl::Status Supervisor::read_others(bool all) {
 }
 
 void Supervisor::note_store_error(const absl::Status& status) {
+  // Another start has replaced this one, and has its own connections.
+  if (absl::IsAborted(status)) settle(status).IgnoreError();
   // check_wait() handles a store that is slow to answer.
   if (!absl::IsUnavailable(status) || options_.rank == 0) return;
   absl::Status failure;
@@ -212,6 +211,7 @@ absl::Status Supervisor::accuse(const absl::Status& failure) {
   if (absl::Status earlier = this->failure(); !earlier.ok()) return earlier;
   const absl::string_view text = failure.message();
   absl::StatusOr<std::string> held = store_.set_once(kFailureKey, text);
+  if (absl::IsAborted(held.status())) return settle(held.status());
   return settle(held.ok() ? absl::AbortedError(*held) : failure);
 }
 

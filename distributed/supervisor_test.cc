@@ -282,6 +282,20 @@ TEST_F(SupervisorTest, StoreOfTheLauncherIsGone) {
             absl::AbortedError("the launcher's store is gone (refused)"));
 }
 
+// Neither the thread nor an accusation of this rank may end the later start.
+TEST_F(SupervisorTest, AStartThatWasReplacedEndsWithThatError) {
+  const absl::Status replaced = absl::AbortedError("the job was started again");
+  for (const bool accuses : {false, true}) {
+    supervisor_.reset();
+    store_.break_with(absl::OkStatus());
+    start();
+    store_.break_with(replaced);
+    EXPECT_EQ(accuses ? supervisor_->fail("planted")
+                      : supervisor_->explain_broken_connection("connection reset"),
+              replaced);
+  }
+}
+
 TEST_F(SupervisorTest, StoreThatDoesNotAnswerMeansRank0) {
   await_rounds(2);
   store_.break_with(absl::DeadlineExceededError("no answer"));
