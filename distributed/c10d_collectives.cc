@@ -603,6 +603,7 @@ absl::StatusOr<std::unique_ptr<Collectives>> connect_ranks(const C10dOptions& op
   meeting.waited = options.rendezvous_timeout - (deadline - absl::Now());
   meeting.silence_limit =
       std::clamp(options.collective_timeout, absl::Seconds(2), absl::Seconds(30));
+  meeting.store_limit = options.collective_timeout;
   meeting.store_outlives_ranks = environment.agent_store;
   meeting.restart_count = environment.restart_count;
   if (options.published) {

@@ -48,23 +48,28 @@ absl::Status ReconnectingStore::reach_server() {
   return reconnect();
 }
 
+absl::Status ReconnectingStore::judge(const absl::Status& failure) {
+  disconnect();
+  if (!absl::IsInternal(failure)) return failure;
+  RETURN_IF_ERROR(probe_.connect(address_, call_limit_));
+  // The server lives: the network failed, or was too slow.
+  const absl::string_view text = failure.message();
+  return absl::DeadlineExceededError(text.substr(0, text.find('\n')));
+}
+
 absl::Status ReconnectingStore::call(bool again, const std::function<void(StoreClient&)>& body) {
   MutexLock lock(mutex_);
   for (bool last = !again;; last = true) {
     bool reached = false;
-    absl::Status status = catch_exceptions([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    const absl::Status status = catch_exceptions([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
       RETURN_IF_ERROR(reach_server());
       reached = true;
       body(*client_);
       return absl::OkStatus();
     });
     if (status.ok()) return status;
-    if (absl::IsInternal(status)) {
-      const absl::string_view text = status.message();
-      status = absl::UnavailableError(text.substr(0, text.find('\n')));
-    }
+    if (last || !reached) return judge(status);
     disconnect();
-    if (last || !reached) return status;
   }
 }
 

@@ -30,7 +30,8 @@ class StoreClient {
 };
 
 // Probes the server before every call, limits the blocking time of the client's socket, and
-// replaces a client that failed. An exception means that the store is gone.
+// replaces a client that failed. After an exception of the client the probe decides whether the
+// store is gone or does not answer.
 class ReconnectingStore : public JobStore {
  public:
   // Prepends `prefix` to keys. `connect` makes a client of the store at `address`; it may throw.
@@ -57,6 +58,9 @@ class ReconnectingStore : public JobStore {
   absl::StatusOr<std::unique_ptr<StoreClient>> connect_with_patience()
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void disconnect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Disconnects. Returns the error of a call that failed: of an exception of the client,
+  // Unavailable if the server is gone now, else DeadlineExceeded.
+  absl::Status judge(const absl::Status& failure) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Calls `body` with a client. `again`: if true, `body` may be called twice.
   absl::Status call(bool again, const std::function<void(StoreClient&)>& body);
 

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <functional>
 #include <list>
 #include <map>
 #include <stdexcept>
@@ -68,6 +69,7 @@ struct Shared {
   int throws = 0;
   int made = 0;
   int unmade = 0;  // number of next connections that fail
+  std::function<void()> before_throwing;
 };
 
 class FakeClient : public StoreClient {
@@ -100,15 +102,18 @@ class FakeClient : public StoreClient {
 
  private:
   void maybe_throw() {
-    if (shared_.throws-- > 0) throw std::runtime_error("connection reset\nstack trace");
+    if (shared_.throws-- <= 0) return;
+    if (shared_.before_throwing) shared_.before_throwing();
+    throw std::runtime_error("connection reset\nstack trace");
   }
   Shared& shared_;
 };
 
 class ReconnectingStoreTest : public testing::Test {
  protected:
-  ReconnectingStore make() {
-    return ReconnectingStore(server_.address(), "job/", absl::Seconds(2),
+  ReconnectingStore make() { return make(server_.address()); }
+  ReconnectingStore make(const SocketAddress& address) {
+    return ReconnectingStore(address, "job/", absl::Seconds(2),
                              {.hello = "", .question = "?", .answer = "?"},
                              [this] { return std::make_unique<FakeClient>(shared_); });
   }
@@ -148,7 +153,7 @@ TEST_F(ReconnectingStoreTest, ConnectionsThatFailAreTriedThreeTimes) {
   ReconnectingStore unlucky = make();
   shared_.unmade = 100;
   EXPECT_THAT(unlucky.set("a", "1"),
-              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("trying to connect")));
+              StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("trying to connect")));
   EXPECT_EQ(shared_.made, 1);
 }
 
@@ -156,17 +161,28 @@ TEST_F(ReconnectingStoreTest, ClientThatFailsAgainIsAnError) {
   ReconnectingStore store = make();
   shared_.throws = 2;
   const absl::Status status = store.set("a", "2");
-  EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable, HasSubstr("connection reset")));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("connection reset")));
   EXPECT_THAT(std::string(status.message()), testing::Not(HasSubstr("stack trace")));
   EXPECT_OK(store.set("a", "3")) << "the next call tries anew";
+  shared_.throws = 2;
+  shared_.before_throwing = [&] { server_.stop(); };
+  EXPECT_THAT(store.set("a", "4"),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("Connection refused")))
+      << "the server is gone";
 }
 
 TEST_F(ReconnectingStoreTest, SumsAreNotAddedTwice) {
   ReconnectingStore store = make();
   shared_.throws = 1;
-  EXPECT_THAT(store.add("n", 1), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(store.add("n", 1), StatusIs(absl::StatusCode::kDeadlineExceeded));
   shared_.throws = 1;
   EXPECT_THAT(store.add("n", 0), IsOkAndHolds(0)) << "adding nothing may be tried again";
+}
+
+TEST_F(ReconnectingStoreTest, NoRouteDoesNotMeanThatTheServerIsGone) {
+  ASSERT_OK_AND_ASSIGN(const auto nowhere, find_addresses("255.255.255.255", 80));
+  EXPECT_THAT(make(nowhere[0]).set("a", "1"),
+              StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("Network is unreachable")));
 }
 
 TEST_F(ReconnectingStoreTest, ServerThatIsGone) {

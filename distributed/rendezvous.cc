@@ -140,7 +140,7 @@ class Meeting {
   bool still_answers(const absl::Status& status) {
     if (status.ok()) answered_ = clock_.elapsed();
     return status.ok() || (absl::IsDeadlineExceeded(status) &&
-                           clock_.elapsed() - answered_ < options_.silence_limit);
+                           clock_.elapsed() - answered_ < options_.store_limit);
   }
 
   void enter(std::string name) {
@@ -187,8 +187,8 @@ class Meeting {
   absl::Status find_start() {
     for (;;) {
       absl::StatusOr<std::optional<std::string>> name = store_.get(kStartKey);
-      if (!name.ok()) return store_failed(name.status());
-      if (*name) {
+      if (!still_answers(name.status())) return store_failed(name.status());
+      if (name.ok() && *name) {
         enter(**std::move(name));
         return absl::OkStatus();
       }
@@ -219,6 +219,7 @@ class Meeting {
 
   absl::Status agree_on_job() {
     absl::StatusOr<std::optional<std::string>> held = start_->get(kJobKey);
+    while (!held.ok() && still_answers(held.status())) held = start_->get(kJobKey);
     if (!held.ok()) return store_failed(held.status());
     const std::string agreed = held->value_or("");
     if (agreed == own_job()) return absl::OkStatus();

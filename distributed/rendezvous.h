@@ -37,6 +37,8 @@ struct RendezvousOptions {
   absl::Duration waited = absl::ZeroDuration();
   // A rank that is silent for so long after arrival is dead or frozen.
   absl::Duration silence_limit = absl::Seconds(6);
+  // A store that does not answer for so long is frozen. One that has ended refuses at once.
+  absl::Duration store_limit = absl::Seconds(6);
   // If true, the store may hold an earlier start, whose ranks are gone: other ranks follow a rank 0
   // only once it shows life.
   bool store_outlives_ranks = false;

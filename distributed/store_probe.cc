@@ -14,15 +14,31 @@ absl::Status StoreProbe::ask_for_answer(absl::string_view request, const Deadlin
   RETURN_IF_ERROR(send_all(socket_, request, deadline));
   ASSIGN_OR_RETURN(std::string answer, receive_all(socket_, greeting_.answer.size(), deadline));
   if (answer == greeting_.answer) return absl::OkStatus();
-  return absl::UnavailableError("the answer is not that of a store");
+  return absl::FailedPreconditionError("the answer is not that of a store");
 }
 
 absl::Status StoreProbe::connect(const SocketAddress& address, absl::Duration timeout) {
+  constexpr absl::Duration kPause = absl::Milliseconds(50);
   const Deadline deadline(timeout);
-  ASSIGN_OR_RETURN(socket_, connect_to(address, deadline));
-  return annotate(ask_for_answer(absl::StrCat(greeting_.hello, greeting_.question), deadline),
-                  absl::StrCat("what listens on port ", address.port(), " of ", address.ip(),
-                               " does not answer as the store of a job"));
+  for (;;) {
+    ASSIGN_OR_RETURN(socket_, connect_to(address, deadline));
+    absl::Status status =
+        ask_for_answer(absl::StrCat(greeting_.hello, greeting_.question), deadline);
+    // A server that has ended refuses the next connection. What closes each one at once, as a proxy
+    // does whose network is down, proves nothing.
+    if (absl::IsUnavailable(status)) {
+      if (deadline.left() > kPause) {
+        Clock::real().sleep(kPause);
+        continue;
+      }
+      status = absl::DeadlineExceededError(absl::string_view(status.message()));
+    }
+    if (absl::IsFailedPrecondition(status)) {
+      status = absl::UnavailableError(absl::string_view(status.message()));
+    }
+    return annotate(status, absl::StrCat("what listens on port ", address.port(), " of ",
+                                         address.ip(), " does not answer as the store of a job"));
+  }
 }
 
 absl::Status StoreProbe::ask_again(absl::Duration timeout) {

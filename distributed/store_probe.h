@@ -26,11 +26,13 @@ class StoreProbe {
  public:
   explicit StoreProbe(StoreGreeting greeting) : greeting_(std::move(greeting)) {}
 
-  // Makes a new connection and asks. Errors: Unavailable (nobody listens, or not a store),
-  // DeadlineExceeded (no answer).
+  // Makes a new connection and asks; again, if the connection is closed without an answer. Errors:
+  // Unavailable (the connection was refused, or something else than a store answered), which proves
+  // that the store is gone; DeadlineExceeded (no answer, as of a frozen store or while the network
+  // is down).
   absl::Status connect(const SocketAddress& address, absl::Duration timeout);
-  // Asks on the existing connection. Errors: as connect(); after an error the caller must call
-  // connect().
+  // Asks on the existing connection. After any error the caller must call connect(), which finds
+  // out whether the store is gone.
   absl::Status ask_again(absl::Duration timeout);
   void close() { socket_ = Socket(); }
   int descriptor() const { return socket_.get(); }  // -1: not connected

@@ -76,6 +76,29 @@ TEST_F(StoreProbeTest, ListensButNeverAnswers) {
               StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("no answer in time")));
 }
 
+// A connection that is closed at once decides nothing; the next one is refused if the server ended.
+TEST_F(StoreProbeTest, OnlyARefusalShowsThatTheServerEnded) {
+  for (const bool ends : {true, false}) {
+    std::thread server([&] {
+      do {
+        kept_ = Socket();
+        absl::StatusOr<Socket> next = accept_from(server_, Deadline::never());
+        if (!next.ok()) break;
+        if (ends) server_ = Socket();
+        kept_ = *std::move(next);
+      } while (!ends);
+      kept_ = Socket();
+    });
+    EXPECT_THAT(
+        StoreProbe(kGreeting).connect(address_, ends ? absl::Seconds(10) : absl::Milliseconds(200)),
+        ends ? StatusIs(absl::StatusCode::kUnavailable, HasSubstr("Connection refused"))
+             : StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("does not answer")));
+    ::shutdown(server_.get(), SHUT_RDWR);
+    server.join();
+    if (ends) SetUp();
+  }
+}
+
 TEST_F(StoreProbeTest, FindsTheStoreAmongAddressesLookedUpAgain) {
   ASSERT_OK_AND_ASSIGN(const ReservedPort port, reserve_port());
   ASSERT_OK_AND_ASSIGN(const auto nobody, find_addresses("127.0.0.1", port.number));

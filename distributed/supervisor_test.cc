@@ -313,6 +313,21 @@ TEST_F(SupervisorTest, AStoreThatDoesNotAnswerExplainsABrokenConnection) {
                        "its store does not answer, and a connection broke: connection reset"));
 }
 
+// As while the link of rank 0 is down for a moment.
+TEST_F(SupervisorTest, StoreThatAnswersAgainEndsNothing) {
+  supervisor_.reset();
+  options_.timeout = absl::Seconds(4);
+  start();
+  takes_part(0);
+  takes_part(2);
+  await_rounds(2);
+  store_.break_with(absl::DeadlineExceededError("No route to host"));
+  EXPECT_OK(wait_in_vain(absl::Seconds(1)));
+  store_.break_with(absl::OkStatus());
+  await_rounds(2);
+  EXPECT_OK(supervisor_->failure());
+}
+
 TEST_F(SupervisorTest, WaitsForLeavers) {
   supervisor_->leave();
   leaves(0);

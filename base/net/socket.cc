@@ -31,6 +31,18 @@ absl::Status socket_error(absl::string_view doing, int error) {
   return absl::UnavailableError(absl::StrCat(doing, ": ", std::strerror(error)));
 }
 
+// Returns the error of a connection to another process. Only a refusal or a reset comes from the
+// other side: every other error may pass, as that of a link that is down.
+absl::Status connection_error(absl::string_view doing, int error) {
+  const absl::Status status = socket_error(doing, error);
+  if (error == ECONNREFUSED || error == ECONNRESET || error == EPIPE) return status;
+  return absl::DeadlineExceededError(absl::string_view(status.message()));
+}
+
+absl::Status cannot_connect(const SocketAddress& address, int error) {
+  return connection_error(absl::StrCat("cannot connect to ", address.text()), error);
+}
+
 // Returns a socket that does not block. Errors: Unavailable, as for too many open files.
 absl::StatusOr<Socket> make_socket(int family, int type) {
   Socket socket(::socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -78,7 +90,7 @@ absl::Status transfer_all(const Socket& socket, short event, size_t size, const 
         return absl::DeadlineExceededError("no answer in time");
       }
     } else if (errno != EINTR) {
-      return socket_error(doing, errno);
+      return connection_error(doing, errno);
     }
   }
   return absl::OkStatus();
@@ -254,19 +266,34 @@ absl::StatusOr<Socket> accept_from(const Socket& listener, const Deadline& deadl
   }
 }
 
-absl::StatusOr<Socket> connect_to(const SocketAddress& address, const Deadline& deadline) {
-  const std::string doing = absl::StrCat("cannot connect to ", address.text());
-  ASSIGN_OR_RETURN(Socket socket, make_socket(address.family(), SOCK_STREAM));
-  set_option(socket.get(), IPPROTO_TCP, TCP_NODELAY, 1);
-  if (::connect(socket.get(), address.get(), address.length()) == 0) return socket;
-  if (errno != EINPROGRESS && errno != EINTR) return socket_error(doing, errno);
-  if (!poll_until(socket.get(), POLLOUT, deadline)) {
-    return absl::DeadlineExceededError(absl::StrCat(doing, ": nobody answers"));
+absl::StatusOr<Socket> begin_to_connect(const SocketAddress& address) {
+  absl::StatusOr<Socket> socket = make_socket(address.family(), SOCK_STREAM);
+  if (!socket.ok()) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("cannot connect to ", address.text(), ": ", socket.status().message()));
   }
+  set_option(socket->get(), IPPROTO_TCP, TCP_NODELAY, 1);
+  if (::connect(socket->get(), address.get(), address.length()) != 0 && errno != EINPROGRESS &&
+      errno != EINTR) {
+    return cannot_connect(address, errno);
+  }
+  return socket;
+}
+
+absl::Status end_of_connecting(const Socket& socket, const SocketAddress& address) {
   int error = 0;
   socklen_t length = sizeof(error);
   getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &length);
-  if (error != 0) return socket_error(doing, error);
+  return error == 0 ? absl::OkStatus() : cannot_connect(address, error);
+}
+
+absl::StatusOr<Socket> connect_to(const SocketAddress& address, const Deadline& deadline) {
+  ASSIGN_OR_RETURN(Socket socket, begin_to_connect(address));
+  if (!poll_until(socket.get(), POLLOUT, deadline)) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("cannot connect to ", address.text(), ": nobody answers"));
+  }
+  RETURN_IF_ERROR(end_of_connecting(socket, address));
   return socket;
 }
 

@@ -98,12 +98,20 @@ absl::StatusOr<Socket> listen_on(const SocketAddress& address);
 // Waits for a connection to a listening socket. Errors: DeadlineExceeded (nobody connected),
 // Unavailable (no descriptor is free, or the socket is shut down).
 absl::StatusOr<Socket> accept_from(const Socket& listener, const Deadline& deadline);
-// Connects. Errors: Unavailable (refused, no route), DeadlineExceeded (nobody answers).
+// Connects. Errors: Unavailable (the other machine refused or reset the connection: nobody
+// listens), DeadlineExceeded (nobody answers, no route, or any other error after which a later try
+// may succeed).
 absl::StatusOr<Socket> connect_to(const SocketAddress& address, const Deadline& deadline);
+// Does the same in two parts, neither of which waits: once poll() reports POLLOUT or an error for
+// the socket of begin_to_connect(), end_of_connecting() returns whether it is connected. Errors:
+// as connect_to().
+absl::StatusOr<Socket> begin_to_connect(const SocketAddress& address);
+absl::Status end_of_connecting(const Socket& socket, const SocketAddress& address);
 
-// Sends all of `bytes`. Errors: Unavailable (the connection is closed), DeadlineExceeded.
+// Sends all of `bytes`. Errors: Unavailable (the other side closed the connection),
+// DeadlineExceeded (the deadline passed, or the network failed).
 absl::Status send_all(const Socket& socket, absl::string_view bytes, const Deadline& deadline);
-// Receives `size` bytes. Errors: Unavailable (the connection was closed before), DeadlineExceeded.
+// Receives `size` bytes. Errors: as send_all().
 absl::StatusOr<std::string> receive_all(const Socket& socket, int size, const Deadline& deadline);
 
 // ---- ports and sockets of others ----

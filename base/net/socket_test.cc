@@ -196,6 +196,13 @@ TEST_P(ConnectionTest, AddressesThatCannotBeUsed) {
       StatusIs(absl::StatusCode::kUnavailable, "192.0.2.1 is not an address of this machine"));
 }
 
+// No route says nothing of the other side, unlike a refusal.
+TEST(ConnectToTest, NoRouteIsNoAnswer) {
+  EXPECT_THAT(connect_to(address_of("255.255.255.255", 80), soon()),
+              StatusIs(absl::StatusCode::kDeadlineExceeded,
+                       "cannot connect to 255.255.255.255:80: Network is unreachable"));
+}
+
 TEST(ListenOnTest, TooManyOpenFilesAreNamed) {
   const SocketAddress address = address_of("127.0.0.1");
   rlimit before;
@@ -203,7 +210,10 @@ TEST(ListenOnTest, TooManyOpenFilesAreNamed) {
   const rlimit none = {0, before.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
   const auto socket = listen_on(address);
+  const auto connection = connect_to(address, soon());
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_THAT(connection.status(),
+              StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("Too many open files")));
   EXPECT_THAT(socket.status(),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("Too many open files")));
 }

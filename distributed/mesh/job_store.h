@@ -16,8 +16,9 @@ namespace millrace {
 
 // A store shared by all ranks. No call waits for a key to appear: each call ends within seconds.
 // The next call after an error tries to reconnect to the store.
-// Errors, of every call: Unavailable (the store is gone), DeadlineExceeded (the store does not
-// answer), Aborted (the ranks were started again: distributed/start_store.h). Thread-safe.
+// Errors, of every call: Unavailable (the store is gone: its machine refuses connections),
+// DeadlineExceeded (the store does not answer, or the network is down), Aborted (the ranks were
+// started again: distributed/start_store.h). Thread-safe.
 class JobStore {
  public:
   virtual ~JobStore() = default;
