@@ -86,6 +86,7 @@ class ControlMesh {
   PeerConnections connections_;
   std::vector<Peer> peers_;  // by rank
   int64_t started_ = 0;
+  uint64_t largest_count_ = 0;   // of values, of the sums that this rank has started
   std::map<int64_t, Sum> sums_;  // by ordinal
   std::string scratch_;
 };

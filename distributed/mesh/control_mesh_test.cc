@@ -238,6 +238,18 @@ TEST_F(LoneMeshTest, WhatIsNoMessageIsRefused) {
   }
 }
 
+// No memory is taken for values that no sum of this rank can have.
+TEST_F(LoneMeshTest, ADroppedSumIsNotLongerThanAnyOther) {
+  for (int64_t ordinal : {1, 2}) {
+    mesh_->start(ordinal, Values{1, 2});
+    mesh_->drop(ordinal);
+  }
+  say(message(1, 2, {3, 4}) + message(2, 3, {5}));
+  EXPECT_THAT(sum(3, {1}), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                    AllOf(HasSubstr("its exchange 2 is no message of a rank"),
+                                          HasSubstr("3 integers"))));
+}
+
 TEST_F(LoneMeshTest, ConnectionClosedWithinAMessage) {
   say(message(1, 2, {5}));
   other_ = Socket();
