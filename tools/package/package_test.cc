@@ -277,6 +277,18 @@ TEST_F(WheelTest, HasTheExamples) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
 }
 
+TEST_F(WheelTest, HasTheModuleForRayWhichSaysWhatToInstall) {
+  const std::string python = path("env/bin/python3");
+  const ProgramResult without = run(work_folder(), {python, "-c", "import millrace.ray"});
+  EXPECT_EQ(without.exit_code, 1);
+  EXPECT_THAT(without.err, HasSubstr("ImportError: millrace.ray needs Ray: pip install 'ray>="));
+  // The files that start ranks on nodes are there too.
+  const ProgramResult rest =
+      run(work_folder(), {python, "-c", "import millrace._ranks, millrace._rank_process"});
+  EXPECT_EQ(rest.exit_code, 0) << rest.err;
+  EXPECT_TRUE(fs::exists(packages_ / "millrace/_rank_guard.py"));
+}
+
 TEST_F(WheelTest, RefusesAnotherLibTorchAndNone) {
   const fs::path information = torch_information();
   const fs::path target = fs::read_symlink(information);

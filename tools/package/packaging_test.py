@@ -245,6 +245,7 @@ class ArchivesTest(FolderTest):
     self.parts = Parts("1.2.3", b"program", [library], free, (2, 36))
     self.licence = self.write("LICENSE", "mine")
     self.example = self.write("job.textproto", "train {}")
+    self.module = self.write("python/ray.py", "import ray")
 
   def tarball_entries(self):
     return tarball.entries_of(self.parts, self.licence, os.path.join(FOLDER, "start.sh"),
@@ -253,7 +254,7 @@ class ArchivesTest(FolderTest):
   def wheel_entries(self):
     pins = {"torch": "2.1.0", "pyarrow": "9.0", "other": "1"}
     return wheel.entries_of(self.parts, pins, self.licence, os.path.join(FOLDER, "launcher.py"),
-                            os.path.join(FOLDER, "wheel_readme.md"), [self.example])
+                            os.path.join(FOLDER, "wheel_readme.md"), [self.module], [self.example])
 
   def test_tarball_has_all_files_in_one_folder(self):
     path = self.path("a.tar.gz")
@@ -295,13 +296,15 @@ class ArchivesTest(FolderTest):
         encoded = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=")
         self.assertEqual((digest, size), ("sha256=" + encoded, str(len(content))))
       self.assertEqual(archive.getinfo("millrace/bin/millrace").external_attr >> 16, 0o100755)
+      self.assertEqual(archive.read("millrace/ray.py"), b"import ray")
     self.assertEqual(rows[-1], [record, "", ""])
 
   def test_wheel_requires_the_pins_of_the_packages_it_does_not_carry(self):
     metadata = {entry.name: entry.data for entry in self.wheel_entries()}[
         "millrace-1.2.3.dist-info/METADATA"].decode()
     self.assertEqual(re.findall("^Requires-Dist: (.*)$", metadata, re.MULTILINE),
-                     ["torch==2.1.0", "pyarrow==9.0"])
+                     ["torch==2.1.0", "pyarrow==9.0", "ray>=2.40; extra == 'ray'"])
+    self.assertIn("Provides-Extra: ray\n", metadata)
     self.assertEqual(wheel.tag_of((2, 36)), "py3-none-manylinux_2_36_x86_64")
     with self.assertRaisesRegex(PackageError, "does not pin pyarrow"):
       wheel.requires_of({"torch": "2.1.0"})

@@ -1,9 +1,9 @@
 """Writes millrace-VERSION-py3-none-manylinux_2_XX_x86_64.whl.
 
   wheel.py --output FOLDER --program FILE --version_header FILE --requirements FILE --licence FILE
-           --launcher FILE --readme FILE --examples FILE...
+           --launcher FILE --readme FILE --python FILE... --examples FILE...
 
-The wheel carries the program and its libraries, without glibc's and those of the packages torch
+The wheel carries the program, its libraries and the modules of --python, without glibc's and those of the packages torch
 and pyarrow, which it requires in the versions that --requirements pins. 2.XX is the version of
 glibc that the carried files need. The same inputs give the same bytes.
 """
@@ -23,6 +23,7 @@ from package_parts import (Entry, PackageError, collect_parts, floor_text, open_
 PACKAGES = {"torch": "torch/lib", "pyarrow": "pyarrow"}
 RPATH = ":".join(["$ORIGIN/../lib"] + ["$ORIGIN/../../" + folder for folder in PACKAGES.values()])
 PYTHON = ">=3.10"  # what the wheels of the pins need
+RAY = "ray>=2.40"  # what millrace/ray.py needs; users choose it by millrace[ray]
 MODIFIED = (1980, 1, 1, 0, 0, 0)  # the first time that a zip file can have
 HIGHEST_LEVEL = 9
 
@@ -33,6 +34,8 @@ Summary: Trains recommendation models: the millrace program
 License: Apache-2.0
 Requires-Python: {python}
 {requires}
+Provides-Extra: ray
+Requires-Dist: {ray}; extra == 'ray'
 Description-Content-Type: text/markdown
 
 {readme}"""
@@ -72,7 +75,7 @@ def size_of(entry):
     return content.seek(0, os.SEEK_END)
 
 
-def entries_of(parts, pins, licence, launcher, readme, examples):
+def entries_of(parts, pins, licence, launcher, readme, python, examples):
   """Returns the entries of the wheel but for RECORD. `readme` is a template."""
   carried = [Entry("bin/millrace", parts.program, True)]
   carried += [Entry("lib/" + library.name, library.path, True) for library in parts.libraries]
@@ -82,7 +85,7 @@ def entries_of(parts, pins, licence, launcher, readme, examples):
   values = {"VERSION": parts.version, "GLIBC": floor_text(parts)}
   values.update((name.upper(), pins[name]) for name in PACKAGES)
   metadata = METADATA.format(version=parts.version, python=PYTHON,
-                             requires="\n".join(requires_of(pins)),
+                             requires="\n".join(requires_of(pins)), ray=RAY,
                              readme=with_values(readme, values).decode())
   # Underscores sort before the program and its libraries: a full disk cuts short what comes last,
   # and what has been written can say so.
@@ -92,6 +95,7 @@ def entries_of(parts, pins, licence, launcher, readme, examples):
       Entry("_build.py", build.encode(), False),
       Entry("_launcher.py", launcher, False),
   ]
+  package += [Entry(os.path.basename(path), path, False) for path in python]
   information = [
       Entry("METADATA", metadata.encode(), False),
       Entry("WHEEL", WHEEL.format(tag=tag_of(parts.floor)).encode(), False),
@@ -139,11 +143,13 @@ def main():
   for flag in ("output", "program", "version_header", "requirements", "licence", "launcher",
                "readme"):
     parser.add_argument("--" + flag, required=True)
+  parser.add_argument("--python", action="append", required=True)
   parser.add_argument("--examples", nargs="+", required=True)
   flags = parser.parse_args()
   pins = read_pins(flags.requirements)
   parts = collect_parts(flags.program, read_version(flags.version_header), RPATH, list(PACKAGES))
-  entries = entries_of(parts, pins, flags.licence, flags.launcher, flags.readme, flags.examples)
+  entries = entries_of(parts, pins, flags.licence, flags.launcher, flags.readme, flags.python,
+                       flags.examples)
   name = "millrace-%s-%s.whl" % (parts.version, tag_of(parts.floor))
   record = "millrace-%s.dist-info/RECORD" % parts.version
   write_wheel(os.path.join(flags.output, name), record, entries)

@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+"""Runs jobs by `millrace.ray` on a real Ray cluster, and kills their ranks, actors, nodes and drivers.
+
+    python3 -m venv ray-env && ray-env/bin/pip install -r tests/campaigns/ray_requirements.txt
+    ./bazelw build //tools:millrace
+    ray-env/bin/python tests/campaigns/ray_ranks.py [--job dense|quickstart] [--repeats N] [--program FILE]
+                                                    [CASE...]
+
+Starts a cluster of a head without CPUs and three nodes of one CPU each on this machine, and trains with three
+ranks, one per node, with a checkpoint every 50 steps. The cases, by default all:
+
+    finish    all ranks finish: code 0, the summary has all steps
+    stop      Job.stop(): code 75 with a checkpoint; the same call resumes
+    ctrl_c    SIGINT to the process group of the driver: the same
+    usage     a wrong field in the configuration: MillraceError with code 64 and the error
+    rank      SIGKILL to a rank: a restart with three ranks
+    preempt   SIGTERM to a rank, which nobody requested: a restart from the checkpoint of all ranks
+    actor     SIGKILL to the actor of a rank: a restart with three ranks
+    node      SIGKILL to all processes of Ray of a node: a restart with two ranks; the node is replaced afterwards
+    driver    SIGKILL to the driver: no rank is left
+
+Prints for each run the seconds from the signal until all ranks are started again (`starting`), until rank 0 says
+that it resumes, and until the first step after that is finished; at the end their medians. After each run
+no process of its ranks may be left after 10 seconds. Exits with 1 if a run ended in another way than expected.
+"""
+import argparse
+import os
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+MARKER = "MILLRACE_RAY_CASE"  # a variable of the ranks, which tells them from other processes
+RANKS = 3
+CHECKPOINT, KILLED = 50, 120  # steps between checkpoints, and the step of the kill
+SECONDS_OF_RUN = 300
+SECONDS_LEFT_OVER = 10
+STEP = re.compile(r"\[rank 0\] step (\d+)\b")
+MARKS = (("starting", re.compile("starting all ranks again")),
+         ("resuming", re.compile(r"\[rank 0\] .*resuming from ")), ("step", STEP))
+
+# case: (arguments, the end as the driver prints it, whether a restart is measured)
+CASES = {
+    "finish": (["--max_steps", "200"], r"end 0 restarts=0 ranks=3 steps=200", False),
+    "stop": ([], r"end 75 restarts=0 ranks=3 steps=\d+", False),
+    "ctrl_c": ([], r"end 75 restarts=0 ranks=3 steps=\d+", False),
+    "usage": (["--set", "train.bach_size=1"], r"error 64 restarts=0 .*bach_size", False),
+    "rank": ([], r"end 75 restarts=1 ranks=3 steps=\d+", True),
+    "preempt": ([], r"end 75 restarts=1 ranks=3 steps=\d+", True),
+    "actor": ([], r"end 75 restarts=1 ranks=3 steps=\d+", True),
+    "node": ([], r"end 75 restarts=1 ranks=2 steps=\d+", True),
+    "driver": ([], r"", False),
+}
+
+
+class CaseError(Exception):
+    """A run ended in another way than it had to."""
+
+
+def drive(options):
+    """The driver of one run, a process of its own; `stop` on its standard input stops the job."""
+    import threading  # pylint: disable=import-outside-toplevel
+    import ray  # pylint: disable=import-outside-toplevel
+    sys.path.insert(0, os.path.join(ROOT, "tools", "package"))
+    import millrace.ray  # pylint: disable=import-outside-toplevel
+    ray.init(address=options.address, logging_level="warning")
+    configuration = os.path.join(ROOT, "examples", options.job + ".textproto")
+    arguments = ["--output_dir", "out", "--set", "run.report.when={every_steps: 1}", "--set",
+                 "run.evaluation.enabled=false", "--set", "run.checkpoint.when={every_steps: %d}" % CHECKPOINT]
+    how = dict(program=options.program, args=arguments + options.arguments, folder=options.folder,
+               env={MARKER: options.case}, restart_seconds=5, strategy="SPREAD")
+    try:
+        if options.case == "stop":
+            job = millrace.ray.start(configuration, RANKS, **how)
+            threading.Thread(target=lambda: sys.stdin.readline() and job.stop(), daemon=True).start()
+            result = job.wait()
+        else:
+            result = millrace.ray.run(configuration, RANKS, **how)
+        print("end %d restarts=%d ranks=%d steps=%s" % (result.exit_code, result.restarts, result.ranks,
+                                                       (result.summary or {}).get("steps")), flush=True)
+    except millrace.ray.MillraceError as error:
+        print("error %d restarts=%d %s" % (error.exit_code, error.restarts, error), flush=True)
+
+
+def processes_of(case):
+    """Returns (process, its rank, True for the guard of a rank) of a run."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/environ" % name, "rb") as file:
+                variables = dict(each.partition(b"=")[::2] for each in file.read().split(b"\0"))
+            with open("/proc/%s/cmdline" % name, "rb") as file:
+                command = file.read().split(b"\0")
+        except OSError:
+            continue
+        if variables.get(MARKER.encode()) == case.encode():
+            found.append((int(name), int(variables[b"RANK"]), command[1:2] == [b"-c"]))
+    return found
+
+
+def process_of(case, rank, guard=False):
+    return next(process for process, number, guards in processes_of(case) if (number, guards) == (rank, guard))
+
+
+def parent_of(process):
+    with open("/proc/%d/stat" % process, encoding="utf-8") as file:
+        return int(file.read().rsplit(")", 1)[1].split()[1])
+
+
+class Nodes:
+    """The cluster."""
+
+    def __init__(self):
+        # A busy machine needs longer to start Ray.
+        os.environ.setdefault("RAY_raylet_start_wait_time_s", "180")
+        os.environ.setdefault("RAY_worker_register_timeout_seconds", "180")
+        from ray.cluster_utils import Cluster  # pylint: disable=import-outside-toplevel
+        self.cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+        self.nodes = []
+        self.fill()
+
+    def fill(self):
+        while len(self.nodes) < RANKS:
+            self.nodes.append(self.cluster.add_node(num_cpus=1))
+
+    def kill_node_of(self, actor):
+        raylet = parent_of(actor)
+        node = next(node for node in self.nodes
+                    if any(info.process.pid == raylet for info in node.all_processes["raylet"]))
+        self.nodes.remove(node)
+        self.cluster.remove_node(node, allow_graceful=False)
+
+
+def act(case, driver, nodes):
+    """Does to a job that trains what the case is about."""
+    last = RANKS - 1
+    if case == "stop":
+        driver.stdin.write("stop\n")
+        driver.stdin.flush()
+    elif case == "ctrl_c":
+        os.killpg(driver.pid, signal.SIGINT)
+    elif case == "driver":
+        driver.kill()
+    elif case in ("rank", "preempt"):
+        os.kill(process_of(case, last), signal.SIGKILL if case == "rank" else signal.SIGTERM)
+    elif case in ("actor", "node"):
+        actor = parent_of(process_of(case, last, guard=True))
+        if case == "actor":
+            os.kill(actor, signal.SIGKILL)
+        else:
+            nodes.kill_node_of(actor)
+
+
+def watch(case, driver, nodes, log):
+    """Reads the output of the driver, acts, and stops a job that trains again. Returns the seconds until marks."""
+    seconds, begin = {}, None
+    measured = CASES[case][2]
+    for line in driver.stdout:
+        now = time.monotonic()
+        log.append(line)
+        found = STEP.search(line)
+        if begin is None and found and int(found[1]) >= KILLED:
+            act(case, driver, nodes)
+            begin = now
+        elif begin is not None and measured and len(seconds) < len(MARKS):
+            name, text = MARKS[len(seconds)]
+            if text.search(line):
+                seconds[name] = now - begin
+                if len(seconds) == len(MARKS):
+                    os.kill(driver.pid, signal.SIGINT)
+    return seconds
+
+
+def measure(options, case, nodes):
+    """Does one run. Returns the seconds until marks."""
+    folder = tempfile.mkdtemp(dir=options.folder)
+    arguments, expected, measured = CASES[case]
+    command = [sys.executable, os.path.abspath(__file__), "--drive", case, "--address", nodes.cluster.address,
+               "--folder", folder, "--program", options.program, "--job", options.job]
+    driver = subprocess.Popen(command + ["--arguments=" + each for each in arguments], text=True,
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              start_new_session=True)
+    log = []
+    try:
+        seconds = watch(case, driver, nodes, log)
+        driver.wait(SECONDS_OF_RUN)
+        ends = [line.strip() for line in log if line.startswith(("end ", "error "))]
+        if not re.match(expected, "".join(ends)) or (measured and len(seconds) < len(MARKS)):
+            raise CaseError("ended as: %s" % ends)
+        end = time.monotonic() + SECONDS_LEFT_OVER
+        while processes_of(case):
+            if time.monotonic() > end:
+                raise CaseError("left processes behind: %s" % processes_of(case))
+            time.sleep(0.1)
+    except CaseError as error:
+        raise CaseError("%s: %s\n%s" % (case, error, "".join(log[-40:]))) from None
+    finally:
+        driver.kill()
+        nodes.fill()
+        shutil.rmtree(folder)
+    return seconds
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cases", nargs="*", metavar="CASE", help="of " + ", ".join(CASES))
+    parser.add_argument("--job", choices=("dense", "quickstart"), default="dense")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--program", default=os.path.join(ROOT, "bazel-bin", "tools", "millrace"))
+    for flag in ("--drive", "--address", "--folder"):  # of the driver
+        parser.add_argument(flag, help=argparse.SUPPRESS)
+    parser.add_argument("--arguments", action="append", default=[], help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    options.program, options.case = os.path.abspath(options.program), options.drive
+    unknown = set(options.cases) - set(CASES)
+    if unknown:
+        parser.error("no case " + ", ".join(sorted(unknown)))
+    return options
+
+
+def main():
+    options = parse()
+    if options.drive:
+        drive(options)
+        return
+    names = [name for name, _ in MARKS]
+    print("%-12s" % "case" + "".join("%10s" % name for name in names), flush=True)
+    nodes = Nodes()
+    try:
+        with tempfile.TemporaryDirectory() as options.folder:
+            for case in options.cases or CASES:
+                runs = []
+                for _ in range(options.repeats):
+                    runs.append(measure(options, case, nodes))
+                    print("%-12s" % case + "".join("%10.1f" % runs[-1][name] for name in names if runs[-1]),
+                          flush=True)
+                if runs and runs[0]:
+                    print("%-12s" % "  median" + "".join(
+                        "%10.1f" % statistics.median(run[name] for run in runs) for name in names), flush=True)
+    finally:
+        nodes.cluster.shutdown()
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except CaseError as error:
+        sys.exit("ray_ranks.py: %s" % error)
