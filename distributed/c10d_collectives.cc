@@ -12,12 +12,16 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <numeric>
+#include <optional>
+#include <thread>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStoreBackend.hpp>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "base/catch_exceptions.h"
 #include "base/clock.h"
@@ -103,8 +107,7 @@ class TcpStoreClient : public StoreClient {
   void set(const std::string& key, absl::string_view value) override {
     store_->set(key, to_bytes(value));
   }
-  bool has(const std::string& key) override { return store_->check({key}); }
-  std::string get(const std::string& key) override { return to_text(store_->get(key)); }
+  bool has_all(const std::vector<std::string>& keys) override { return store_->check(keys); }
   std::vector<std::string> get_all(const std::vector<std::string>& keys) override {
     std::vector<std::string> values;
     for (const std::vector<uint8_t>& bytes : store_->multiGet(keys)) {
@@ -243,7 +246,8 @@ class C10dCollectives : public Collectives {
     StorePointer server;  // on rank 0, unless the launcher serves the store
     std::unique_ptr<JobStore> store;
     std::unique_ptr<StartStore> start;  // the part of `store` for this start
-    // Each has one owner. Collectives, which may outlive the mesh, hold weak pointers.
+    // Null before connect(). Each has one owner. Collectives, which may outlive the mesh, hold weak
+    // pointers.
     std::shared_ptr<ControlMesh> control;
     // The table channel: the mesh, or the group and its exchange.
     std::shared_ptr<FrameMesh> tables;
@@ -253,8 +257,15 @@ class C10dCollectives : public Collectives {
     std::unique_ptr<DeviceChannel> device;  // null: all tensors are on the CPU
   };
 
+  // `parts`: server and store. The ranks, which have met, supervise each other from now on.
   C10dCollectives(const C10dOptions& options, Parts parts);
   ~C10dCollectives() override;
+
+  // Connects all channels within `timeout`. `ip`: of this machine, for the other ranks. `store`:
+  // the store's address. Any error ends the job: the other ranks get it too. Errors: see
+  // connect_c10d().
+  absl::Status connect(const C10dOptions& options, const absl::StatusOr<std::string>& ip,
+                       const SocketAddress& store, absl::Duration timeout);
 
   int rank() const override { return rank_; }
   int world_size() const override { return world_size_; }
@@ -293,17 +304,34 @@ class C10dCollectives : public Collectives {
                                                       absl::Span<const ByteBuffer> sent,
                                                       absl::Span<ByteBuffer> received);
   absl::Status run_broadcast(at::Tensor tensor, int root);
+  absl::Status connect_channels(const C10dOptions& options, const absl::StatusOr<std::string>& ip,
+                                const SocketAddress& address, absl::Duration timeout);
+  // Makes a connected part visible to the supervisor's thread.
+  template <typename Part>
+  void publish(Part& slot, Part part) {
+    MutexLock lock(parts_mutex_);
+    slot = std::move(part);
+  }
+  bool lost_connection(int rank) {
+    MutexLock lock(parts_mutex_);
+    return refusing_ == rank || (parts_.control != nullptr && parts_.control->lost(rank)) ||
+           (parts_.tables != nullptr && parts_.tables->lost(rank));
+  }
   void abort_connections() {
-    parts_.control->shut_down();
+    MutexLock lock(parts_mutex_);
+    if (parts_.control != nullptr) parts_.control->shut_down();
     if (parts_.tables != nullptr) parts_.tables->shut_down();
     if (parts_.table_group) parts_.table_group->abort_connections();
-    parts_.data->abort_connections();
+    if (parts_.data) parts_.data->abort_connections();
     if (parts_.device != nullptr) parts_.device->abort();
   }
 
   const int rank_;
   const int world_size_;
+  // Only connect() and the destructor change it; the supervisor's thread reads it under the mutex.
   Parts parts_;
+  Mutex parts_mutex_;
+  int refusing_ ABSL_GUARDED_BY(parts_mutex_) = -1;  // rank that refused this rank's connection
   // Shared with the callbacks of collectives, which may run after the object's destruction.
   const std::shared_ptr<CollectivesUnderWay> under_way_ = std::make_shared<CollectivesUnderWay>();
   const std::shared_ptr<TableTraffic> traffic_ = std::make_shared<TableTraffic>();  // over c10d
@@ -320,9 +348,7 @@ C10dCollectives::C10dCollectives(const C10dOptions& options, Parts parts)
   supervision.host = own_host();
   supervision.timeout = options.collective_timeout;
   supervision.rank_0_serves_store = !options.environment.agent_store;
-  supervision.connection_lost = [this](int rank) {
-    return parts_.control->lost(rank) || (parts_.tables != nullptr && parts_.tables->lost(rank));
-  };
+  supervision.connection_lost = [this](int rank) { return lost_connection(rank); };
   supervision.failed = [this] {
     under_way_->fail();
     abort_connections();
@@ -336,7 +362,7 @@ C10dCollectives::C10dCollectives(const C10dOptions& options, Parts parts)
 C10dCollectives::~C10dCollectives() {
   supervisor_->leave();
   if (!under_way_->await_all(absl::ZeroDuration())) abort_connections();
-  if (!under_way_->await_all(absl::Seconds(1))) {
+  if ((parts_.data || parts_.table_group) && !under_way_->await_all(absl::Seconds(1))) {
     // gloo does not wake a receive after a part has arrived; a group would wait forever. The
     // group's threads stay: the job has failed, and the process ends soon.
     MILLRACE_LOG(WARNING) << "leaving connections open on which a collective hangs";
@@ -525,9 +551,36 @@ absl::StatusOr<c10::intrusive_ptr<Group>> connect_group(
         return group;
       });
   if (group.ok()) return group;
-  return absl::AbortedError(absl::StrCat("rank ", options.environment.rank,
-                                         " could not connect to all other ranks, though all came: ",
+  return absl::AbortedError(absl::StrCat("could not connect to all other ranks, though all came: ",
                                          first_line(absl::string_view(group.status().message()))));
+}
+
+// Calls connect_group() on a thread, since nothing but its time-out ends it. Returns early with an
+// error of `interrupted`, which is called every 100 ms. The thread then stays: the job has failed,
+// and the process ends soon.
+absl::StatusOr<c10::intrusive_ptr<Group>> connect_group_unless(
+    absl::FunctionRef<absl::Status()> interrupted,
+    std::function<absl::StatusOr<c10::intrusive_ptr<Group>>()> connect) {
+  struct Shared {
+    Mutex mutex;
+    std::optional<absl::StatusOr<c10::intrusive_ptr<Group>>> group ABSL_GUARDED_BY(mutex);
+  };
+  const auto shared = std::make_shared<Shared>();  // with the thread
+  std::thread([shared, connect = std::move(connect)] {
+    absl::StatusOr<c10::intrusive_ptr<Group>> group = connect();
+    MutexLock lock(shared->mutex);
+    shared->group = std::move(group);
+  }).detach();
+  for (;;) {
+    {
+      MutexLock lock(shared->mutex);
+      const bool ended = shared->mutex.await_for(
+          absl::Milliseconds(100),
+          [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return shared->group.has_value(); });
+      if (ended) return *std::move(shared->group);
+    }
+    RETURN_IF_ERROR(interrupted());
+  }
 }
 
 // Checks the limit of open files, without which LibTorch reports time-outs instead.
@@ -565,6 +618,65 @@ absl::StatusOr<std::string> ip_for_ranks(const C10dOptions& options, const Socke
     if (reached) return *reached;
   }
   return ip_towards(address);
+}
+
+absl::Status C10dCollectives::connect_channels(const C10dOptions& options,
+                                               const absl::StatusOr<std::string>& ip,
+                                               const SocketAddress& address,
+                                               absl::Duration timeout) {
+  RETURN_IF_ERROR(ip.status());
+  MeshOptions mesh = {"control", rank_, world_size_, *ip, timeout};
+  SupervisedWait wait;                               // only a rank that is silent or dead ends it
+  mesh.interrupted = [&] { return supervisor_->look_after(wait); };
+  mesh.refused = [this](int rank) {
+    MutexLock lock(parts_mutex_);
+    refusing_ = rank;
+  };
+  ASSIGN_OR_RETURN(std::vector<Socket> peers, connect_mesh(mesh, *parts_.start));
+  publish(parts_.control, std::make_shared<ControlMesh>(rank_, std::move(peers)));
+  const StorePointer store = connect_store(address, timeout);
+  const std::string prefix = absl::StrCat(kStorePrefix, parts_.start->name(), "/");
+  const auto connect_gloo = [&](const char* channel) {
+    return connect_group_unless(mesh.interrupted, [=, ip = *ip] {
+      return connect_group(ip, store, options, prefix, channel, timeout);
+    });
+  };
+  if (options.tables_over_c10d) {
+    ASSIGN_OR_RETURN(c10::intrusive_ptr<Group> tables, connect_gloo("table_data"));
+    auto exchange = std::make_unique<C10dExchange>(tables, world_size_);
+    publish(parts_.table_group, std::move(tables));
+    publish(parts_.exchange, std::move(exchange));
+  } else {
+    mesh.channel = "tables";
+    ASSIGN_OR_RETURN(peers, connect_mesh(mesh, *parts_.start));
+    publish(parts_.tables, std::make_shared<FrameMesh>(rank_, std::move(peers)));
+  }
+  ASSIGN_OR_RETURN(c10::intrusive_ptr<Group> data, connect_gloo("data"));
+  publish(parts_.data, std::move(data));
+  if (options.cuda_device) {
+    ASSIGN_OR_RETURN(std::unique_ptr<DeviceChannel> device,
+                     connect_device_channel({rank_, world_size_, *options.cuda_device, store,
+                                             prefix + "nccl", kNever}));
+    publish(parts_.device, std::move(device));
+  }
+  return supervisor_->failure();
+}
+
+absl::Status C10dCollectives::connect(const C10dOptions& options,
+                                      const absl::StatusOr<std::string>& ip,
+                                      const SocketAddress& store, absl::Duration timeout) {
+  const absl::Status status =
+      catch_exceptions([&] { return connect_channels(options, ip, store, timeout); });
+  if (status.ok()) return status;
+  bool explains = absl::IsUnavailable(status);  // as of a store that is gone
+  {
+    MutexLock lock(parts_mutex_);
+    explains = explains || refusing_ >= 0;
+  }
+  const absl::string_view message = status.message();
+  const absl::Status counting =
+      explains ? supervisor_->explain_broken_connection(message) : supervisor_->fail(message);
+  return explains || absl::IsAborted(status) ? counting : status;
 }
 
 absl::StatusOr<std::unique_ptr<Collectives>> connect_ranks(const C10dOptions& options) {
@@ -613,31 +725,12 @@ absl::StatusOr<std::unique_ptr<Collectives>> connect_ranks(const C10dOptions& op
   if (!address.is_loopback()) parts.store->set_once(kMasterIp, address.ip()).IgnoreError();
   ASSIGN_OR_RETURN(parts.start, meet_ranks(*parts.store, meeting, Clock::real()));
 
-  ASSIGN_OR_RETURN(std::string ip, ip_for_ranks(options, address, *parts.store));
-  // All ranks have met, so connecting is quick. A rank that dies now must not cause a long wait.
-  const absl::Duration left =
-      std::max(absl::Seconds(8), absl::Milliseconds(50) * meeting.world_size);
-  StorePointer store = connect_store(address, left);
-  MeshOptions mesh = {"control", environment.rank, environment.world_size, ip, left};
-  ASSIGN_OR_RETURN(std::vector<Socket> peers, connect_mesh(mesh, *parts.start));
-  parts.control = std::make_shared<ControlMesh>(environment.rank, std::move(peers));
-  const std::string prefix = absl::StrCat(kStorePrefix, parts.start->name(), "/");
-  if (options.tables_over_c10d) {
-    ASSIGN_OR_RETURN(parts.table_group,
-                     connect_group(ip, store, options, prefix, "table_data", left));
-    parts.exchange = std::make_unique<C10dExchange>(parts.table_group, environment.world_size);
-  } else {
-    mesh.channel = "tables";
-    ASSIGN_OR_RETURN(peers, connect_mesh(mesh, *parts.start));
-    parts.tables = std::make_shared<FrameMesh>(environment.rank, std::move(peers));
-  }
-  ASSIGN_OR_RETURN(parts.data, connect_group(ip, store, options, prefix, "data", left));
-  if (options.cuda_device) {
-    ASSIGN_OR_RETURN(parts.device, connect_device_channel({environment.rank, environment.world_size,
-                                                           *options.cuda_device, store,
-                                                           prefix + "nccl", kNever}));
-  }
+  // From now on a rank that dies is noticed by its closed connections or its silence.
+  const absl::Duration left = std::max(
+      {deadline - absl::Now(), absl::Seconds(8), absl::Milliseconds(50) * meeting.world_size});
+  const absl::StatusOr<std::string> ip = ip_for_ranks(options, address, *parts.store);
   auto collectives = std::make_unique<C10dCollectives>(options, std::move(parts));
+  RETURN_IF_ERROR(collectives->connect(options, ip, address, left));
   collectives->set_phase(RankPhase::kStart, 0);
   return collectives;
 }

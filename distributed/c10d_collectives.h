@@ -19,7 +19,7 @@ namespace millrace {
 struct C10dOptions {
   RankEnvironment environment;
   JobIdentity identity;
-  // Maximum time for all ranks to meet.
+  // Maximum time for all ranks to meet and to connect; for connecting at least 8 s.
   absl::Duration rendezvous_timeout = absl::Minutes(5);
   // Maximum time that a collective waits for a live rank that does not take part, and maximum
   // silence of a rank. Dead ranks are noticed at once. At least 1 s.
@@ -59,7 +59,8 @@ struct C10dOptions {
 // Unavailable (the port is taken, the master cannot be reached, ranks are missing),
 // FailedPrecondition naming the difference (a rank came twice, then of kind kBusy, or differs in
 // world size, job name, version or configuration) and Aborted (a rank died or froze after it had
-// come). With `cuda_device` also any error of connect_device_channel().
+// come, or could not connect to another one). With `cuda_device` also any error of
+// connect_device_channel().
 absl::StatusOr<std::unique_ptr<Collectives>> connect_c10d(const C10dOptions& options);
 
 }  // namespace millrace

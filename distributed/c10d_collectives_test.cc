@@ -220,6 +220,18 @@ TEST(C10dRendezvousTest, TakenPort) {
                              HasSubstr("does not answer as the store of a job"))));
 }
 
+// The error of a rank after the meeting reaches the others at once, through the store.
+TEST(C10dRendezvousTest, RankThatCannotConnectIsNamedOnAll) {
+  const std::vector<absl::Status> results = connect_two([](C10dOptions& options) {
+    if (options.environment.rank == 1) options.interface = "eth77";
+  });
+  EXPECT_THAT(results[1],
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("run.distributed.interface")));
+  EXPECT_THAT(results[0], StatusIs(absl::StatusCode::kAborted,
+                                   HasSubstr("rank 1 failed in rendezvous of step 0: "
+                                             "run.distributed.interface: \"eth77\" is no")));
+}
+
 // Returns the body of a job of two ranks, which meet and then wait until they are killed.
 ProcessRanks::Body hold_job() {
   return [](const RankEnvironment& environment, const ChildLink& link) -> absl::Status {

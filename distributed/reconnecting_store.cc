@@ -78,19 +78,31 @@ absl::Status ReconnectingStore::set(const std::string& key, absl::string_view va
 }
 
 absl::StatusOr<std::optional<std::string>> ReconnectingStore::get(const std::string& key) {
-  std::optional<std::string> value;
-  RETURN_IF_ERROR(call(true, [&](StoreClient& client) {
-    if (client.has(prefix_ + key)) value = client.get(prefix_ + key);
-  }));
-  return value;
+  ASSIGN_OR_RETURN(std::optional<std::vector<std::string>> values, find_all({key}));
+  if (!values) return std::nullopt;
+  return std::move(values->front());
+}
+
+std::vector<std::string> ReconnectingStore::prefixed(const std::vector<std::string>& keys) const {
+  std::vector<std::string> prefixed;
+  for (const std::string& key : keys) prefixed.push_back(prefix_ + key);
+  return prefixed;
 }
 
 absl::StatusOr<std::vector<std::string>> ReconnectingStore::get_all(
     const std::vector<std::string>& keys) {
-  std::vector<std::string> prefixed;
-  for (const std::string& key : keys) prefixed.push_back(prefix_ + key);
   std::vector<std::string> values;
-  RETURN_IF_ERROR(call(true, [&](StoreClient& client) { values = client.get_all(prefixed); }));
+  RETURN_IF_ERROR(
+      call(true, [&](StoreClient& client) { values = client.get_all(prefixed(keys)); }));
+  return values;
+}
+
+absl::StatusOr<std::optional<std::vector<std::string>>> ReconnectingStore::find_all(
+    const std::vector<std::string>& keys) {
+  std::optional<std::vector<std::string>> values;
+  RETURN_IF_ERROR(call(true, [&](StoreClient& client) {
+    if (client.has_all(prefixed(keys))) values = client.get_all(prefixed(keys));
+  }));
   return values;
 }
 

@@ -22,8 +22,7 @@ class StoreClient {
  public:
   virtual ~StoreClient() = default;
   virtual void set(const std::string& key, absl::string_view value) = 0;
-  virtual bool has(const std::string& key) = 0;
-  virtual std::string get(const std::string& key) = 0;
+  virtual bool has_all(const std::vector<std::string>& keys) = 0;
   virtual std::vector<std::string> get_all(const std::vector<std::string>& keys) = 0;
   virtual int64_t add(const std::string& key, int64_t amount) = 0;
   virtual std::string set_once(const std::string& key, absl::string_view value) = 0;
@@ -46,6 +45,8 @@ class ReconnectingStore : public JobStore {
   absl::Status set(const std::string& key, absl::string_view value) override;
   absl::StatusOr<std::optional<std::string>> get(const std::string& key) override;
   absl::StatusOr<std::vector<std::string>> get_all(const std::vector<std::string>& keys) override;
+  absl::StatusOr<std::optional<std::vector<std::string>>> find_all(
+      const std::vector<std::string>& keys) override;
   absl::StatusOr<int64_t> add(const std::string& key, int64_t amount) override;
   absl::StatusOr<std::string> set_once(const std::string& key, absl::string_view value) override;
   void close() override;
@@ -61,6 +62,7 @@ class ReconnectingStore : public JobStore {
   // Disconnects. Returns the error of a call that failed: of an exception of the client,
   // Unavailable if the server is gone now, else DeadlineExceeded.
   absl::Status judge(const absl::Status& failure) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<std::string> prefixed(const std::vector<std::string>& keys) const;
   // Calls `body` with a client. `again`: if true, `body` may be called twice.
   absl::Status call(bool again, const std::function<void(StoreClient&)>& body);
 

@@ -18,6 +18,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Optional;
 
 // A server that answers each byte with a byte until destroyed.
 class Server {
@@ -82,11 +83,13 @@ class FakeClient : public StoreClient {
     maybe_throw();
     shared_.values[key] = std::string(value);
   }
-  bool has(const std::string& key) override {
+  bool has_all(const std::vector<std::string>& keys) override {
     maybe_throw();
-    return shared_.values.count(key) != 0;
+    for (const std::string& key : keys) {
+      if (shared_.values.count(key) == 0) return false;
+    }
+    return true;
   }
-  std::string get(const std::string& key) override { return shared_.values.at(key); }
   std::vector<std::string> get_all(const std::vector<std::string>& keys) override {
     std::vector<std::string> values;
     for (const std::string& key : keys) values.push_back(shared_.values.at(key));
@@ -132,6 +135,8 @@ TEST_F(ReconnectingStoreTest, PassesCallsOnWithThePrefix) {
   EXPECT_THAT(store.set_once("a", "2"), IsOkAndHolds("1"));
   EXPECT_THAT(store.set_once("b", "2"), IsOkAndHolds("2"));
   EXPECT_THAT(store.get_all({"b", "a"}), IsOkAndHolds(ElementsAre("2", "1")));
+  EXPECT_THAT(store.find_all({"b", "a"}), IsOkAndHolds(Optional(ElementsAre("2", "1"))));
+  EXPECT_THAT(store.find_all({"b", "c"}), IsOkAndHolds(std::nullopt));
   EXPECT_THAT(store.add("n", 3), IsOkAndHolds(3));
   EXPECT_EQ(shared_.made, 1);
 }

@@ -23,6 +23,12 @@ std::string StartStore::key_of(const std::string& key) const {
   return absl::StrCat(name_, "/", key);
 }
 
+std::vector<std::string> StartStore::keys_of(const std::vector<std::string>& keys) const {
+  std::vector<std::string> all;
+  for (const std::string& key : keys) all.push_back(key_of(key));
+  return all;
+}
+
 absl::Status StartStore::check() {
   const absl::Duration now = clock_.elapsed();
   {
@@ -51,9 +57,13 @@ absl::StatusOr<std::optional<std::string>> StartStore::get(const std::string& ke
 
 absl::StatusOr<std::vector<std::string>> StartStore::get_all(const std::vector<std::string>& keys) {
   RETURN_IF_ERROR(check());
-  std::vector<std::string> prefixed;
-  for (const std::string& key : keys) prefixed.push_back(key_of(key));
-  return store_.get_all(prefixed);
+  return store_.get_all(keys_of(keys));
+}
+
+absl::StatusOr<std::optional<std::vector<std::string>>> StartStore::find_all(
+    const std::vector<std::string>& keys) {
+  RETURN_IF_ERROR(check());
+  return store_.find_all(keys_of(keys));
 }
 
 absl::StatusOr<int64_t> StartStore::add(const std::string& key, int64_t amount) {

@@ -37,6 +37,8 @@ class StartStore : public JobStore {
   absl::Status set(const std::string& key, absl::string_view value) override;
   absl::StatusOr<std::optional<std::string>> get(const std::string& key) override;
   absl::StatusOr<std::vector<std::string>> get_all(const std::vector<std::string>& keys) override;
+  absl::StatusOr<std::optional<std::vector<std::string>>> find_all(
+      const std::vector<std::string>& keys) override;
   absl::StatusOr<int64_t> add(const std::string& key, int64_t amount) override;
   absl::StatusOr<std::string> set_once(const std::string& key, absl::string_view value) override;
   void close() override { store_.close(); }
@@ -45,6 +47,7 @@ class StartStore : public JobStore {
   // Errors: Aborted if another start has replaced this one; errors of the store.
   absl::Status check();
   std::string key_of(const std::string& key) const;
+  std::vector<std::string> keys_of(const std::vector<std::string>& keys) const;
 
   JobStore& store_;
   const std::string name_;

@@ -264,7 +264,7 @@ absl::Status Supervisor::check_wait(SupervisedWait& wait) {
   wait.answers = answers_;
   wait.waited += first ? absl::ZeroDuration() : step;
   wait.unanswered = answered ? absl::ZeroDuration() : wait.unanswered + step;
-  if (watch_.any_waits_for_data()) wait.waited = absl::ZeroDuration();
+  if (wait.ordinal == 0 || watch_.any_waits_for_data()) wait.waited = absl::ZeroDuration();
 
   const std::string within = absl::FormatDuration(options_.timeout);
   const std::string no_life = absl::StrCat("it shows no sign of life (time-out ", within, ")");

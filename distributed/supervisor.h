@@ -48,7 +48,8 @@ struct SupervisorOptions {
 // The supervisor's view of a wait for a collective.
 struct SupervisedWait {
   Channel channel = Channel::kControl;
-  int64_t ordinal = 0;    // result of count_started()
+  // Result of count_started(); 0: no collective, but a wait that only a silent or dead rank ends.
+  int64_t ordinal = 0;
   const char* what = "";  // "a sum", for messages
 
   // Maintained by the supervisor: the time that counts against the time-out so far, and how long

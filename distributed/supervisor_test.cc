@@ -239,6 +239,23 @@ TEST_F(SupervisorTest, FrozenRankIsNamed) {
             peer_error(2, RankPhase::kForward, 4, "it shows no sign of life (time-out 1s)"));
 }
 
+TEST_F(SupervisorTest, WaitThatOnlyASilentRankEnds) {
+  SupervisedWait wait;  // of no collective
+  const absl::Duration until = Clock::real().elapsed() + absl::Seconds(2);
+  while (Clock::real().elapsed() < until) {
+    ASSERT_OK(supervisor_->look_after(wait));
+    await_rounds(1);
+  }
+  dies(2);
+  absl::Status verdict;
+  while (verdict.ok()) {
+    await_rounds(1);
+    verdict = supervisor_->look_after(wait);
+  }
+  EXPECT_EQ(verdict,
+            peer_error(2, RankPhase::kForward, 4, "it shows no sign of life (time-out 1s)"));
+}
+
 TEST_F(SupervisorTest, FrozenRankIsFoundEvenWhileAnotherWaitsForData) {
   says(0, RankPhase::kData, 4);
   dies(2);

@@ -9,11 +9,13 @@
 #include <optional>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/clock.h"
 #include "base/random/random_hex.h"
 #include "base/status_macros.h"
 
@@ -22,14 +24,25 @@ namespace {
 
 constexpr size_t kTokenSize = 32;
 constexpr size_t kRankSize = 10;
-// Interval between reads of the store.
-constexpr absl::Duration kLookInterval = absl::Milliseconds(10);
+// Longest wait without a call of MeshOptions::interrupted.
+constexpr absl::Duration kLongestWait = absl::Milliseconds(100);
+// Interval between calls of a rank while the network fails.
+constexpr absl::Duration kCallInterval = absl::Milliseconds(500);
 
 // A connection whose other side has not identified itself.
 struct Stranger {
   Socket socket;
-  int expected = -1;  // the rank that this rank connected to; -1: an incoming connection
+  int expected = -1;        // the rank that this rank connects to; -1: an incoming connection
+  bool connecting = false;  // to `expected`
   std::string said;
+};
+
+// A lower rank, to which this rank connects.
+struct LowerRank {
+  std::optional<SocketAddress> address;  // none: not known yet
+  bool called = false;                   // connecting or connected
+  absl::Duration next_call = absl::ZeroDuration();
+  std::string problem;
 };
 
 class MeshBuilder {
@@ -38,21 +51,28 @@ class MeshBuilder {
       : options_(options),
         store_(store),
         deadline_(options.timeout),
+        // Ranks of large jobs look less often, so that the store has time to answer.
+        look_interval_(
+            std::max(absl::Milliseconds(10), absl::Milliseconds(0.5) * options.world_size)),
         greeting_(absl::StrCat("millrace ", options.channel, " ")),
-        called_(options.world_size),
+        lower_ranks_(options.rank),
         peers_(options.world_size) {}
 
   absl::StatusOr<std::vector<Socket>> build() {
     RETURN_IF_ERROR(listen());
     while (!missing().empty()) {
+      if (options_.interrupted) RETURN_IF_ERROR(options_.interrupted());
       if (deadline_.passed()) return too_late();
-      ASSIGN_OR_RETURN(const bool all_called, call_lower_ranks());
-      RETURN_IF_ERROR(await_word(all_called ? deadline_ : Deadline(kLookInterval)));
+      ASSIGN_OR_RETURN(const bool all_known, look_for_addresses());
+      RETURN_IF_ERROR(call_lower_ranks());
+      RETURN_IF_ERROR(await_word(all_known ? kLongestWait : look_interval_));
     }
     return std::move(peers_);
   }
 
  private:
+  static absl::Duration now() { return Clock::real().elapsed(); }
+
   std::string key(absl::string_view name) const {
     return absl::StrCat("mesh/", options_.channel, "/", name);
   }
@@ -62,47 +82,100 @@ class MeshBuilder {
     ASSIGN_OR_RETURN(std::vector<SocketAddress> addresses, find_addresses(options_.ip, 0));
     ASSIGN_OR_RETURN(listener_, listen_on(addresses[0]));
     ASSIGN_OR_RETURN(SocketAddress address, local_address(listener_));
-    ASSIGN_OR_RETURN(token_, store_.set_once(key("token"), random_hex(kTokenSize)));
-    return store_.set(address_key(options_.rank), absl::StrCat(address.ip(), " ", address.port()));
+    RETURN_IF_ERROR(await_store([&]() -> absl::Status {
+      ASSIGN_OR_RETURN(token_, store_.set_once(key("token"), random_hex(kTokenSize)));
+      return absl::OkStatus();
+    }));
+    return await_store([&] {
+      return store_.set(address_key(options_.rank),
+                        absl::StrCat(address.ip(), " ", address.port()));
+    });
   }
 
-  // Connects to the lower ranks whose addresses are known. Returns true if all addresses are known.
-  absl::StatusOr<bool> call_lower_ranks() {
-    bool all = true;
-    for (int rank = 0; rank < options_.rank; ++rank) {
-      if (called_[rank]) continue;
-      absl::StatusOr<std::optional<std::string>> address = store_.get(address_key(rank));
-      if (absl::IsUnavailable(address.status())) return address.status();
-      if (address.ok() && address->has_value()) {
-        RETURN_IF_ERROR(call(rank, **address));
-        called_[rank] = true;
-      } else {
-        all = false;
-      }
+  // Repeats a call of the store until the store answers.
+  absl::Status await_store(absl::FunctionRef<absl::Status()> call) {
+    for (;;) {
+      absl::Status status = call();
+      if (!absl::IsDeadlineExceeded(status) || deadline_.passed()) return status;
+      if (options_.interrupted) RETURN_IF_ERROR(options_.interrupted());
+      Clock::real().sleep(kLongestWait);
     }
-    return all;
   }
 
-  absl::Status call(int rank, const std::string& address) {
-    const std::vector<std::string> parts = absl::StrSplit(address, ' ');
+  // Reads the addresses of lower ranks, all at once if all are there, else of one rank, so that a
+  // rank that is late delays no other one. Returns true if all are known.
+  absl::StatusOr<bool> look_for_addresses() {
+    std::vector<int> ranks;
+    std::vector<std::string> keys;
+    for (int rank = 0; rank < options_.rank; ++rank) {
+      if (lower_ranks_[rank].address) continue;
+      ranks.push_back(rank);
+      keys.push_back(address_key(rank));
+    }
+    if (ranks.empty()) return true;
+    if (now() < next_look_) return false;
+    next_look_ = now() + look_interval_;
+    absl::StatusOr<std::optional<std::vector<std::string>>> found = store_.find_all(keys);
+    if (found.ok() && !found->has_value()) {
+      ranks = {ranks[looks_++ % ranks.size()]};
+      found = store_.find_all({address_key(ranks[0])});
+    }
+    // A store that does not answer is asked again.
+    if (absl::IsUnavailable(found.status())) return found.status();
+    if (!found.ok() || !found->has_value()) return false;
+    for (size_t i = 0; i < ranks.size(); ++i) {
+      RETURN_IF_ERROR(note_address(ranks[i], (**found)[i]));
+    }
+    return ranks.size() == keys.size();
+  }
+
+  absl::Status note_address(int rank, const std::string& text) {
+    const std::vector<std::string> parts = absl::StrSplit(text, ' ');
     int port = 0;
     if (parts.size() != 2 || !absl::SimpleAtoi(parts[1], &port)) {
-      return unreachable(rank, absl::StrCat("its address is \"", address, "\""));
+      return unreachable(rank, absl::StrCat("its address is \"", text, "\""));
     }
     ASSIGN_OR_RETURN(std::vector<SocketAddress> addresses, find_addresses(parts[0], port));
-    absl::StatusOr<Socket> socket = connect_to(addresses[0], deadline_);
-    if (!socket.ok()) return unreachable(rank, absl::string_view(socket.status().message()));
-    say_hello(*socket);
-    strangers_.push_back({*std::move(socket), rank, ""});
+    lower_ranks_[rank].address = addresses[0];
     return absl::OkStatus();
   }
 
-  // Waits for a new connection or for data, and answers.
-  absl::Status await_word(const Deadline& until) {
+  // Begins to connect to all lower ranks whose addresses are known, without waiting for any.
+  absl::Status call_lower_ranks() {
+    for (int rank = 0; rank < options_.rank; ++rank) {
+      LowerRank& lower = lower_ranks_[rank];
+      if (!lower.address || lower.called || now() < lower.next_call) continue;
+      lower.called = true;
+      lower.next_call = now() + kCallInterval;
+      absl::StatusOr<Socket> socket = begin_to_connect(*lower.address);
+      if (socket.ok()) {
+        strangers_.push_back({*std::move(socket), rank, /*connecting=*/true, ""});
+      } else {
+        RETURN_IF_ERROR(call_failed(rank, socket.status()));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // A refusal ends the call of connect_mesh(): the process of the rank has ended. Any other error
+  // may pass.
+  absl::Status call_failed(int rank, const absl::Status& status) {
+    if (absl::IsUnavailable(status)) {
+      return unreachable(rank, absl::string_view(status.message()));
+    }
+    lower_ranks_[rank].problem = std::string(status.message());
+    lower_ranks_[rank].called = false;
+    return absl::OkStatus();
+  }
+
+  // Waits for a new connection or for data, at most for `longest`, and answers.
+  absl::Status await_word(absl::Duration longest) {
     std::vector<pollfd> wanted = {{listener_.get(), POLLIN, 0}};
     for (const Stranger& stranger : strangers_) {
-      wanted.push_back({stranger.socket.get(), POLLIN, 0});
+      const short event = stranger.connecting ? POLLOUT : POLLIN;
+      wanted.push_back({stranger.socket.get(), event, 0});
     }
+    const Deadline until(std::min(longest, deadline_.left()));
     if (poll_until(absl::MakeSpan(wanted), until) <= 0) return absl::OkStatus();
     size_t next = 1;
     for (auto stranger = strangers_.begin(); stranger != strangers_.end();) {
@@ -110,7 +183,8 @@ class MeshBuilder {
         ++stranger;
         continue;
       }
-      ASSIGN_OR_RETURN(const bool done, listen_to(*stranger));
+      ASSIGN_OR_RETURN(const bool done,
+                       stranger->connecting ? end_call(*stranger) : listen_to(*stranger));
       stranger = done ? strangers_.erase(stranger) : std::next(stranger);
     }
     return wanted[0].revents == 0 ? absl::OkStatus() : let_in();
@@ -118,10 +192,37 @@ class MeshBuilder {
 
   absl::Status let_in() {
     absl::StatusOr<Socket> socket = accept_from(listener_, Deadline(absl::ZeroDuration()));
+    if (socket.ok()) {
+      strangers_.push_back({*std::move(socket), -1, /*connecting=*/false, ""});
+      return absl::OkStatus();
+    }
     if (absl::IsDeadlineExceeded(socket.status())) return absl::OkStatus();  // it left at once
-    RETURN_IF_ERROR(socket.status());
-    strangers_.push_back({*std::move(socket), -1, ""});
+    // No descriptor is free. Of the connections that have said nothing, the oldest one is the least
+    // likely to be of a rank.
+    problem_ = std::string(socket.status().message());
+    const auto oldest = std::find_if(strangers_.begin(), strangers_.end(),
+                                     [](const Stranger& other) { return other.expected < 0; });
+    if (oldest == strangers_.end()) {
+      Clock::real().sleep(look_interval_);
+    } else {
+      strangers_.erase(oldest);
+    }
     return absl::OkStatus();
+  }
+
+  // Goes on with a connection to a lower rank, once it is made or has failed. Returns true if it
+  // has failed.
+  absl::StatusOr<bool> end_call(Stranger& stranger) {
+    LowerRank& lower = lower_ranks_[stranger.expected];
+    const absl::Status status = end_of_connecting(stranger.socket, *lower.address);
+    if (!status.ok()) {
+      RETURN_IF_ERROR(call_failed(stranger.expected, status));
+      return true;
+    }
+    stranger.connecting = false;
+    lower.problem = absl::StrCat("no answer from ", lower.address->text());
+    say_hello(stranger.socket);
+    return false;
   }
 
   // Reads from a stranger. Returns true if it has become a peer or is dropped.
@@ -171,25 +272,42 @@ class MeshBuilder {
   }
 
   absl::Status unreachable(int rank, absl::string_view why) const {
-    return absl::AbortedError(absl::StrCat("rank ", options_.rank, " could not connect to rank ",
-                                           rank, ", though all came: ", why));
+    if (options_.refused) options_.refused(rank);
+    return absl::AbortedError(
+        absl::StrCat("could not connect to rank ", rank, ", though all came: ", why));
   }
 
+  // Names the ranks that are not connected, and why the first lower one is not.
   absl::Status too_late() const {
-    return absl::AbortedError(absl::StrCat(
-        "rank ", options_.rank, " could not connect to rank ", absl::StrJoin(missing(), ", "),
-        " within ", absl::FormatDuration(options_.timeout), ", though all came"));
+    std::string text =
+        absl::StrCat("could not connect to rank ", absl::StrJoin(missing(), ", "), " within ",
+                     absl::FormatDuration(options_.timeout), ", though all came");
+    for (const int rank : missing()) {
+      if (rank > options_.rank || !lower_ranks_[rank].address) continue;
+      const LowerRank& lower = lower_ranks_[rank];
+      absl::StrAppend(&text, "; rank ", rank, ": ",
+                      lower.problem.empty()
+                          ? absl::StrCat("nobody answers at ", lower.address->text())
+                          : lower.problem);
+      break;
+    }
+    if (!problem_.empty()) absl::StrAppend(&text, "; ", problem_);
+    return absl::AbortedError(text);
   }
 
   const MeshOptions& options_;
   JobStore& store_;
   const Deadline deadline_;
+  const absl::Duration look_interval_;
   const std::string greeting_;
   std::string token_;
   Socket listener_;
-  std::vector<bool> called_;   // by rank
-  std::vector<Socket> peers_;  // by rank
+  absl::Duration next_look_ = absl::ZeroDuration();
+  int looks_ = 0;                       // for the address of one rank
+  std::vector<LowerRank> lower_ranks_;  // by rank
+  std::vector<Socket> peers_;           // by rank
   std::list<Stranger> strangers_;
+  std::string problem_;  // of the listener
 };
 
 }  // namespace

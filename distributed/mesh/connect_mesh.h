@@ -2,6 +2,7 @@
 #ifndef MILLRACE_DISTRIBUTED_MESH_CONNECT_MESH_H_
 #define MILLRACE_DISTRIBUTED_MESH_CONNECT_MESH_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,19 +20,28 @@ struct MeshOptions {
   int world_size = 1;
   std::string ip;  // IP of this machine; other ranks connect to it, on a free port
   absl::Duration timeout = absl::Seconds(8);
+  // Called about every 100 ms while ranks are missing; an error ends connect_mesh(). Default: no
+  // call.
+  std::function<absl::Status()> interrupted = nullptr;
+  // Called before connect_mesh() fails because this rank refuses or closes connections. Default: no
+  // call.
+  std::function<void(int rank)> refused = nullptr;
 };
 
 // Connects all ranks. During the call each rank listens on a port, publishes the address in the
-// store, and connects to all lower ranks. Both sides of a connection first send their rank and a
-// random word that the ranks share through the store. A peer without the word, or a silent peer, is
-// ignored: the word prevents accidents, not attacks by eavesdroppers.
+// store, and connects to all lower ranks at the same time, while it accepts the others. A rank to
+// which the network gives no way is called again until the time-out. Both sides of a connection
+// first send their rank and a random word that the ranks share through the store. A peer without
+// the word, or a silent peer, is ignored: the word prevents accidents, not attacks by
+// eavesdroppers.
 //
 // `store` must be new for each start of the job. Blocks; all ranks call connect_mesh() at about the
 // same time.
 //
 // Returns non-blocking TCP connections, by rank, from which nothing has been read; none at `rank`.
 // Errors: Unavailable (`ip` is not of this machine, the store is gone), Aborted naming the ranks
-// that could not be reached or did not come in time.
+// that refused the connection, could not be reached or did not come in time; any error of
+// `interrupted`.
 absl::StatusOr<std::vector<Socket>> connect_mesh(const MeshOptions& options, JobStore& store);
 
 }  // namespace millrace

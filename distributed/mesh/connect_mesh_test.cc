@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <memory>
@@ -51,8 +52,8 @@ void expect_connected(std::vector<Connected> results) {
     EXPECT_LT(results[rank]->at(rank).get(), 0);
     meshes.push_back(std::make_unique<ControlMesh>(rank, *std::move(results[rank])));
   }
-  std::vector<int64_t> values[8];
-  ASSERT_LE(world_size, 8);
+  std::vector<int64_t> values[16];
+  ASSERT_LE(world_size, 16);
   for (int rank = 0; rank < world_size; ++rank) {
     values[rank] = {int64_t{1} << rank};
     meshes[rank]->start(1, values[rank]);
@@ -98,6 +99,98 @@ TEST(ConnectMeshTest, EveryRankToEveryOtherOne) {
   }
 }
 
+// A store that counts calls.
+class CountingStore : public MemoryJobStore {
+ public:
+  explicit CountingStore(JobStore& store) : store_(store) {}
+  int calls() const { return calls_; }
+
+  absl::Status set(const std::string& key, absl::string_view value) override {
+    ++calls_;
+    return store_.set(key, value);
+  }
+  absl::StatusOr<std::optional<std::vector<std::string>>> find_all(
+      const std::vector<std::string>& keys) override {
+    ++calls_;
+    return store_.find_all(keys);
+  }
+  absl::StatusOr<std::string> set_once(const std::string& key, absl::string_view value) override {
+    ++calls_;
+    return store_.set_once(key, value);
+  }
+
+ private:
+  JobStore& store_;
+  int calls_ = 0;
+};
+
+// A slow store delays a rank by a few calls, not by some for each other rank.
+TEST(ConnectMeshTest, OneLookFindsTheAddressesOfAllRanks) {
+  constexpr int kRanks = 16;
+  MemoryJobStore store;
+  std::vector<Connected> results(kRanks);
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < kRanks - 1; ++rank) {
+    ranks.emplace_back(
+        [&, rank] { results[rank] = connect_mesh(options_for(rank, kRanks), store); });
+  }
+  for (int rank = 0; rank < kRanks - 1; ++rank) address_of(rank, store);
+  CountingStore counting(store);
+  results[kRanks - 1] = connect_mesh(options_for(kRanks - 1, kRanks), counting);
+  for (std::thread& rank : ranks) rank.join();
+  EXPECT_EQ(counting.calls(), 3) << "the word, its own address, those of the others";
+  expect_connected(std::move(results));
+}
+
+// As if a firewall discarded the packets to one machine: the others connect meanwhile.
+TEST(ConnectMeshTest, RankThatCannotBeReachedHoldsNobodyUp) {
+  MemoryJobStore store;
+  ASSERT_OK_AND_ASSIGN(auto addresses, find_addresses("127.0.0.1", 0));
+  ASSERT_OK_AND_ASSIGN(Socket full, listen_on(addresses[0]));
+  ASSERT_OK_AND_ASSIGN(SocketAddress address, local_address(full));
+  ASSERT_EQ(::listen(full.get(), 0), 0);
+  std::vector<Socket> queue;  // fills the listener's queue: further packets are discarded
+  for (bool accepted = true; accepted && queue.size() < 10;) {
+    ASSERT_OK_AND_ASSIGN(queue.emplace_back(), begin_to_connect(address));
+    accepted = poll_until(queue.back().get(), POLLOUT, Deadline(absl::Milliseconds(100)));
+  }
+  ASSERT_OK(store.set("mesh/control/address/0", absl::StrCat("127.0.0.1 ", address.port())));
+  std::vector<Connected> results(3);
+  std::vector<std::thread> ranks;
+  for (const int rank : {1, 2}) {
+    ranks.emplace_back([&, rank] {
+      MeshOptions options = options_for(rank, 3);
+      options.timeout = absl::Seconds(1);
+      results[rank] = connect_mesh(options, store);
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  for (const int rank : {1, 2}) {
+    EXPECT_THAT(
+        results[rank].status(),
+        StatusIs(absl::StatusCode::kAborted,
+                 absl::StrCat("could not connect to rank 0 within 1s, though all came; rank "
+                              "0: nobody answers at ",
+                              address.text())));
+  }
+}
+
+TEST(ConnectMeshTest, NoRouteIsTriedAgainUntilItIsInterrupted) {
+  MemoryJobStore store;
+  ASSERT_OK(store.set("mesh/control/address/0", "255.255.255.255 80"));
+  MeshOptions options = options_for(1, 2);
+  int calls = 0;
+  options.interrupted = [&] {
+    return ++calls < 8 ? absl::OkStatus() : absl::AbortedError("rank 0 died");
+  };
+  options.refused = [](int rank) { ADD_FAILURE() << "rank " << rank << " refused nothing"; };
+  EXPECT_EQ(connect_mesh(options, store).status(), absl::AbortedError("rank 0 died"));
+  options.timeout = absl::Milliseconds(10);
+  options.interrupted = nullptr;
+  EXPECT_THAT(connect_mesh(options, store).status(),
+              StatusIs(absl::StatusCode::kAborted, HasSubstr("Network is unreachable")));
+}
+
 TEST(ConnectMeshTest, Ipv6) {
   auto addresses = find_addresses("::1", 0);
   ASSERT_OK(addresses.status());
@@ -130,6 +223,29 @@ TEST(ConnectMeshTest, StrangersHoldNobodyUp) {
   results[1] = connect_mesh(options_for(1, 2), store);
   rank_0.join();
   expect_connected(std::move(results));
+}
+
+// Strangers take all descriptors.
+TEST(ConnectMeshTest, TooManyStrangersMakeRoom) {
+  MemoryJobStore store;
+  Connected result;
+  std::thread rank_0([&] { result = connect_mesh(options_for(0, 2), store); });
+  const SocketAddress address = address_of(0, store);
+  std::vector<Socket> callers;
+  for (int i = 0; i < 9; ++i) {
+    callers.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  }
+  rlimit before;
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit low = {static_cast<rlim_t>(callers.back().get() + 3), before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
+  for (const Socket& caller : callers) {
+    EXPECT_EQ(::connect(caller.get(), address.get(), address.length()), 0);
+  }
+  EXPECT_OK(send_all(callers.back(), hello(*store.peek("mesh/control/token"), 1), soon()));
+  rank_0.join();
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_OK(result.status());
 }
 
 TEST(ConnectMeshTest, SecondOfTheSameRankIsTurnedAway) {
@@ -174,11 +290,13 @@ TEST(ConnectMeshTest, MissingRanksAreNamed) {
     });
   }
   for (std::thread& rank : ranks) rank.join();
-  EXPECT_THAT(results[0].status(), StatusIs(absl::StatusCode::kAborted,
-                                            AllOf(HasSubstr("rank 0 could not connect to rank 1, "),
-                                                  HasSubstr("3 within 300ms, though all came"))));
-  EXPECT_THAT(results[2].status(), StatusIs(absl::StatusCode::kAborted,
-                                            HasSubstr("rank 2 could not connect to rank 1, ")));
+  EXPECT_THAT(results[0].status(),
+              StatusIs(absl::StatusCode::kAborted,
+                       "could not connect to rank 1, 3 within 300ms, though all came"));
+  EXPECT_THAT(results[2].status(),
+              StatusIs(absl::StatusCode::kAborted,
+                       "could not connect to rank 1, 3 within 300ms, though all "
+                       "came"));
 }
 
 TEST(ConnectMeshTest, LowerRankThatDiedIsNamedAtOnce) {
@@ -188,10 +306,14 @@ TEST(ConnectMeshTest, LowerRankThatDiedIsNamedAtOnce) {
   ASSERT_OK_AND_ASSIGN(SocketAddress address, local_address(gone));
   ASSERT_OK(store.set("mesh/control/address/0", absl::StrCat("127.0.0.1 ", address.port())));
   gone = Socket();
-  EXPECT_THAT(connect_mesh(options_for(1, 2), store).status(),
+  MeshOptions options = options_for(1, 2);
+  int refusing = -1;
+  options.refused = [&](int rank) { refusing = rank; };
+  EXPECT_THAT(connect_mesh(options, store).status(),
               StatusIs(absl::StatusCode::kAborted,
-                       AllOf(HasSubstr("rank 1 could not connect to rank 0, though all came"),
+                       AllOf(HasSubstr("could not connect to rank 0, though all came"),
                              HasSubstr("Connection refused"))));
+  EXPECT_EQ(refusing, 0);
 }
 
 // Another program has a rank's former port.

@@ -29,6 +29,9 @@ class JobStore {
   // Returns the values of many keys in one call. REQUIRES: all keys exist.
   virtual absl::StatusOr<std::vector<std::string>> get_all(
       const std::vector<std::string>& keys) = 0;
+  // Returns the values of many keys in one call; none if a key does not exist.
+  virtual absl::StatusOr<std::optional<std::vector<std::string>>> find_all(
+      const std::vector<std::string>& keys) = 0;
   // Adds to the number at the key, initially 0. Returns the sum.
   virtual absl::StatusOr<int64_t> add(const std::string& key, int64_t amount) = 0;
   // Sets the key if it does not exist. Returns the value after the call.

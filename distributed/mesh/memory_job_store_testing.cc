@@ -36,12 +36,20 @@ absl::StatusOr<std::optional<std::string>> MemoryJobStore::get(const std::string
 
 absl::StatusOr<std::vector<std::string>> MemoryJobStore::get_all(
     const std::vector<std::string>& keys) {
+  absl::StatusOr<std::optional<std::vector<std::string>>> found = find_all(keys);
+  if (!found.ok()) return found.status();
+  if (!found->has_value()) return absl::InternalError("get_all of a missing key");
+  return **std::move(found);
+}
+
+absl::StatusOr<std::optional<std::vector<std::string>>> MemoryJobStore::find_all(
+    const std::vector<std::string>& keys) {
   MutexLock lock(mutex_);
   if (!broken_.ok()) return broken_;
   std::vector<std::string> values;
   for (const std::string& key : keys) {
     auto found = values_.find(key);
-    if (found == values_.end()) return absl::InternalError("get_all of a missing key " + key);
+    if (found == values_.end()) return std::nullopt;
     values.push_back(found->second);
   }
   return values;

@@ -25,6 +25,8 @@ class MemoryJobStore : public JobStore {
   absl::Status set(const std::string& key, absl::string_view value) override;
   absl::StatusOr<std::optional<std::string>> get(const std::string& key) override;
   absl::StatusOr<std::vector<std::string>> get_all(const std::vector<std::string>& keys) override;
+  absl::StatusOr<std::optional<std::vector<std::string>>> find_all(
+      const std::vector<std::string>& keys) override;
   absl::StatusOr<int64_t> add(const std::string& key, int64_t amount) override;
   absl::StatusOr<std::string> set_once(const std::string& key, absl::string_view value) override;
   void close() override;
