@@ -626,6 +626,7 @@ absl::Status C10dCollectives::connect_channels(const C10dOptions& options,
                                                absl::Duration timeout) {
   RETURN_IF_ERROR(ip.status());
   MeshOptions mesh = {"control", rank_, world_size_, *ip, timeout};
+  mesh.loss_limit = 2 * options.collective_timeout;  // the supervisor names the rank before
   SupervisedWait wait;                               // only a rank that is silent or dead ends it
   mesh.interrupted = [&] { return supervisor_->look_after(wait); };
   mesh.refused = [this](int rank) {
@@ -641,6 +642,7 @@ absl::Status C10dCollectives::connect_channels(const C10dOptions& options,
       return connect_group(ip, store, options, prefix, channel, timeout);
     });
   };
+  const std::vector<int> before = sockets_connected_from(*ip);
   if (options.tables_over_c10d) {
     ASSIGN_OR_RETURN(c10::intrusive_ptr<Group> tables, connect_gloo("table_data"));
     auto exchange = std::make_unique<C10dExchange>(tables, world_size_);
@@ -653,6 +655,10 @@ absl::Status C10dCollectives::connect_channels(const C10dOptions& options,
   }
   ASSIGN_OR_RETURN(c10::intrusive_ptr<Group> data, connect_gloo("data"));
   publish(parts_.data, std::move(data));
+  for (int descriptor : sockets_connected_from(*ip)) {
+    if (std::count(before.begin(), before.end(), descriptor) != 0) continue;
+    detect_loss(descriptor, mesh.loss_limit);
+  }
   if (options.cuda_device) {
     ASSIGN_OR_RETURN(std::unique_ptr<DeviceChannel> device,
                      connect_device_channel({rank_, world_size_, *options.cuda_device, store,

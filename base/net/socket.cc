@@ -16,6 +16,7 @@
 #include <memory>
 #include <set>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -94,6 +95,33 @@ absl::Status transfer_all(const Socket& socket, short event, size_t size, const 
     }
   }
   return absl::OkStatus();
+}
+
+// Returns the descriptors of the process's TCP connections that `wanted(local, peer)` selects.
+std::vector<int> connected_sockets(
+    absl::FunctionRef<bool(const SocketAddress& local, const SocketAddress& peer)> wanted) {
+  const auto is_ip = [](const sockaddr_storage& address) {
+    return address.ss_family == AF_INET || address.ss_family == AF_INET6;
+  };
+  std::vector<int> found;
+  std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc/self/fd"), closedir);
+  if (folder == nullptr) return found;
+  while (const dirent* entry = readdir(folder.get())) {
+    int descriptor = -1;
+    if (!absl::SimpleAtoi(entry->d_name, &descriptor)) continue;
+    sockaddr_storage local = {}, peer = {};
+    socklen_t local_length = sizeof(local), length = sizeof(peer);
+    if (getpeername(descriptor, reinterpret_cast<sockaddr*>(&peer), &length) != 0 ||
+        getsockname(descriptor, reinterpret_cast<sockaddr*>(&local), &local_length) != 0 ||
+        !is_ip(peer) || !is_ip(local)) {
+      continue;
+    }
+    if (wanted(SocketAddress(reinterpret_cast<sockaddr*>(&local), local_length),
+               SocketAddress(reinterpret_cast<sockaddr*>(&peer), length))) {
+      found.push_back(descriptor);
+    }
+  }
+  return found;
 }
 
 }  // namespace
@@ -322,21 +350,27 @@ absl::StatusOr<ReservedPort> reserve_port() {
 }
 
 std::vector<int> sockets_connected_to(const SocketAddress& address) {
-  std::vector<int> found;
-  std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc/self/fd"), closedir);
-  if (folder == nullptr) return found;
-  while (const dirent* entry = readdir(folder.get())) {
-    int descriptor = -1;
-    if (!absl::SimpleAtoi(entry->d_name, &descriptor)) continue;
-    sockaddr_storage peer = {};
-    socklen_t length = sizeof(peer);
-    if (getpeername(descriptor, reinterpret_cast<sockaddr*>(&peer), &length) != 0) continue;
-    if (peer.ss_family != AF_INET && peer.ss_family != AF_INET6) continue;
-    if (SocketAddress(reinterpret_cast<sockaddr*>(&peer), length) == address) {
-      found.push_back(descriptor);
-    }
-  }
-  return found;
+  return connected_sockets(
+      [&](const SocketAddress&, const SocketAddress& peer) { return peer == address; });
+}
+
+std::vector<int> sockets_connected_from(const std::string& ip) {
+  return connected_sockets(
+      [&](const SocketAddress& local, const SocketAddress&) { return local.ip() == ip; });
+}
+
+void detect_loss(int descriptor, absl::Duration limit) {
+  const absl::Duration silence = std::clamp(limit / 4, absl::Seconds(1), absl::Seconds(30));
+  const absl::Duration interval = std::max(silence / 3, absl::Seconds(1));
+  const auto seconds = [](absl::Duration time) {
+    return static_cast<int>(absl::ToInt64Seconds(time));
+  };
+  set_option(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, seconds(silence));
+  set_option(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, seconds(interval));
+  // Decides also when silent connections end.
+  set_option(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT,
+             static_cast<int>(absl::ToInt64Milliseconds(limit)));
 }
 
 void limit_waits(int descriptor, absl::Duration limit) {

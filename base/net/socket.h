@@ -129,6 +129,13 @@ absl::StatusOr<ReservedPort> reserve_port();
 // Returns the descriptors of the process's sockets with a connection to `address`. Gives access to
 // sockets that a library does not expose.
 std::vector<int> sockets_connected_to(const SocketAddress& address);
+// Returns the descriptors of the process's sockets with a connection from the IP `ip`.
+std::vector<int> sockets_connected_from(const std::string& ip);
+// Finds a TCP connection whose other side is gone without a reset, and keeps firewalls from
+// forgetting a silent one: after a quarter of `limit` without data, at most 30 s, the kernel asks
+// the other side, then every third of that time. Closes the connection (ETIMEDOUT) once the other
+// side has acknowledged nothing for `limit`, or has accepted no data for so long.
+void detect_loss(int descriptor, absl::Duration limit);
 // Limits the time of every blocking call on a socket; longer calls fail.
 void limit_waits(int descriptor, absl::Duration limit);
 // Makes writing to a connection that the other side closed an error instead of a signal, unless the

@@ -20,6 +20,7 @@
 namespace millrace {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -165,6 +166,22 @@ TEST_P(ConnectionTest, TransfersAllUntilTheDeadline) {
     ASSERT_EQ(::getsockopt(socket->get(), IPPROTO_TCP, TCP_NODELAY, &on, &length), 0);
     EXPECT_NE(on, 0);
     EXPECT_NE(::fcntl(socket->get(), F_GETFL) & O_NONBLOCK, 0);
+  }
+
+  EXPECT_THAT(sockets_connected_from(address_.ip()),
+              AllOf(Contains(client.get()), Contains(server.get())));
+  EXPECT_THAT(sockets_connected_from("192.0.2.1"), IsEmpty());
+  detect_loss(client.get(), absl::Seconds(120));
+  const std::pair<std::pair<int, int>, int> expected[] = {
+      {{SOL_SOCKET, SO_KEEPALIVE}, 1},
+      {{IPPROTO_TCP, TCP_KEEPIDLE}, 30},
+      {{IPPROTO_TCP, TCP_KEEPINTVL}, 10},
+      {{IPPROTO_TCP, TCP_USER_TIMEOUT}, 120000}};
+  for (const auto& [option, value] : expected) {
+    int set = 0;
+    socklen_t length = sizeof(set);
+    ASSERT_EQ(::getsockopt(client.get(), option.first, option.second, &set, &length), 0);
+    EXPECT_EQ(set, value) << option.second;
   }
 
   ASSERT_OK(send_all(client, "ping", soon()));

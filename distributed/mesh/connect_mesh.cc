@@ -67,6 +67,9 @@ class MeshBuilder {
       RETURN_IF_ERROR(call_lower_ranks());
       RETURN_IF_ERROR(await_word(all_known ? kLongestWait : look_interval_));
     }
+    for (const Socket& peer : peers_) {
+      if (peer.get() >= 0) detect_loss(peer.get(), options_.loss_limit);
+    }
     return std::move(peers_);
   }
 

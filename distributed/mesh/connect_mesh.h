@@ -20,6 +20,8 @@ struct MeshOptions {
   int world_size = 1;
   std::string ip;  // IP of this machine; other ranks connect to it, on a free port
   absl::Duration timeout = absl::Seconds(8);
+  // detect_loss() of the connections.
+  absl::Duration loss_limit = absl::Minutes(2);
   // Called about every 100 ms while ranks are missing; an error ends connect_mesh(). Default: no
   // call.
   std::function<absl::Status()> interrupted = nullptr;
