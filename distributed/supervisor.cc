@@ -332,17 +332,14 @@ void Supervisor::look_after_watched() {
 
 absl::Status Supervisor::explain_broken_connection(absl::string_view error) {
   const absl::Duration until = now() + kExplainLimit;
-  int64_t answers = 0;
-  {
-    MutexLock lock(mutex_);
-    answers = answers_;
-  }
+  int64_t answers = -1;  // after the first round, before which one may have been under way
   while (now() < until) {
     wait_for_round();
     absl::Status found = failure();
     if (!found.ok()) return found;
     {
       MutexLock lock(mutex_);
+      if (answers < 0) answers = answers_;
       if (std::optional<int> left = watch_.left()) {
         found = watch_.blame({*left}, "it left the job");
       }
@@ -360,7 +357,8 @@ absl::Status Supervisor::explain_broken_connection(absl::string_view error) {
       // first and left, and which could not report so to the store.
       store_lost_ = true;
       unexplained = watch_.blame(
-          {0}, absl::StrCat("its store does not answer, and a connection broke: ", error));
+          {0}, absl::StrCat("its store does not answer, and the connection to ",
+                            lost.empty() ? "a rank" : watch_.name(lost[0]), " broke: ", error));
     } else if (!lost.empty()) {
       unexplained = watch_.blame(lost, absl::StrCat("the connection to it broke: ", error));
     }

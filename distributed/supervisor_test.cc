@@ -327,7 +327,8 @@ TEST_F(SupervisorTest, AStoreThatDoesNotAnswerExplainsABrokenConnection) {
   lost_ = 2;
   EXPECT_EQ(supervisor_->explain_broken_connection("connection reset"),
             peer_error(0, RankPhase::kForward, 4,
-                       "its store does not answer, and a connection broke: connection reset"));
+                       "its store does not answer, and the connection to rank 2 broke: "
+                       "connection reset"));
 }
 
 // As while the link of rank 0 is down for a moment.

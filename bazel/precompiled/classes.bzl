@@ -305,6 +305,7 @@ CLASSES = {
     },
     "tests/campaigns": {
         "campaigns": "tensor",
+        "host_rank": "tensor",
         "rank_failures": "tensor",
         "rank_failures_test": "tensor",
         "rank_faults_fit_test": "tensor",

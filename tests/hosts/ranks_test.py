@@ -31,6 +31,8 @@ TIMEOUT = 2
 # For the end of processes on a busy machine.
 SLACK = 30
 BLAMED = r"rank %d on %s failed in [a-z ]+ of step \d+"
+# All ranks live and reach the store; only messages between two of them are lost.
+NOBODY = "though all ranks live and take part in it: is the network down"
 
 
 class RanksTest(unittest.TestCase):
@@ -124,7 +126,7 @@ class FailuresTest(RanksTest):
     return int(numbers[-1]) if numbers else 0
 
   def await_steps(self, count):
-    until = time.monotonic() + 60
+    until = time.monotonic() + 150
     while self.steps() < count:
       for process in self.ranks:
         self.assertIsNone(process.poll(), self.outputs())
@@ -136,7 +138,7 @@ class FailuresTest(RanksTest):
     code = self.ranks[survivor].wait(limit + SLACK)
     self.assertEqual(code, PEER, self.outputs())
     self.assertRegex(self.output(survivor), "|".join(
-        BLAMED % (rank, "node%d" % (rank + 1)) for rank in accused))
+        rank if rank == NOBODY else BLAMED % (rank, "node%d" % (rank + 1)) for rank in accused))
 
   def test_killed_rank(self):
     for victim in (0, 1):
@@ -182,7 +184,7 @@ class FailuresTest(RanksTest):
       self.train(network)
       network.partition(network[1], network[2])
       for rank in (0, 1, 2):
-        self.expect_accused(rank, [1, 2], 2 * TIMEOUT)
+        self.expect_accused(rank, [1, 2, NOBODY], 2 * TIMEOUT)
 
   def test_link_down_for_less_than_the_time_out(self):
     for victim in (0, 1):

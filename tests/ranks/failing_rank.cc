@@ -161,7 +161,7 @@ absl::StatusOr<std::string> run_failing_rank(const FailingRankOptions& options,
   C10dOptions connection;
   connection.environment = options.environment;
   connection.identity = {.name = "failing ranks", .version = "test", .config = options.folder};
-  connection.rendezvous_timeout = absl::Minutes(1);
+  connection.rendezvous_timeout = options.rendezvous_timeout;
   connection.collective_timeout = options.collective_timeout;
   connection.published = [&](RankPhase phase, int64_t step) { injector.published(phase, step); };
   ASSIGN_OR_RETURN(std::unique_ptr<Collectives> collectives, connect_c10d(connection));

@@ -26,6 +26,7 @@ struct FailingRankOptions {
   // If true, the job resumes from the newest checkpoint. Errors: NotFound if there is none.
   bool resume = false;
   absl::Duration collective_timeout = absl::Seconds(20);
+  absl::Duration rendezvous_timeout = absl::Minutes(1);
 };
 
 // Connects this rank to the others and trains: 12 steps in 3 windows, the last two of which arrive

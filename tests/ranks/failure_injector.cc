@@ -1,5 +1,6 @@
 #include "tests/ranks/failure_injector.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -11,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "distributed/forwarded_collectives.h"
 
@@ -130,6 +132,7 @@ const char* failure_kind_name(InjectedKind kind) {
     case InjectedKind::kTerminate: return "gets SIGTERM";
     case InjectedKind::kCrash: return "crashes";
     case InjectedKind::kLoop: return "loops";
+    case InjectedKind::kPause: return "pauses";
   }
   return "";
 }
@@ -140,6 +143,17 @@ FailureRecord::FailureRecord()
                                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         MILLRACE_CHECK(memory != MAP_FAILED) << std::strerror(errno);
         return new (memory) Rank[kMaxRanks];
+      }()) {}
+
+FailureRecord::FailureRecord(const std::string& path)
+    : ranks_([&] {
+        const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+        MILLRACE_CHECK(fd >= 0) << path << ": " << std::strerror(errno);
+        void* const memory =
+            ::mmap(nullptr, kMaxRanks * sizeof(Rank), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        MILLRACE_CHECK(memory != MAP_FAILED) << path << ": " << std::strerror(errno);
+        ::close(fd);
+        return static_cast<Rank*>(memory);
       }()) {}
 
 FailureRecord::~FailureRecord() { ::munmap(ranks_, kMaxRanks * sizeof(Rank)); }
@@ -160,7 +174,9 @@ FailureInjector::FailureInjector(int rank, const std::vector<InjectedFailure>& f
 
 void FailureInjector::hit(FailurePhase phase) {
   if (!failure_.has_value() || phase != failure_->phase) return;
-  if (++hits_ == failure_->ordinal) fail();
+  if (++hits_ != failure_->ordinal) return;
+  if (failure_->kind != InjectedKind::kTerminate) await_published();
+  fail();
 }
 
 void FailureInjector::set_phase(RankPhase phase, int64_t step) {
@@ -169,6 +185,11 @@ void FailureInjector::set_phase(RankPhase phase, int64_t step) {
 }
 
 void FailureInjector::published(RankPhase phase, int64_t step) {
+  if (phase == RankPhase::kRendezvous && failure_ && failure_->phase == FailurePhase::kRendezvous) {
+    phase_ = phase;
+    if (++hits_ == failure_->ordinal) fail();
+    return;
+  }
   MutexLock lock(mutex_);
   const bool same = phase == published_phase_ && step == published_step_;
   published_times_ = same ? published_times_ + 1 : 1;
@@ -176,17 +197,18 @@ void FailureInjector::published(RankPhase phase, int64_t step) {
   published_step_ = step;
 }
 
+void FailureInjector::await_published() {
+  // The store ends with rank 0. The others must also have read rank 0's state, which they do
+  // several times between two publications. Nothing is published any more if rank 0 has failed
+  // before.
+  const int times = rank_ == 0 ? 3 : 1;
+  MutexLock lock(mutex_);
+  mutex_.await_for(kPublishes, [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return published_phase_ == phase_ && published_step_ == step_ && published_times_ >= times;
+  });
+}
+
 void FailureInjector::fail() {
-  if (failure_->kind != InjectedKind::kTerminate) {
-    // The store ends with rank 0. The others must also have read rank 0's state, which they do
-    // several times between two publications. Nothing is published any more if rank 0 has failed
-    // before.
-    const int times = rank_ == 0 ? 3 : 1;
-    MutexLock lock(mutex_);
-    mutex_.await_for(kPublishes, [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-      return published_phase_ == phase_ && published_step_ == step_ && published_times_ >= times;
-    });
-  }
   FailureRecord::Rank& record = record_.of(rank_);
   record.phase = static_cast<int>(phase_);
   record.step = step_;
@@ -202,6 +224,9 @@ void FailureInjector::fail() {
       break;
     case InjectedKind::kLoop:
       for (;;) ::pause();  // leaves the cores to the other cases
+    case InjectedKind::kPause:
+      while (record.released == 0) Clock::real().sleep(absl::Milliseconds(1));
+      break;
   }
 }
 

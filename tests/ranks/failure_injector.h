@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -30,6 +31,8 @@ enum class FailurePhase {
   kSave,        // writing a checkpoint: its begin, and before and after each of its exchanges
   kEvaluation,  // a forward pass or an exchange of tables of an evaluation
   kWindowWait,  // looking for a window
+  kRendezvous,  // having come, waiting for others; not among failure_phases(), since ranks of one
+                // process meet too soon
 };
 inline constexpr int kFailurePhases = 12;
 
@@ -49,6 +52,7 @@ enum class InjectedKind {
   kTerminate,  // SIGTERM: the rank continues, and requests a stop of all ranks
   kCrash,      // SIGSEGV
   kLoop,       // an endless loop: the rank lives but takes no part
+  kPause,      // no failure: the rank waits until it is released, while its host or network fails
 };
 const char* failure_kind_name(InjectedKind kind);
 
@@ -71,9 +75,14 @@ class FailureRecord {
     std::atomic<int> phase{-1};         // RankPhase at the failure, as reported by the rank
     std::atomic<int64_t> step{-1};      // reported with the phase
     std::atomic<int64_t> ended_at{0};   // when the rank left the job; 0: it did not
+    std::atomic<int64_t> released{0};   // not 0: a paused rank continues
   };
 
   FailureRecord();
+  // In a file, for processes without a common parent. Each rank has five numbers there, as above,
+  // of 8 bytes each in this machine's order. REQUIRES: the file has 8 * kMaxRanks numbers of value
+  // 0 at the start of the job.
+  explicit FailureRecord(const std::string& path);
   ~FailureRecord();
   FailureRecord(const FailureRecord&) = delete;
   FailureRecord& operator=(const FailureRecord&) = delete;
@@ -105,6 +114,9 @@ class FailureInjector {
   void published(RankPhase phase, int64_t step);
 
  private:
+  // Waits until the other ranks can know the state of this rank.
+  void await_published();
+  // Records the failure, and fails.
   void fail();
 
   const int rank_;
