@@ -347,6 +347,7 @@ C10dCollectives::C10dCollectives(const C10dOptions& options, Parts parts)
   supervision.world_size = world_size_;
   supervision.host = own_host();
   supervision.timeout = options.collective_timeout;
+  supervision.checkpoint_timeout = options.checkpoint_timeout;
   supervision.rank_0_serves_store = !options.environment.agent_store;
   supervision.connection_lost = [this](int rank) { return lost_connection(rank); };
   supervision.failed = [this] {

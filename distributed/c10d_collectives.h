@@ -24,6 +24,9 @@ struct C10dOptions {
   // Maximum time that a collective waits for a live rank that does not take part, and maximum
   // silence of a rank. Dead ranks are noticed at once. At least 1 s.
   absl::Duration collective_timeout = absl::Seconds(60);
+  // Maximum time that a collective waits for a live rank that writes or loads its part of a
+  // checkpoint.
+  absl::Duration checkpoint_timeout = absl::Hours(2);
   // The CUDA device whose tensors this rank also sums, as the other ranks do for their devices.
   // Default: none; only CPU tensors are summed.
   std::optional<int> cuda_device;

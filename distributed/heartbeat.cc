@@ -89,16 +89,6 @@ std::optional<int> PeerWatch::left() const {
   return std::nullopt;
 }
 
-bool PeerWatch::any_waits_for_data() const {
-  for (int peer = 0; peer < peers_.size(); ++peer) {
-    const RankPhase phase = peers_[peer].last.phase;
-    if (peer != rank_ && is_unlimited(phase)) {
-      return true;
-    }
-  }
-  return false;
-}
-
 int PeerWatch::stop_signal() const {
   for (int peer = 0; peer < peers_.size(); ++peer) {
     if (peer != rank_ && peers_[peer].last.stop_signal != 0) return peers_[peer].last.stop_signal;
@@ -108,10 +98,13 @@ int PeerWatch::stop_signal() const {
 
 std::vector<int> PeerWatch::absent(Channel channel, int64_t ordinal) const {
   std::vector<int> found;
+  int64_t fewest = ordinal;
   for (int peer = 0; peer < peers_.size(); ++peer) {
-    if (peer != rank_ && peers_[peer].last.started[static_cast<int>(channel)] < ordinal) {
-      found.push_back(peer);
-    }
+    const int64_t started = peers_[peer].last.started[static_cast<int>(channel)];
+    if (peer == rank_ || started >= ordinal || started > fewest) continue;
+    if (started < fewest) found.clear();
+    fewest = started;
+    found.push_back(peer);
   }
   return found;
 }

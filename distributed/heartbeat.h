@@ -57,11 +57,11 @@ class PeerWatch {
   std::vector<int> silent(absl::Duration limit) const;
   // Returns another rank that has left; none if no rank has.
   std::optional<int> left() const;
-  // Returns true if another rank waits for its dataset, without a time limit.
-  bool any_waits_for_data() const;
   // Returns the stop signal of the lowest other rank with a stop signal; 0: none.
   int stop_signal() const;
-  // Returns the other ranks that did not start the collective with this ordinal, counted from 1.
+  // Returns the other ranks that keep the collective with this ordinal, counted from 1, waiting: of
+  // those that did not start it the ranks that started the fewest collectives of the channel. A
+  // rank that started more may itself be waiting for one of them.
   std::vector<int> absent(Channel channel, int64_t ordinal) const;
 
   // Returns "rank 1", and if the known ranks run on several machines, "rank 1 on node02".

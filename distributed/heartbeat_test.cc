@@ -119,20 +119,9 @@ TEST(PeerWatchTest, AbsenceByChannel) {
   EXPECT_THAT(watch.absent(Channel::kData, 2), IsEmpty());
   EXPECT_THAT(watch.absent(Channel::kTables, 7), ElementsAre(2));
   EXPECT_THAT(watch.absent(Channel::kTables, 6), IsEmpty());
+  EXPECT_THAT(watch.absent(Channel::kControl, 9), ElementsAre(2)) << "rank 1 may wait for rank 2";
+  watch.observe(2, {.beat = 2, .started = {4, 3, 6}}, absl::ZeroDuration());
   EXPECT_THAT(watch.absent(Channel::kControl, 9), ElementsAre(1, 2));
-}
-
-TEST(PeerWatchTest, WaitingForData) {
-  for (RankPhase phase : {RankPhase::kData, RankPhase::kWindowWait}) {
-    PeerWatch watch(0, 2, kStep);
-    EXPECT_FALSE(watch.any_waits_for_data());
-    watch.observe(1, {.beat = 1, .phase = phase}, absl::ZeroDuration());
-    EXPECT_TRUE(watch.any_waits_for_data());
-    watch.observe(1, {.beat = 2, .phase = RankPhase::kForward}, absl::ZeroDuration());
-    EXPECT_FALSE(watch.any_waits_for_data());
-    watch.observe(0, {.beat = 3, .phase = phase}, absl::ZeroDuration());
-    EXPECT_FALSE(watch.any_waits_for_data()) << "only others count";
-  }
 }
 
 TEST(PeerWatchTest, BlameNamesAll) {

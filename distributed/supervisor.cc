@@ -4,7 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/catch_exceptions.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 
 namespace millrace {
@@ -165,8 +167,7 @@ void Supervisor::run() {
     const bool stalled = is_stalled(doing);
     // A closed connection starts the search at once, however short the wait has been.
     const bool searched = searches;
-    searches =
-        doing % kPhases == static_cast<int64_t>(RankPhase::kData) && !lost_connections().empty();
+    searches = is_unlimited(static_cast<RankPhase>(doing % kPhases)) && !lost_connections().empty();
     const bool round = requested || (searches && !searched) || now() >= next_round;
     absl::Status status;
     if (round || doing != published) {
@@ -256,19 +257,71 @@ absl::Status Supervisor::find_dead() {
   return absl::OkStatus();
 }
 
+void Supervisor::count_wait(SupervisedWait& wait, const std::vector<int>& absent,
+                            absl::Duration step) const {
+  wait.waited = absent.empty() ? wait.waited + step : absl::ZeroDuration();
+  const std::vector<SupervisedWait::Late> before = std::move(wait.late);
+  wait.late.assign(options_.world_size, {});
+  for (const int rank : absent) {
+    const RankPhase phase = watch_.last(rank).phase;
+    const bool files = phase == RankPhase::kCheckpoint;
+    wait.late[rank].files = files;
+    if (before.empty() || before[rank].files != files) continue;
+    if (files || !is_unlimited(phase)) wait.late[rank].waited = before[rank].waited + step;
+  }
+}
+
+void Supervisor::notify_of(const SupervisedWait& wait, const std::vector<int>& absent) {
+  const std::pair<Channel, int64_t> current = {wait.channel, wait.ordinal};
+  if (!notice_ || noticed_ != current) {
+    const absl::Duration interval = options_.notice_interval;
+    notice_.emplace(Clock::real(), absl::InfiniteDuration(), NoticeTimes{interval, interval});
+    noticed_ = current;
+  }
+  std::string text = absl::StrCat("in ", wait.what, " for ");
+  if (absent.empty()) absl::StrAppend(&text, "messages of ranks that all take part");
+  for (const int rank : absent) {
+    const Heartbeat& last = watch_.last(rank);
+    absl::StrAppend(&text, rank == absent[0] ? "" : ", ", watch_.name(rank), " (",
+                    rank_phase_name(last.phase), " of step ", last.step, ")");
+  }
+  std::optional<std::string> line = notice_->line_if_due(text);
+  // On a thread of its own: a log on a hanging disk must not stop this rank's signs of life. One
+  // line at a time; lines that come meanwhile are omitted.
+  if (!line || logging_->exchange(true)) return;
+  const absl::Status started = catch_exceptions([&] {
+    std::thread([line = *std::move(line), logging = logging_] {
+      MILLRACE_LOG(INFO) << line;
+      *logging = false;
+    }).detach();
+    return absl::OkStatus();
+  });
+  if (!started.ok()) *logging_ = false;
+}
+
 absl::Status Supervisor::check_wait(SupervisedWait& wait) {
   const absl::Duration step = std::min(now() - wait.looked, options_.timeout / 2);
   const bool first = wait.answers < 0;
   const bool answered = wait.answers != answers_;
   wait.looked = now();
   wait.answers = answers_;
-  wait.waited += first ? absl::ZeroDuration() : step;
   wait.unanswered = answered ? absl::ZeroDuration() : wait.unanswered + step;
-  if (wait.ordinal == 0 || watch_.any_waits_for_data()) wait.waited = absl::ZeroDuration();
+  std::vector<int> without_part, with_files;  // absent for too long
+  if (wait.ordinal > 0) {
+    const std::vector<int> absent = watch_.absent(wait.channel, wait.ordinal);
+    count_wait(wait, absent, first ? absl::ZeroDuration() : step);
+    notify_of(wait, absent);
+    for (const int rank : absent) {
+      const auto& [files, waited] = wait.late[rank];
+      if (waited >= (files ? options_.checkpoint_timeout : options_.timeout)) {
+        (files ? with_files : without_part).push_back(rank);
+      }
+    }
+  }
 
   const std::string within = absl::FormatDuration(options_.timeout);
   const std::string no_life = absl::StrCat("it shows no sign of life (time-out ", within, ")");
-  const bool too_long = wait.waited >= options_.timeout;
+  const bool too_long = wait.waited >= options_.timeout || !without_part.empty();
   // Observation of the other ranks began a little later than the wait.
   const absl::Duration silence_limit = too_long ? options_.timeout / 2 : options_.timeout;
   if (wait.unanswered >= silence_limit) {
@@ -279,12 +332,17 @@ absl::Status Supervisor::check_wait(SupervisedWait& wait) {
   }
   const std::vector<int> silent = watch_.silent(silence_limit);
   if (!silent.empty()) return watch_.blame(silent, no_life);
-  if (!too_long || rounds_ == 0) return absl::OkStatus();
-  const std::vector<int> absent = watch_.absent(wait.channel, wait.ordinal);
-  if (!absent.empty()) {
-    return watch_.blame(absent,
+  if (rounds_ == 0) return absl::OkStatus();
+  if (!without_part.empty()) {
+    return watch_.blame(without_part,
                         absl::StrCat("it did not take part in ", wait.what, " within ", within));
   }
+  if (!with_files.empty()) {
+    return watch_.blame(with_files, absl::StrCat("it has written or loaded files for longer than ",
+                                                 absl::FormatDuration(options_.checkpoint_timeout),
+                                                 " (run.distributed.checkpoint_timeout_seconds)"));
+  }
+  if (!too_long) return absl::OkStatus();
   return absl::AbortedError(absl::StrCat(
       wait.what, " did not end within ", within,
       ", though all ranks live and take part in it: is the network down, or do shapes differ?"));

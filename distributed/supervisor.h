@@ -5,9 +5,11 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -18,6 +20,7 @@
 #include "distributed/collectives.h"
 #include "distributed/heartbeat.h"
 #include "distributed/mesh/job_store.h"
+#include "distributed/wait_notice.h"
 
 namespace millrace {
 
@@ -28,6 +31,12 @@ struct SupervisorOptions {
   std::string host;
   // Time-out for a rank without a sign of life, and for a rank that does not take part.
   absl::Duration timeout = absl::Seconds(60);
+  // Time-out for a rank that keeps others waiting while it writes or loads its files
+  // (RankPhase::kCheckpoint).
+  absl::Duration checkpoint_timeout = absl::Hours(2);
+  // A wait of this length is logged, with the ranks that are waited for, and again after each
+  // further interval.
+  absl::Duration notice_interval = absl::Minutes(1);
   // If true, rank 0 serves the store, which ends with rank 0; if false, the launcher serves the
   // store.
   bool rank_0_serves_store = true;
@@ -52,8 +61,15 @@ struct SupervisedWait {
   int64_t ordinal = 0;
   const char* what = "";  // "a sum", for messages
 
-  // Maintained by the supervisor: the time that counts against the time-out so far, and how long
-  // the store has not answered.
+  // A rank that keeps the collective waiting.
+  struct Late {
+    bool files = false;                            // if true, the rank is in RankPhase::kCheckpoint
+    absl::Duration waited = absl::ZeroDuration();  // since `files` changed; 0: no limit applies
+  };
+
+  // Maintained by the supervisor: by rank, the time that counts against a time-out of the rank; the
+  // time since all ranks take part; and how long the store has not answered.
+  std::vector<Late> late;
   absl::Duration waited = absl::ZeroDuration();
   absl::Duration unanswered = absl::ZeroDuration();
   absl::Duration looked = -absl::InfiniteDuration();
@@ -62,9 +78,9 @@ struct SupervisedWait {
 
 // The supervisor of one rank of a job. Its thread writes the rank's state to the store (twice a
 // second, and soon after a change) and reads failures of other ranks from the store; during a long
-// wait, also the state of all other ranks. While the rank waits for data, which has no time limit,
-// the thread also reads whether a signal requests another rank to stop, and a closed connection
-// makes it search for dead ranks.
+// wait, also the state of all other ranks. While the rank waits outside of a collective
+// (is_unlimited()), the thread also reads whether a signal requests another rank to stop, and a
+// closed connection makes it search for dead ranks.
 //
 // Errors are Aborted, in the form of peer_error(). The first error of all ranks counts: it is
 // written to the store, and every rank returns the same text if possible.
@@ -116,13 +132,20 @@ class Supervisor {
   bool is_stalled(int64_t now_doing);
   // Returns the other ranks with a closed connection.
   std::vector<int> lost_connections() const;
-  // Accuses a dead rank while this rank waits for data and may be the only one to notice.
+  // Accuses a dead rank while this rank waits outside of a collective and may be the only one to
+  // notice.
   void look_for_dead();
   // Passes the stop signal of another rank to peer_stop_signal.
   void report_stop_signal();
   // Checks the watched wait; called in each iteration of run().
   void look_after_watched();
   absl::Status talk(bool round, bool all);
+  // Adds `step` to the time that the wait has lasted for each rank that keeps it waiting.
+  void count_wait(SupervisedWait& wait, const std::vector<int>& absent, absl::Duration step) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Logs the ranks that keep a long wait waiting.
+  void notify_of(const SupervisedWait& wait, const std::vector<int>& absent)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Adds the time since the last check to a wait. Returns the error if the wait must end.
   absl::Status check_wait(SupervisedWait& wait) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns this rank's current heartbeat.
@@ -176,6 +199,11 @@ class Supervisor {
   absl::Time attention_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   std::optional<SupervisedWait> watched_ ABSL_GUARDED_BY(mutex_);
   absl::Duration watched_since_ ABSL_GUARDED_BY(mutex_);
+  // The wait that was checked last, and its lines in the log.
+  std::pair<Channel, int64_t> noticed_ ABSL_GUARDED_BY(mutex_) = {Channel::kControl, 0};
+  std::optional<WaitNotice> notice_ ABSL_GUARDED_BY(mutex_);
+  // True while a line is being logged. Shared with the thread that logs the line.
+  const std::shared_ptr<std::atomic<bool>> logging_ = std::make_shared<std::atomic<bool>>(false);
   int64_t rounds_ ABSL_GUARDED_BY(mutex_) = 0;   // attempts to read the heartbeats of all ranks
   int64_t answers_ ABSL_GUARDED_BY(mutex_) = 0;  // answers of the store
   bool store_lost_ ABSL_GUARDED_BY(mutex_) = false;

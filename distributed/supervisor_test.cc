@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mutex.h"
 #include "base/status_matchers.h"
 #include "distributed/mesh/memory_job_store_testing.h"
@@ -57,9 +61,9 @@ class SupervisorTest : public testing::Test {
     said_[rank].stop_signal = signal;
     beat(rank);
   }
-  void takes_part(int rank) {
+  void takes_part(int rank, int64_t collectives = 1) {
     MutexLock lock(mutex_);
-    said_[rank].started[static_cast<int>(Channel::kData)] = 1;
+    said_[rank].started[static_cast<int>(Channel::kData)] = collectives;
     beat(rank);
   }
   void dies(int rank) {
@@ -225,7 +229,90 @@ TEST_F(SupervisorTest, AllTakePartAndNothingComes) {
                                        HasSubstr("though all ranks live and take part")));
 }
 
+// The states of ranks 0 and 2, and the verdict of rank 1, which waits in its second collective.
+struct PeerStates {
+  const char* name;
+  RankPhase phase[2];
+  int64_t started[2];
+  const char* verdict;  // part of the error; "": the wait continues
+};
+
+class SupervisorVerdictTest : public SupervisorTest,
+                              public testing::WithParamInterface<PeerStates> {};
+
+TEST_P(SupervisorVerdictTest, OnlyARankThatIsAwaitedIsExempt) {
+  const PeerStates& peers = GetParam();
+  for (const int i : {0, 1}) {
+    says(2 * i, peers.phase[i], 4);
+    takes_part(2 * i, peers.started[i]);
+  }
+  supervisor_->count_started(Channel::kData);
+  await_rounds(2);
+  const bool waits = peers.verdict[0] == '\0';
+  const absl::Status verdict = wait_in_vain(waits ? absl::Seconds(2.5) : absl::Seconds(20));
+  EXPECT_EQ(verdict.ok(), waits) << verdict;
+  EXPECT_THAT(std::string(verdict.message()), HasSubstr(peers.verdict));
+}
+
+constexpr char kAllTakePart[] = "though all ranks live and take part in it";
+constexpr RankPhase kWindow = RankPhase::kWindowWait, kSaves = RankPhase::kCheckpoint,
+                    kHooks = RankPhase::kBetweenSteps, kData = RankPhase::kData;
+INSTANTIATE_TEST_SUITE_P(
+    Peers, SupervisorVerdictTest,
+    testing::Values(
+        PeerStates{"CutOffInAWindowWait", {kWindow, kWindow}, {2, 2}, kAllTakePart},
+        PeerStates{"CutOffInASave", {kSaves, kSaves}, {2, 2}, kAllTakePart},
+        PeerStates{"AHookHangsWhileAnotherWaitsForAWindow",
+                   {kHooks, kWindow},
+                   {1, 2},
+                   "rank 0 failed in between steps of step 4: it did not take part in a sum"},
+        PeerStates{"AHookHangsWhileAnotherWaitsForData",
+                   {kData, kHooks},
+                   {1, 1},
+                   "rank 2 failed in between steps of step 4: it did not take part in a sum"},
+        PeerStates{"ARankThatWaitsForAnotherIsNotAccused", {kData, kHooks}, {0, 1}, ""},
+        PeerStates{"Data", {kData, kHooks}, {1, 2}, ""},
+        PeerStates{"AWindow", {kWindow, kHooks}, {1, 2}, ""},
+        PeerStates{"Files", {kSaves, kHooks}, {1, 2}, ""}),
+    [](const auto& info) { return info.param.name; });
+
+TEST_F(SupervisorTest, FilesHaveALimitOfTheirOwn) {
+  supervisor_.reset();
+  options_.checkpoint_timeout = absl::Seconds(2);
+  start();
+  says(0, RankPhase::kCheckpoint, 4);
+  takes_part(2);
+  EXPECT_EQ(wait_in_vain(), peer_error(0, RankPhase::kCheckpoint, 4,
+                                       "it has written or loaded files for longer than 2s "
+                                       "(run.distributed.checkpoint_timeout_seconds)"));
+}
+
+TEST_F(SupervisorTest, ALongWaitNamesThoseWhoAreWaitedFor) {
+  Mutex mutex;
+  std::string lines;
+  set_log_sink([&](LogSeverity, absl::string_view line) {
+    MutexLock lock(mutex);
+    absl::StrAppend(&lines, line, "\n");
+  });
+  supervisor_.reset();
+  options_.notice_interval = absl::Milliseconds(700);
+  start();
+  says(0, RankPhase::kCheckpoint, 4);
+  says(2, RankPhase::kWindowWait, 5);
+  EXPECT_OK(wait_in_vain(absl::Seconds(2)));
+  {
+    MutexLock lock(mutex);
+    mutex.await([&] {
+      return absl::StrContains(lines,
+                               "waiting in a sum for rank 0 (checkpoint of step 4), rank 2 "
+                               "(window wait of step 5), for ");
+    });
+  }
+  set_log_sink(nullptr);
+}
+
 TEST_F(SupervisorTest, TimeOutDoesNotRunWhileARankWaitsForData) {
+  takes_part(2);
   says(0, RankPhase::kData, 4);
   await_rounds(2);
   EXPECT_OK(wait_in_vain(absl::Seconds(2)));

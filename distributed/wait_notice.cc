@@ -1,25 +1,29 @@
 #include "distributed/wait_notice.h"
 
+#include "absl/strings/str_cat.h"
 #include "base/log.h"
 
 namespace millrace {
-namespace {
 
-constexpr absl::Duration kFirst = absl::Seconds(5);
-constexpr absl::Duration kInterval = absl::Seconds(30);
+WaitNotice::WaitNotice(Clock& clock, absl::Duration deadline, NoticeTimes times)
+    : clock_(clock),
+      began_(clock.elapsed()),
+      deadline_(deadline),
+      interval_(times.interval),
+      next_(began_ + times.first) {}
 
-}  // namespace
-
-WaitNotice::WaitNotice(Clock& clock, absl::Duration deadline)
-    : clock_(clock), deadline_(deadline), next_(clock.elapsed() + kFirst) {}
+std::optional<std::string> WaitNotice::line_if_due(absl::string_view text) {
+  const absl::Duration now = clock_.elapsed();
+  if (now < next_) return std::nullopt;
+  next_ = now + interval_;
+  const bool ends = deadline_ < absl::InfiniteDuration();
+  const absl::Duration shown = absl::Trunc(ends ? deadline_ - now : now - began_, absl::Seconds(1));
+  return absl::StrCat("waiting ", text, ends ? ", at most " : ", for ", absl::FormatDuration(shown),
+                      ends ? " longer" : " so far");
+}
 
 void WaitNotice::log_if_due(absl::string_view text) {
-  const absl::Duration now = clock_.elapsed();
-  if (now < next_) return;
-  next_ = now + kInterval;
-  MILLRACE_LOG(INFO) << "waiting " << text << ", at most "
-                     << absl::FormatDuration(absl::Trunc(deadline_ - now, absl::Seconds(1)))
-                     << " longer";
+  if (const auto line = line_if_due(text)) MILLRACE_LOG(INFO) << *line;
 }
 
 }  // namespace millrace

@@ -29,5 +29,18 @@ TEST(WaitNoticeTest, SaysWhatForAndHowLong) {
                                  HasSubstr("waiting for rank 1, at most 25s longer")));
 }
 
+TEST(WaitNoticeTest, AWaitWithoutAKnownEndSaysHowLongItTook) {
+  FakeClock clock;
+  WaitNotice notice(clock, absl::InfiniteDuration(), {absl::Minutes(1), absl::Minutes(2)});
+  clock.advance(absl::Seconds(59));
+  EXPECT_EQ(notice.line_if_due("for rank 1"), std::nullopt);
+  clock.advance(absl::Seconds(1));
+  EXPECT_EQ(notice.line_if_due("for rank 1"), "waiting for rank 1, for 1m so far");
+  clock.advance(absl::Seconds(119));
+  EXPECT_EQ(notice.line_if_due("for rank 1"), std::nullopt);
+  clock.advance(absl::Seconds(1));
+  EXPECT_EQ(notice.line_if_due("for rank 1"), "waiting for rank 1, for 3m so far");
+}
+
 }  // namespace
 }  // namespace millrace

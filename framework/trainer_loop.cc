@@ -357,7 +357,6 @@ absl::StatusOr<TrainerLoop::PassEnd> TrainerLoop::train_windows() {
 // Returns a window that is ready or the end of the stream; none if a stop or a limit came first.
 absl::StatusOr<std::optional<WindowState>> TrainerLoop::wait_for_window(WindowedDataset& windows) {
   while (true) {
-    const PhaseScope waiting(*parts_.collectives, progress(), RankPhase::kWindowWait);
     RETURN_IF_ERROR(
         agreement_.meet({"window wait", loop_.position.progress.window}, share(nullptr)));
     update_elapsed();
@@ -367,6 +366,8 @@ absl::StatusOr<std::optional<WindowState>> TrainerLoop::wait_for_window(Windowed
     ASSIGN_OR_RETURN(const bool common, server_.serve_common(/*marks=*/false));
     if (server_.training_is_over()) return std::nullopt;
     if (agreed || common) continue;
+    // Only this time has no limit: the exchange and the requests above end in time on every rank.
+    const PhaseScope waiting(*parts_.collectives, progress(), RankPhase::kWindowWait);
     ASSIGN_OR_RETURN(const WindowState state, windows.next_window(), "looking for a window");
     if (state.kind != WindowState::kNotYet) return state;
     parts_.clock->sleep(options_.poll_interval);

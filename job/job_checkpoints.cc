@@ -118,7 +118,7 @@ absl::StatusOr<NewestCheckpoint> open_on_ranks(FileSystem& files, const std::str
                                                    ", rank 0 ", given[0],
                                                    "; all ranks load the same checkpoint"));
   }
-  ranks.set_phase(RankPhase::kCheckpoint, 0);  // the others wait however long reading takes
+  ranks.set_phase(RankPhase::kCheckpoint, 0);  // the others wait while this rank reads
   ASSIGN_OR_RETURN(const std::string listed,
                    result_of_first([&] { return list_candidates(files, path); }, ranks));
   const std::vector<std::string> paths = absl::StrSplit(listed, '\0');

@@ -72,6 +72,7 @@ absl::StatusOr<std::unique_ptr<Collectives>> join_ranks(
   options.identity.config = absl::StrCat(to_text(config.train()), common_settings(config.run()));
   options.rendezvous_timeout = absl::Seconds(distributed.rendezvous_timeout_seconds());
   options.collective_timeout = absl::Seconds(distributed.collective_timeout_seconds());
+  options.checkpoint_timeout = absl::Seconds(distributed.checkpoint_timeout_seconds());
   // A rank that waits for data receives the stop signals of other ranks, too.
   options.stop_signal = noted_stop_signal;
   options.peer_stop_signal = note_stop_signal;

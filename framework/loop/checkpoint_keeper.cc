@@ -106,12 +106,20 @@ absl::Status CheckpointKeeper::report_durable(absl::StatusOr<std::vector<Checkpo
 absl::Status CheckpointKeeper::poll(const ExchangeResult& agreed) {
   if (saver_ == nullptr || !saver_->asynchronous()) return absl::OkStatus();
   const bool all_ready = agreed.durable == parts_.context.world_size();
-  // Hooks have run since that exchange, and may have failed on one rank.
-  if (all_ready) {
-    RETURN_IF_ERROR(parts_.agreement.meet({"checkpoint under way", progress().steps_done()}));
+  if (!all_ready) {
+    return parts_.loop.consistency.suspend(
+        [&] { return report_durable(saver_->poll(/*all_ready=*/false, ranks())); });
   }
-  return parts_.loop.consistency.suspend(
-      [&] { return report_durable(saver_->poll(all_ready, ranks())); });
+  // Hooks have run since that exchange, and may have failed on one rank.
+  RETURN_IF_ERROR(parts_.agreement.meet({"checkpoint under way", progress().steps_done()}));
+  return parts_.loop.consistency.suspend([&] {
+    absl::StatusOr<std::vector<CheckpointInfo>> durable;
+    {
+      const PhaseScope phase(ranks(), progress(), RankPhase::kCheckpoint);
+      durable = saver_->poll(/*all_ready=*/true, ranks());
+    }
+    return report_durable(std::move(durable));
+  });
 }
 
 absl::Status CheckpointKeeper::finish() {
