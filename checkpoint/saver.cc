@@ -26,9 +26,6 @@
 namespace millrace {
 namespace {
 
-// The minimum size of undo logs, for small tables.
-constexpr int64_t kLeastUndoBytes = 16 << 20;
-
 // Precedes the nonce, in the message of rank 0 to the others, of a checkpoint that keeps files.
 constexpr char kKeepFiles[] = "keep ";
 
@@ -410,7 +407,8 @@ absl::Status Saver::begin(const TrainState& whole, const std::map<std::string, d
   ASSIGN_OR_RETURN(save->options, agree_on_options(state, progress.step, ranks), what);
   const auto limit =
       static_cast<int64_t>(static_cast<double>(row_bytes(state)) * options_.undo_share);
-  save->budget = std::make_shared<UndoBudget>(std::max(limit, kLeastUndoBytes));
+  save->budget = std::make_shared<UndoBudget>(std::max(limit, options_.least_undo_bytes),
+                                              Clock::real(), waits_);
   save->info = {path_of(progress.step), progress};
   save->metrics = metrics;
   absl::StatusOr<FrozenState> frozen = catch_exceptions([&]() -> absl::StatusOr<FrozenState> {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -45,6 +46,7 @@ struct SaverOptions {
   // Largest size of undo logs, as a share of the size of the tables. Training waits for saves under
   // way once their logs reach this size.
   double undo_share = 0.25;
+  int64_t least_undo_bytes = 16 << 20;  // of this size at least, for small tables
   // Largest number of deltas between two whole checkpoints, each delta on the checkpoint before.
   // The delta of a table holds the rows that occurred since its base, and the ids that were evicted
   // since. Where a delta is not possible, on one of several ranks too, a saver saves a whole
@@ -91,6 +93,7 @@ class Saver : public StateSaver {
 
   // Errors: any error of check_save_filter().
   absl::Status check(const TrainState& state) const override;
+  void observe_waits(UndoWaits waits) override { waits_ = std::move(waits); }
 
   // Makes the folders, acquires their locks, and removes files that dead writers left among the
   // checkpoints.
@@ -225,6 +228,7 @@ class Saver : public StateSaver {
   std::deque<std::unique_ptr<Pending>> saves_;  // saves under way, oldest first
   std::vector<CheckpointInfo> durable_;         // durable ones that poll() has not returned yet
   std::optional<Last> last_;
+  UndoWaits waits_;
 };
 
 }  // namespace millrace

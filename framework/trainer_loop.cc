@@ -112,7 +112,18 @@ absl::Status TrainerLoop::register_states() {
   if (LossScaler* const scaler = steps_.loss_scaler()) {
     RETURN_IF_ERROR(state_.add_object("loss_scale", *scaler, StatePlacement::kOnce));
   }
-  return checkpoints_.prepare(model_.tensors_and_tables());
+  return checkpoints_.prepare(model_.tensors_and_tables(), undo_waits());
+}
+
+// A wait of a step for a save is a wait for this rank's files: others must not accuse the rank, and
+// the step must not wait for a save that cannot be committed any more.
+UndoWaits TrainerLoop::undo_waits() {
+  const auto changed = [this, within = RankPhase::kUpdate](bool waits) mutable {
+    if (waits) within = timer_->phase();
+    parts_.collectives->set_phase(waits ? RankPhase::kCheckpoint : within,
+                                  loop_.position.steps_done());
+  };
+  return {.changed = changed, .must_end = [this] { return !parts_.collectives->failure().ok(); }};
 }
 
 absl::Status TrainerLoop::check_between_runs(absl::string_view function) const {

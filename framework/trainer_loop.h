@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "embedding/rows/undo_budget.h"
 #include "framework/loop/batch_feed.h"
 #include "framework/loop/checkpoint_keeper.h"
 #include "framework/loop/evaluation_options.h"
@@ -85,6 +86,7 @@ class TrainerLoop {
   WindowedDataset* windows() const;  // the training data, if it comes in windows; else null
   bool windowed() const { return windows() != nullptr; }
 
+  UndoWaits undo_waits();
   RunFigures run_figures(bool trains) const;
   void count_over_ranks(RunFigures& figures);
   absl::Status sum_over_ranks(absl::Span<int64_t* const> counts);

@@ -13,6 +13,7 @@
 #include "checkpoint/state/checkpoint_info.h"
 #include "checkpoint/state/train_state.h"
 #include "distributed/collectives.h"
+#include "embedding/rows/undo_budget.h"
 
 namespace millrace {
 
@@ -37,6 +38,11 @@ class StateSaver {
   // Checks that the options fit the tensors and tables of `state`; ignores its messages. Called
   // first, on each rank alone. The default accepts all. Errors: InvalidArgument.
   virtual absl::Status check(const TrainState& state) const { return absl::OkStatus(); }
+
+  // Sets the functions that the waits of training for memory of this saver call: the training
+  // thread waits in a step if it changes more than a save under way can keep. Called once, before
+  // the first begin(). The default, for a saver without such waits, does nothing.
+  virtual void observe_waits(UndoWaits waits) {}
 
   // Acquires exclusive write access to the destination. Does nothing if access is already held.
   // Called before the first step of a run.

@@ -1,6 +1,8 @@
 #include "embedding/rows/undo_budget.h"
 
+#include <atomic>
 #include <thread>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -58,6 +60,33 @@ TEST(UndoBudgetTest, TheEndOfTheShareThatWaitsWakesIt) {
   waits.join();
   EXPECT_FALSE(taken);
   EXPECT_EQ(budget.taken_bytes(), 80);
+}
+
+TEST(UndoBudgetTest, AWaitIsReportedAndEndsOnRequest) {
+  Mutex mutex;
+  std::vector<bool> changes;
+  std::atomic<bool> must_end{false};
+  UndoBudget budget(100, Clock::real(),
+                    {.changed =
+                         [&](bool waits) {
+                           MutexLock lock(mutex);
+                           changes.push_back(waits);
+                         },
+                     .must_end = [&] { return must_end.load(); }});
+  UndoBudget::Share one(budget), other(budget);
+  ASSERT_TRUE(one.take(80));
+  EXPECT_TRUE(changes.empty());
+  bool taken = false;
+  std::thread waits([&] { taken = other.take(30); });
+  {
+    MutexLock lock(mutex);
+    mutex.await([&] { return !changes.empty(); });
+  }
+  must_end = true;
+  waits.join();
+  EXPECT_TRUE(taken) << "the log stays whole";
+  EXPECT_EQ(budget.taken_bytes(), 110);
+  EXPECT_THAT(changes, testing::ElementsAre(true, false));
 }
 
 }  // namespace

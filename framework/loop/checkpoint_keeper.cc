@@ -27,8 +27,11 @@ CheckpointKeeper::CheckpointKeeper(const Parts& parts, std::unique_ptr<StateSave
       model_bank_(std::move(model_bank)),
       options_(options) {}
 
-absl::Status CheckpointKeeper::prepare(const TrainState& state) {
-  if (has_saver()) RETURN_IF_ERROR(saver_->check(state));
+absl::Status CheckpointKeeper::prepare(const TrainState& state, UndoWaits waits) {
+  if (has_saver()) {
+    RETURN_IF_ERROR(saver_->check(state));
+    saver_->observe_waits(std::move(waits));
+  }
   if (model_bank_ == nullptr || !model_bank_->dynamic()) return absl::OkStatus();
   return parts_.state.add_object(kModelBank, *model_bank_, StatePlacement::kOnce);
 }

@@ -52,10 +52,10 @@ class CheckpointKeeper {
   CheckpointKeeper(const Parts& parts, std::unique_ptr<StateSaver> saver,
                    std::unique_ptr<StateLoader> model_bank, CheckpointKeeperOptions options);
 
-  // Checks that the saver fits the tensors and tables of `state`, and registers a dynamic model
-  // bank as an object of the trainer's state. Called once. Errors: as StateSaver::check();
-  // AlreadyExists if the name of the bank is taken.
-  absl::Status prepare(const TrainState& state);
+  // Checks that the saver fits the tensors and tables of `state`, passes `waits` to the saver, and
+  // registers a dynamic model bank as an object of the trainer's state. Called once. Errors: as
+  // StateSaver::check(); AlreadyExists if the name of the bank is taken.
+  absl::Status prepare(const TrainState& state, UndoWaits waits);
 
   void begin_run();
   // Records, once, the changes of the configuration with which training resumed.

@@ -18,6 +18,11 @@ void PhaseTimer::enter(RankPhase phase) {
   since_ = now;
 }
 
+RankPhase PhaseTimer::phase() const {
+  MutexLock lock(mutex_);
+  return phase_;
+}
+
 void PhaseTimer::add_hooks(absl::Duration time) {
   MutexLock lock(mutex_);
   hooks_ += time;

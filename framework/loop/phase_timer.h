@@ -29,6 +29,8 @@ class PhaseTimer {
   void begin_run();
   // Ends the current phase and begins `phase`.
   void enter(RankPhase phase);
+  // Returns the current phase.
+  RankPhase phase() const;
   // Moves `time`, which hooks used since the current phase began, from the phase to hooks.
   void add_hooks(absl::Duration time);
 

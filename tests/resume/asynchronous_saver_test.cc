@@ -1,8 +1,11 @@
 // Tests saves that are written during training.
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -11,11 +14,13 @@
 #include "base/clock.h"
 #include "base/fault_file_system_testing.h"
 #include "base/memory_file_system_testing.h"
+#include "base/mutex.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "checkpoint/folder/checkpoint_list.h"
 #include "checkpoint/folder/commit_directory.h"
 #include "checkpoint/saver.h"
+#include "distributed/forwarded_collectives.h"
 #include "distributed/one_rank_collectives.h"
 #include "distributed/thread_collectives.h"
 #include "embedding/table/embedding_table.h"
@@ -546,6 +551,112 @@ TEST(AsynchronousSaverOfTwoRanksTest, AnotherStateOfOneRankIsWritten) {
     ASSERT_EQ(list.size(), 1u);
     EXPECT_OK(list[0].status);
   }
+}
+
+// Reports the begin of a wait for a save in an update, and the phase after that.
+class WaitWatcher : public ForwardedCollectives {
+ public:
+  struct Seen {
+    Mutex mutex;
+    bool waits = false;
+    std::optional<RankPhase> after;
+    Collectives* other = nullptr;  // of rank 0
+  };
+  WaitWatcher(std::unique_ptr<Collectives> others, Seen& seen)
+      : ForwardedCollectives(std::move(others)), seen_(seen) {}
+
+  void set_phase(RankPhase phase, int64_t step) override {
+    ForwardedCollectives::set_phase(phase, step);
+    MutexLock lock(seen_.mutex);
+    if (seen_.waits && !seen_.after.has_value()) seen_.after = phase;
+    if (last_ == RankPhase::kUpdate && phase == RankPhase::kCheckpoint) seen_.waits = true;
+    last_ = phase;
+  }
+
+ private:
+  Seen& seen_;
+  RankPhase last_ = RankPhase::kStart;
+};
+
+constexpr absl::Duration kRankTimeout = absl::Seconds(5);
+
+// Trains two ranks, each with more rows than one block of an undo log holds. The disk of rank 1
+// blocks its save after the first step, so that it waits for memory in the second. `act` is called
+// then, on another thread.
+std::vector<absl::Status> train_on_a_slow_disk(GatedFileSystem& files, WaitWatcher::Seen& seen,
+                                               const std::function<void()>& act) {
+  files.hold("table-items-00001");
+  std::thread acting([&] {
+    {
+      MutexLock lock(seen.mutex);
+      seen.mutex.await([&] { return seen.waits; });
+    }
+    act();
+  });
+  const auto train = [&](std::unique_ptr<Collectives> ranks) -> absl::Status {
+    TinyTrainerOptions options;
+    const int rank = ranks->rank();
+    options.train = {.batches = 3,
+                     .batch_size = 20'000,
+                     .rank = rank,
+                     .world_size = 2,
+                     .dense = 3,
+                     .sparse = 2,
+                     .ids = 20'000};
+    options.optimizer = "adam";
+    options.trainer.max_epochs = 1;
+    options.trainer.save_at_end = false;
+    TrainerParts parts = tiny_parts(options);
+    SaverOptions saver;
+    saver.asynchronous = true;
+    saver.folder = kFolder;
+    saver.write_threads = 1;
+    saver.undo_share = 0;
+    saver.least_undo_bytes = 1;
+    ASSIGN_OR_RETURN(parts.saver, Saver::create(std::move(saver), files, standing_clock()));
+    if (rank == 0) seen.other = ranks.get();
+    parts.collectives =
+        rank == 0 ? std::move(ranks) : std::make_unique<WaitWatcher>(std::move(ranks), seen);
+    ASSIGN_OR_RETURN(const auto trainer, Trainer::create(options.trainer, std::move(parts)));
+    std::vector<std::string> events;
+    RETURN_IF_ERROR(trainer->add_hook(
+        std::make_unique<RecordingHook>(&events, [](HookContext& context, absl::string_view event) {
+          const bool saves = event == "after_step" && context.progress().step == 1;
+          if (saves) context.requests().checkpoint();
+          return absl::OkStatus();
+        })));
+    const absl::Status trained = trainer->train().status();
+    if (rank == 1) files.release();  // the destructor waits for the file
+    return trained;
+  };
+  const auto statuses = run_thread_ranks({.world_size = 2, .timeout = kRankTimeout}, train);
+  acting.join();
+  return statuses;
+}
+
+TEST(AsynchronousSaverOfTwoRanksTest, ARankThatWaitsForItsDiskInAStepIsNotAccused) {
+  GatedFileSystem files;
+  WaitWatcher::Seen seen;
+  const auto statuses = train_on_a_slow_disk(files, seen, [&] {
+    Clock::real().sleep(2 * kRankTimeout);
+    files.release();
+  });
+  for (const absl::Status& status : statuses) EXPECT_OK(status);
+  EXPECT_EQ(seen.after, RankPhase::kUpdate);
+  ASSERT_OK_AND_ASSIGN(const auto list, list_checkpoints(files, kFolder));
+  EXPECT_EQ(list.size(), 1u);
+}
+
+TEST(AsynchronousSaverOfTwoRanksTest, AWaitForADiskEndsWithTheJob) {
+  GatedFileSystem files;
+  WaitWatcher::Seen seen;
+  const auto statuses =
+      train_on_a_slow_disk(files, seen, [&] { seen.other->fail(absl::InternalError("died")); });
+  for (const absl::Status& status : statuses) {
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kAborted, HasSubstr("rank 0 failed in")));
+  }
+  ASSERT_OK_AND_ASSIGN(const auto list, list_checkpoints(files, kFolder));
+  EXPECT_THAT(list, IsEmpty());
 }
 
 }  // namespace
