@@ -26,6 +26,9 @@
 namespace millrace {
 namespace {
 
+// While a rank waits for its own save, it looks at this interval whether the job has failed.
+constexpr absl::Duration kBetweenLooksAtJob = absl::Milliseconds(200);
+
 // Precedes the nonce, in the message of rank 0 to the others, of a checkpoint that keeps files.
 constexpr char kKeepFiles[] = "keep ";
 
@@ -50,7 +53,11 @@ struct Saver::Pending {
   std::unique_ptr<BackgroundSave> work;  // last: its thread uses the others
 };
 
-Saver::~Saver() = default;
+Saver::~Saver() { abandon(); }
+
+void Saver::abandon() {
+  for (const std::unique_ptr<Pending>& save : saves_) save->directory->abandon();
+}
 
 Saver::Saver(SaverOptions options, FileSystem& files, const Clock& clock)
     : options_(std::move(options)),
@@ -401,7 +408,10 @@ absl::Status Saver::begin(const TrainState& whole, const std::map<std::string, d
   while (!saves_.empty() && saves_.back()->info.progress.step == progress.step) {
     RETURN_IF_ERROR(complete_oldest(ranks));
   }
-  if (!saves_.empty()) saves_.back()->work->await_copied();
+  if (!saves_.empty()) {
+    const BackgroundSave& last = *saves_.back()->work;
+    RETURN_IF_ERROR(await_save([&] { return last.await_copied(kBetweenLooksAtJob); }, ranks));
+  }
   const std::string what = absl::StrCat("saving step ", progress.step);
   auto save = std::make_unique<Pending>();
   ASSIGN_OR_RETURN(save->options, agree_on_options(state, progress.step, ranks), what);
@@ -519,10 +529,18 @@ absl::Status Saver::end_failed(const absl::Status& failure, Collectives& ranks) 
   return annotate(failure, absl::StrCat("saving step ", save->info.progress.step));
 }
 
+// Calls `await` until it returns true. Errors: the failure of the job, after which the wait for a
+// disk that hangs must not keep the rank.
+absl::Status Saver::await_save(absl::FunctionRef<bool()> await, Collectives& ranks) const {
+  while (!await()) RETURN_IF_ERROR(ranks.failure());
+  return absl::OkStatus();
+}
+
 absl::Status Saver::complete_oldest(Collectives& ranks) {
   const size_t left = saves_.size() - 1;
   while (saves_.size() > left) {
-    saves_.front()->work->await_ready();
+    const BackgroundSave& work = *saves_.front()->work;
+    RETURN_IF_ERROR(await_save([&] { return work.await_ready(kBetweenLooksAtJob); }, ranks));
     RETURN_IF_ERROR(advance(ranks));
   }
   return absl::OkStatus();
@@ -535,7 +553,10 @@ absl::StatusOr<std::vector<CheckpointInfo>> Saver::poll(bool all_ready, Collecti
 
 absl::StatusOr<std::vector<CheckpointInfo>> Saver::finish(Collectives& ranks) {
   absl::Status first;
-  while (!saves_.empty()) first.Update(complete_oldest(ranks));
+  while (!saves_.empty()) {
+    RETURN_IF_ERROR(ranks.failure());
+    first.Update(complete_oldest(ranks));
+  }
   RETURN_IF_ERROR(first);
   return std::exchange(durable_, {});
 }

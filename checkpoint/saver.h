@@ -129,6 +129,7 @@ class Saver : public StateSaver {
   bool ready() const override;
   absl::StatusOr<std::vector<CheckpointInfo>> poll(bool all_ready, Collectives& ranks) override;
   absl::StatusOr<std::vector<CheckpointInfo>> finish(Collectives& ranks) override;
+  void abandon() override;
 
   // Reads the newest checkpoint of the folder. Returns none if the folder has no checkpoint.
   // Errors: InvalidArgument with the differences if the checkpoint is of another job or model;
@@ -146,7 +147,7 @@ class Saver : public StateSaver {
     restored_ = info.path;
     remember(info.path);
   }
-  // Waits for the threads of saves under way and commits none of these saves.
+  // Abandons the saves under way and waits for their threads.
   ~Saver() override;
 
  private:
@@ -200,6 +201,7 @@ class Saver : public StateSaver {
   absl::Status save_at_once(const TrainState& whole, const std::map<std::string, double>& metrics,
                             Collectives& ranks);
   absl::Status advance(Collectives& ranks);
+  absl::Status await_save(absl::FunctionRef<bool()> await, Collectives& ranks) const;
   absl::Status complete_oldest(Collectives& ranks);
   absl::Status end_failed(const absl::Status& failure, Collectives& ranks);
   bool were_removed(const std::vector<std::string>& paths, const absl::Status& failure,

@@ -6,8 +6,10 @@
 #include <atomic>
 #include <iostream>
 #include <string>
+#include <thread>
 
 #include "absl/strings/str_replace.h"
+#include "base/clock.h"
 #include "tools/exit_code.h"
 
 namespace millrace {
@@ -46,6 +48,14 @@ void end_process(const absl::StatusOr<int>& outcome, Trainer* leaving) {
   std::cout << std::flush;
   if (leaving != nullptr) leaving->leave_job();
   ::_exit(code);
+}
+
+void end_within(absl::Duration limit, const absl::StatusOr<int>& outcome) {
+  if (outcome.ok()) return;
+  std::thread([limit, outcome] {
+    Clock::real().sleep(limit);
+    end_process(outcome);
+  }).detach();
 }
 
 void end_if_data_hangs(Trainer* trainer, const absl::StatusOr<int>& outcome) {

@@ -3,6 +3,7 @@
 #define MILLRACE_TOOLS_COMMAND_END_H_
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "framework/trainer.h"
 
 namespace millrace {
@@ -27,6 +28,12 @@ int report_outcome(const absl::StatusOr<int>& outcome);
 // threads. `leaving`, if given, leaves its job in between, which takes at most some seconds.
 // REQUIRES: everything else that the command writes is written.
 [[noreturn]] void end_process(const absl::StatusOr<int>& outcome, Trainer* leaving = nullptr);
+
+// Makes a process whose command failed end in time: calls end_process() on another thread unless
+// the process has ended after `limit`. Meant for a rank that leaves its job while a disk hangs:
+// writing the last files, and the destructor of a saver, may wait for that disk forever. Does
+// nothing if `outcome` is no error.
+void end_within(absl::Duration limit, const absl::StatusOr<int>& outcome);
 
 // Calls end_process() if `trainer` gave up a source of data: threads that read the source may never
 // return, and the destructor of the trainer would wait for them. Does nothing if no source hangs or

@@ -87,6 +87,16 @@ TEST(CommandEndDeathTest, ReportsBeforeTheProcessEnds) {
               "millrace: no such file\n");
 }
 
+TEST(CommandEndDeathTest, ACommandThatFailedEndsThoughItsThreadHangs) {
+  EXPECT_EXIT(
+      {
+        end_within(absl::ZeroDuration(), 0);
+        end_within(absl::Milliseconds(20), absl::AbortedError("rank 1 failed"));
+        while (true) ::pause();
+      },
+      ExitedWithCode(kExitPeer), "millrace: rank 1 failed");
+}
+
 TEST(CommandEndDeathTest, ReportsAndLeavesTheJobBeforeTheProcessEnds) {
   EXPECT_EXIT(
       {

@@ -73,6 +73,9 @@ std::string limits_text(const TrainConfig& train) {
   return limits.empty() ? "none" : absl::StrJoin(limits, ", ");
 }
 
+// Time for a failed rank to write its last files and to leave.
+constexpr absl::Duration kLongestEnd = absl::Seconds(25);
+
 class TrainCommand {
  public:
   TrainCommand(const ConfigFlags& flags, const RankListener& listener)
@@ -80,6 +83,8 @@ class TrainCommand {
 
   absl::StatusOr<int> run() {
     absl::Status status = train();
+    // The other ranks have left or will soon; a hanging disk must not keep this one.
+    if (ranks_.world_size > 1 && !status.ok()) end_within(kLongestEnd, status);
     if (!status.ok()) log_for_the_file(absl::StrCat("failed: ", status.message()));
     status.Update(write_summaries(status));
     const absl::StatusOr<int> outcome = status.ok() ? absl::StatusOr<int>(code()) : status;

@@ -96,7 +96,9 @@ absl::StatusOr<std::unique_ptr<CommitDirectory>> CommitDirectory::begin(FileSyst
 absl::Status CommitDirectory::write_tensors(const File& entry, const TensorFileLayout& layout,
                                             const TensorFileLayout::Fill& fill,
                                             ThreadPool& threads) {
-  const auto fill_bytes = [&](int64_t offset, absl::Span<char> bytes) {
+  RETURN_IF_ERROR(check_abandoned());
+  const auto fill_bytes = [&](int64_t offset, absl::Span<char> bytes) -> absl::Status {
+    RETURN_IF_ERROR(check_abandoned());
     return layout.fill(offset, bytes, fill);
   };
   ASSIGN_OR_RETURN(WrittenFile written,
@@ -139,6 +141,11 @@ absl::Status CommitDirectory::write(const File& entry, absl::string_view content
   return add(entry, std::move(written));
 }
 
+absl::Status CommitDirectory::check_abandoned() const {
+  return abandoned_ ? absl::CancelledError(absl::StrCat(path_, " was abandoned"))
+                    : absl::OkStatus();
+}
+
 absl::Status CommitDirectory::add(File entry, WrittenFile written) {
   entry.set_rank(options_.rank);
   entry.set_size(written.chunks.size_bytes);
@@ -152,7 +159,10 @@ absl::StatusOr<std::vector<CheckpointManifest::File>> CommitDirectory::finish_fi
     ThreadPool& threads) {
   std::vector<absl::Status> statuses(written_.size());
   threads.parallel_for(written_.size(), [&](int64_t i) {
-    statuses[i] = catch_exceptions([&] { return finish(std::move(written_[i].file)); });
+    statuses[i] = catch_exceptions([&]() -> absl::Status {
+      RETURN_IF_ERROR(check_abandoned());
+      return finish(std::move(written_[i].file));
+    });
   });
   for (const absl::Status& status : statuses) RETURN_IF_ERROR(status);
   std::vector<FileChunks> chunks;

@@ -3,6 +3,7 @@
 #ifndef MILLRACE_CHECKPOINT_FOLDER_COMMIT_DIRECTORY_H_
 #define MILLRACE_CHECKPOINT_FOLDER_COMMIT_DIRECTORY_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -63,14 +64,15 @@ class CommitDirectory {
 
   // Writes a safetensors file. The caller sets name and kind of `entry` and, for a table, the table
   // and hashes. The bytes do not depend on the number of threads.
-  // Errors: any error of `fill`; write errors; with keep_files ResourceExhausted, before any write,
-  // if the disk lacks space for a file that cannot be kept.
+  // Errors: any error of `fill`; Cancelled after abandon(); write errors; with keep_files
+  // ResourceExhausted, before any write, if the disk lacks space for a file that cannot be kept.
   absl::Status write_tensors(const File& entry, const TensorFileLayout& layout,
                              const TensorFileLayout::Fill& fill, ThreadPool& threads);
   // Writes a small file. The caller sets name and kind of `entry`.
   absl::Status write(const File& entry, absl::string_view content);
 
   // Syncs and closes all files and writes the chunks file. Returns the entries of all files.
+  // Errors: Cancelled after abandon(); write errors.
   absl::StatusOr<std::vector<File>> finish_files(ThreadPool& threads);
 
   // Commits the checkpoint, which is durable when commit() returns. Sets digest, version and world
@@ -81,6 +83,10 @@ class CommitDirectory {
   // the folder; write errors. Unless the very last sync failed, an error leaves any earlier
   // checkpoint of this step in place.
   absl::StatusOr<bool> commit(CheckpointManifest manifest, ThreadPool& threads);
+
+  // Makes write_tensors() and finish_files(), under way or called later, end with Cancelled: within
+  // the piece of a file that is being written or before the next file is synced. Thread-safe.
+  void abandon() { abandoned_ = true; }
 
   // Removes the temporary directory, with the files of all ranks. Errors: Aborted if another
   // process, which cleans up, has taken the folder; errors of removing; the next clean-up removes
@@ -97,6 +103,7 @@ class CommitDirectory {
   absl::StatusOr<WrittenFile> write_or_keep(const std::string& name, int64_t size_bytes,
                                             const KeptFiles::Fill& fill, ThreadPool& threads);
   absl::Status add(File entry, WrittenFile written);
+  absl::Status check_abandoned() const;
   absl::Status write_manifest(absl::string_view text);
   absl::Status replace(bool exists);
   // Renames in the folder if it still belongs to this process.
@@ -109,6 +116,7 @@ class CommitDirectory {
   std::vector<File> entries_;
   std::vector<WrittenFile> written_;
   bool done_ = false;  // committed or discarded
+  std::atomic<bool> abandoned_ = false;
 };
 
 // Returns true if `path` is a checkpoint with the content of `content` (as equal_content()

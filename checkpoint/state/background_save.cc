@@ -67,14 +67,14 @@ bool BackgroundSave::ready() const {
   return is_ready(stage_);
 }
 
-void BackgroundSave::await_ready() const {
+bool BackgroundSave::await_ready(absl::Duration limit) const {
   MutexLock lock(mutex_);
-  mutex_.await([this] { return is_ready(stage_); });
+  return mutex_.await_for(limit, [this] { return is_ready(stage_); });
 }
 
-void BackgroundSave::await_copied() const {
+bool BackgroundSave::await_copied(absl::Duration limit) const {
   MutexLock lock(mutex_);
-  mutex_.await([this] { return stage_ > Stage::kCopying; });
+  return mutex_.await_for(limit, [this] { return stage_ > Stage::kCopying; });
 }
 
 absl::StatusOr<std::string> BackgroundSave::part() const {

@@ -10,6 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "base/mutex.h"
 #include "base/thread_pool.h"
 
@@ -48,9 +49,10 @@ class BackgroundSave {
 
   // Returns true if the current part has ended, with or without an error.
   bool ready() const;
-  void await_ready() const;
-  // Waits until the state has been read.
-  void await_copied() const;
+  // Waits until ready(), at most for `limit`. Returns ready().
+  bool await_ready(absl::Duration limit = absl::InfiniteDuration()) const;
+  // Waits until the state has been read, at most for `limit`. Returns true if it has been read.
+  bool await_copied(absl::Duration limit = absl::InfiniteDuration()) const;
 
   // Returns the result of `sync`, or the first error. REQUIRES: ready() before commit().
   absl::StatusOr<std::string> part() const;

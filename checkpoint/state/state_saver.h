@@ -73,8 +73,12 @@ class StateSaver {
   virtual absl::StatusOr<std::vector<CheckpointInfo>> poll(bool all_ready, Collectives& ranks) {
     return std::vector<CheckpointInfo>();
   }
-  // Waits for all saves under way, also after an error. Returns, Errors: as poll().
+  // Waits for all saves under way, also after an error, until the job has failed. Returns, Errors:
+  // as poll(); Collectives::failure().
   virtual absl::StatusOr<std::vector<CheckpointInfo>> finish(Collectives& ranks) = 0;
+  // Ends the writing of saves under way soon, except a commit: called when the job has failed, so
+  // that none of them can be committed. The default does nothing.
+  virtual void abandon() {}
 
   // Reads the newest checkpoint for the trainer that `target` was captured from. Returns none if no
   // checkpoint exists.

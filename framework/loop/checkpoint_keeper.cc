@@ -219,6 +219,7 @@ void CheckpointKeeper::save_after_failure() {
 // are abandoned, but checkpoints that are already durable are reported.
 absl::Status CheckpointKeeper::finish_after_failure(bool able) {
   if (saver_ == nullptr || !saver_->asynchronous()) return absl::OkStatus();
+  if (!able) saver_->abandon();
   return parts_.agreement.settle(
       {"finishing saves after the failure"}, catch_exceptions("saving", [&] {
         return able ? finish() : report_durable(saver_->poll(/*all_ready=*/false, ranks()));

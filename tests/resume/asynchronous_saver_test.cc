@@ -437,6 +437,20 @@ TEST_F(AsynchronousSaverTest, AFileThatCannotBeWrittenFreezesNothing) {
   EXPECT_THAT(saver->finish(ranks_), IsOkAndHolds(testing::SizeIs(1)));
 }
 
+TEST_F(AsynchronousSaverTest, AnAbandonedSaveEndsAndTheNextOneWorks) {
+  LargeTable job;
+  GatedFileSystem files;
+  const auto saver = this->saver(files);
+  files.hold("table-items");
+  ASSERT_OK(saver->begin(job.state(), {}, ranks_));
+  saver->abandon();
+  files.release();
+  EXPECT_THAT(saver->finish(ranks_).status(),
+              StatusIs(absl::StatusCode::kCancelled, HasSubstr("was abandoned")));
+  ASSERT_OK(saver->begin(job.state(), {}, ranks_));
+  EXPECT_THAT(saver->finish(ranks_), IsOkAndHolds(testing::SizeIs(1)));
+}
+
 // Returns a clock that does not advance, because the lock file contains the time of the lock.
 FakeClock& standing_clock() {
   static FakeClock clock;
