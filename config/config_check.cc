@@ -410,6 +410,7 @@ absl::Status check_run(const RunConfig& run) {
   errors.add(check_own_ranges("run", run));
   errors.add(check_ranges("run.read", run.read()));
   errors.add(check_ranges("run.distributed", run.distributed()));
+  errors.add(check_ranges("run.health", run.health()));
   errors.add(check_checkpoint(run.checkpoint()));
   if (run.resume().empty()) errors.add(wrong("run", "resume is empty; auto, never or a path"));
   errors.add(check_ranges("run.report.when", run.report().when()));

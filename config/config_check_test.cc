@@ -477,7 +477,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"run.distributed.data_timeout_seconds=nan",
              "run.distributed: data_timeout_seconds is not a number"},
         Case{"run.distributed.poll_interval_seconds=0",
-             "run.distributed: poll_interval_seconds is 0; must be above 0 and finite"}));
+             "run.distributed: poll_interval_seconds is 0; must be above 0 and finite"},
+        Case{"run.health.step_seconds=-1",
+             "run.health: step_seconds is -1; must be at least 0 and finite"}));
 
 INSTANTIATE_TEST_SUITE_P(
     NotANumber, InvalidTest,

@@ -357,6 +357,7 @@ C10dCollectives::C10dCollectives(const C10dOptions& options, Parts parts)
   supervision.stop_signal = options.stop_signal;
   supervision.peer_stop_signal = options.peer_stop_signal;
   supervision.published = options.published;
+  supervision.observed = options.observed;
   supervisor_ = std::make_unique<Supervisor>(*parts_.start, std::move(supervision));
 }
 

@@ -40,6 +40,10 @@ struct C10dOptions {
   // Called on a thread of this class after each write of the rank's state to the store. Tells a
   // test what other ranks can read. Default: none.
   std::function<void(RankPhase, int64_t step)> published;
+  // Called on a thread of this class with each state of another rank that is read from the store:
+  // of all ranks, twice a second, while this rank waits for more than a second; else of rank 0
+  // alone. Default: none.
+  std::function<void(int rank, RankPhase, int64_t step)> observed;
   // Name of the interface on which this rank listens, and rank 0 also for the store if MASTER_ADDR
   // is a loopback address there. Default: the one that leads to MASTER_ADDR.
   std::string interface;

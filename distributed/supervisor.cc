@@ -80,7 +80,9 @@ absl::Status Supervisor::read_others(bool all) {
   MutexLock lock(mutex_);
   for (size_t i = 0; i < texts.size(); ++i) {
     std::optional<Heartbeat> heartbeat = parse_heartbeat(texts[i]);
-    if (heartbeat) watch_.observe(ranks[i], *heartbeat, now());
+    if (!heartbeat) continue;
+    watch_.observe(ranks[i], *heartbeat, now());
+    if (options_.observed) options_.observed(ranks[i], heartbeat->phase, heartbeat->step);
   }
   return absl::OkStatus();
 }

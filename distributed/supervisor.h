@@ -52,6 +52,8 @@ struct SupervisorOptions {
   std::function<void(int signal)> peer_stop_signal;
   // See C10dOptions.
   std::function<void(RankPhase, int64_t step)> published;
+  // See C10dOptions.
+  std::function<void(int rank, RankPhase, int64_t step)> observed;
 };
 
 // The supervisor's view of a wait for a collective.

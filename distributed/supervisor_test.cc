@@ -31,6 +31,9 @@ class SupervisorTest : public testing::Test {
     options_.failed = [this] { ++failed_; };
     options_.stop_signal = [this] { return own_signal_.load(); };
     options_.peer_stop_signal = [this](int signal) { peer_signal_ = signal; };
+    options_.observed = [this](int rank, RankPhase phase, int64_t step) {
+      if (rank == 2) seen_of_2_ = step * 100 + static_cast<int64_t>(phase);
+    };
     options_.published = [this](RankPhase phase, int64_t step) {
       MutexLock lock(mutex_);
       // The live ranks beat whenever this rank does.
@@ -103,6 +106,7 @@ class SupervisorTest : public testing::Test {
   std::atomic<int> failed_{0};
   std::atomic<int> own_signal_{0};
   std::atomic<int> peer_signal_{0};
+  std::atomic<int64_t> seen_of_2_{-1};  // the last observed state of rank 2
   Mutex mutex_;
   Heartbeat said_[3];
   int dead_ = -1;
@@ -316,6 +320,7 @@ TEST_F(SupervisorTest, TimeOutDoesNotRunWhileARankWaitsForData) {
   says(0, RankPhase::kData, 4);
   await_rounds(2);
   EXPECT_OK(wait_in_vain(absl::Seconds(2)));
+  EXPECT_EQ(seen_of_2_, 400 + static_cast<int64_t>(RankPhase::kForward)) << "read in a long wait";
   says(0, RankPhase::kForward, 4);
   EXPECT_THAT(wait_in_vain(), StatusIs(absl::StatusCode::kAborted, HasSubstr("rank 0 failed in")));
 }

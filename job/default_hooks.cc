@@ -22,7 +22,8 @@ namespace {
 using HookPointer = std::unique_ptr<Hook>;
 
 HookPointer make_output(const DefaultHookParts& parts) {
-  return std::make_unique<OutputHook>(parts.files, parts.config, parts.event_log);
+  return std::make_unique<OutputHook>(parts.files, parts.config, parts.event_log, parts.activity,
+                                      parts.status);
 }
 
 HookPointer make_logger(const DefaultHookParts& parts) {

@@ -24,6 +24,9 @@ class Descriptor;
 
 namespace millrace {
 
+class RankActivity;
+class StatusFile;
+
 // The parts from which default hooks are built. All are borrowed and, except `config`, must outlive
 // the hooks.
 struct DefaultHookParts {
@@ -40,6 +43,8 @@ struct DefaultHookParts {
   WindowedDataset* train_windows = nullptr;    // null: the training data does not come in windows
   std::vector<NamedSink>* sinks = nullptr;     // of run.sink; the hook takes them. Null: none
   int64_t epoch_steps = 0;                     // of training, about; 0: not known
+  RankActivity* activity = nullptr;            // see JobResources
+  StatusFile* status = nullptr;                // see JobResources
 };
 
 // One default hook. To add a hook, add an entry to default_hooks.cc.

@@ -360,9 +360,16 @@ class JobBuilder {
     const int64_t examples =
         epoch_examples_ > 0 ? epoch_examples_ : data_.estimated_training_examples();
     parts.epoch_steps = epoch_size(train, step_size_, collectives_->world_size(), examples).steps;
-    ASSIGN_OR_RETURN(auto sinks, make_sinks(config_, resources_.files, collectives_->rank(),
-                                            collectives_->world_size()));
+    const SinkRank rank{.rank = collectives_->rank(),
+                        .world_size = collectives_->world_size(),
+                        .local_rank = resources_.local_rank,
+                        .local_world_size = resources_.local_world_size};
+    ListeningSinks listening;
+    if (resources_.listening != nullptr) listening = std::move(*resources_.listening);
+    ASSIGN_OR_RETURN(auto sinks, make_sinks(config_, resources_.files, rank, std::move(listening)));
     parts.sinks = &sinks;
+    parts.activity = resources_.activity;
+    parts.status = resources_.status;
     for (const DefaultHook& hook : default_hooks()) {
       std::unique_ptr<Hook> made = hook.make(parts);
       if (made == nullptr) continue;

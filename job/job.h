@@ -20,8 +20,12 @@
 #include "job/checked_job.h"
 #include "job/data_report.h"
 #include "proto/config.pb.h"
+#include "sinks/configured_sinks.h"
 
 namespace millrace {
+
+class RankActivity;
+class StatusFile;
 
 struct JobResources {
   FileSystem& files = UriFileSystem::process();
@@ -33,6 +37,7 @@ struct JobResources {
   // function.
   std::function<int64_t()> columns = nullptr;
   int local_world_size = 1;  // ranks that share this machine's cores
+  int local_rank = 0;        // number of this rank among them
   // The CUDA device of the model, in a program built with --config=cuda. None: the CPU.
   std::optional<int> cuda_device = std::nullopt;
   // See DatasetOptions.
@@ -44,6 +49,12 @@ struct JobResources {
   bool eval_data_is_of_flag = false;
   std::vector<std::string> kept_columns = {};  // see FeatureSchema
   DataReport* data = nullptr;                  // filled with the data; must outlive the trainer
+  // Taken by build_trainer(), which makes the sinks that are not among them. Null: none.
+  ListeningSinks* listening = nullptr;
+  // Gets the progress of training; must outlive the trainer. Null: none.
+  RankActivity* activity = nullptr;
+  // Started on rank 0 when the output directory exists; must outlive the trainer. Null: none.
+  StatusFile* status = nullptr;
 };
 
 // Returns a trainer for `train`: opens all data, builds model, optimizers and hooks. Hooks are

@@ -37,7 +37,7 @@ absl::Status refuse(absl::string_view output_dir, absl::string_view path, absl::
 // are writable.
 absl::Status check_content(FileSystem& files, const std::string& directory) {
   for (const char* name : {"logs", "metrics", "checkpoints", "checkpoints/lock", "lock",
-                           "config.textproto", "events.jsonl", "summary.json"}) {
+                           "config.textproto", "events.jsonl", "summary.json", kStatusFile}) {
     const std::string path = join_path(directory, name);
     const absl::StatusOr<FileInfo> info = files.info(path);
     if (!info.ok()) {
@@ -95,7 +95,12 @@ absl::Status open_run_log(FileSystem& files, const RunConfig& run, int rank) {
   return absl::PermissionDeniedError(absl::StrCat("cannot write ", log));
 }
 
-absl::Status OutputHook::start(HookContext&) {
+void OutputHook::note_progress(const HookContext& context) {
+  if (activity_ != nullptr) activity_->set_progress(context.progress());
+}
+
+absl::Status OutputHook::start(HookContext& context) {
+  note_progress(context);
   made_ = false;
   saved_.clear();
   return check_output_directory(files_, config_.run());
@@ -105,11 +110,22 @@ absl::Status OutputHook::before_step(HookContext& context) {
   return made_ ? absl::OkStatus() : make(context);
 }
 
+absl::Status OutputHook::after_window(HookContext& context, const Window&) {
+  note_progress(context);
+  return absl::OkStatus();
+}
+
+absl::Status OutputHook::after_epoch(HookContext& context) {
+  note_progress(context);
+  return absl::OkStatus();
+}
+
 absl::Status OutputHook::make(const HookContext& context) {
   made_ = true;
   RETURN_IF_ERROR(open_run_log(files_, config_.run(), context.rank()));
   if (context.rank() == 0) RETURN_IF_ERROR(write_config());
   if (events_ != nullptr) events_->open();
+  if (context.rank() == 0 && status_ != nullptr) status_->start();
   return absl::OkStatus();
 }
 

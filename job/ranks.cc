@@ -19,6 +19,7 @@
 #include "base/version.h"
 #include "distributed/c10d_collectives.h"
 #include "distributed/one_rank_collectives.h"
+#include "job/health/rank_activity.h"
 #include "proto/config_reader.h"
 
 namespace millrace {
@@ -62,8 +63,13 @@ std::string common_settings(const RunConfig& run) {
 
 absl::StatusOr<std::unique_ptr<Collectives>> join_ranks(
     const RankEnvironment& environment, const JobConfig& config,
-    const std::function<void(RankPhase, int64_t step)>& published, std::optional<int> cuda_device) {
-  if (environment.world_size == 1) return std::make_unique<OneRankCollectives>();
+    const std::function<void(RankPhase, int64_t step)>& published, std::optional<int> cuda_device,
+    RankActivity* activity) {
+  if (environment.world_size == 1) {
+    auto alone = std::make_unique<OneRankCollectives>();
+    if (activity == nullptr) return alone;
+    return record_activity(std::move(alone), *activity);
+  }
   const DistributedConfig& distributed = config.run().distributed();
   C10dOptions options;
   options.environment = environment;
@@ -77,6 +83,11 @@ absl::StatusOr<std::unique_ptr<Collectives>> join_ranks(
   options.stop_signal = noted_stop_signal;
   options.peer_stop_signal = note_stop_signal;
   options.published = published;
+  if (activity != nullptr) {
+    options.observed = [activity](int rank, RankPhase phase, int64_t step) {
+      activity->observe({rank, phase, step});
+    };
+  }
   options.interface = distributed.interface();
   options.tables_over_c10d = distributed.table_channel() == DistributedConfig::C10D;
   options.cuda_device = cuda_device;
@@ -84,7 +95,8 @@ absl::StatusOr<std::unique_ptr<Collectives>> join_ranks(
   if (absl::IsUnavailable(collectives.status())) {  // others are, not our files
     return absl::AbortedError(collectives.status().message());
   }
-  return collectives;
+  if (!collectives.ok() || activity == nullptr) return collectives;
+  return record_activity(*std::move(collectives), *activity);
 }
 
 absl::Status check_one_rank(absl::string_view command) {

@@ -17,6 +17,8 @@
 
 namespace millrace {
 
+class RankActivity;
+
 // Returns the settings of `run` on which the sequence of collectives depends, one per line, such as
 // "run.checkpoint.asynchronous: true".
 std::string common_settings(const RunConfig& run);
@@ -25,14 +27,15 @@ std::string common_settings(const RunConfig& run);
 // must have the same run.job_name, `train` and common_settings(); nothing else of `config` is read,
 // so a program that creates its parts itself may pass a configuration with a name alone. In a job
 // of one rank, connects with no other.
-// `published`, `cuda_device`: see C10dOptions.
+// `published`, `cuda_device`: see C10dOptions. `activity`: records phases and exchanges of the
+// result, and the states of other ranks; borrowed. Null: none.
 // Errors: InvalidArgument if this job cannot run on several ranks; FailedPrecondition if a rank
 // joined twice or has another job, with the difference; Aborted if ranks are missing or the master
 // cannot be reached.
 absl::StatusOr<std::unique_ptr<Collectives>> join_ranks(
     const RankEnvironment& environment, const JobConfig& config,
     const std::function<void(RankPhase, int64_t step)>& published = nullptr,
-    std::optional<int> cuda_device = std::nullopt);
+    std::optional<int> cuda_device = std::nullopt, RankActivity* activity = nullptr);
 
 // Checks that a single-rank command has no other ranks. Errors: InvalidArgument, also for an
 // invalid environment of ranks.

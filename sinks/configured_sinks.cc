@@ -39,8 +39,14 @@ namespace {
 
 using MadeSink = absl::StatusOr<std::unique_ptr<Sink>>;
 
-// Built-in kinds are also made with the configuration and the number of ranks of the job.
-using SinkKinds = PartKinds<SinkConfig, SinkFactory, KindCheck<SinkConfig>, const JobConfig&, int>;
+// What built-in kinds are made with, besides their configuration.
+struct SinkOwner {
+  const JobConfig& job;
+  const SinkRank& rank;
+  const HealthCheck& health;  // empty: none
+};
+
+using SinkKinds = PartKinds<SinkConfig, SinkFactory, KindCheck<SinkConfig>, const SinkOwner&>;
 
 // TensorBoard shows a column for each.
 constexpr size_t kMostHyperParameters = 100;
@@ -79,7 +85,7 @@ absl::Status check_csv_sink(absl::string_view where, const SinkConfig& config) {
   return check_directory(where, config.csv().directory());
 }
 
-MadeSink create_csv_sink(const SinkConfig& config, const SinkInput& input, const JobConfig&, int) {
+MadeSink create_csv_sink(const SinkConfig& config, const SinkInput& input, const SinkOwner&) {
   return std::make_unique<CsvSink>(*input.files,
                                    directory_path(config, config.csv().directory(), input));
 }
@@ -88,12 +94,12 @@ absl::Status check_tensorboard(absl::string_view where, const SinkConfig& config
   return check_directory(where, config.tensorboard().directory());
 }
 
-MadeSink create_tensorboard(const SinkConfig& config, const SinkInput& input, const JobConfig& job,
-                            int) {
+MadeSink create_tensorboard(const SinkConfig& config, const SinkInput& input,
+                            const SinkOwner& owner) {
   TensorBoardSinkOptions options{
       .directory = directory_path(config, config.tensorboard().directory(), input),
-      .configuration = to_text(job),
-      .hyper_parameters = config_values(job, kMostHyperParameters),
+      .configuration = to_text(owner.job),
+      .hyper_parameters = config_values(owner.job, kMostHyperParameters),
       .histograms = config.tensorboard().histograms(),
       .rank = input.rank};
   return std::make_unique<TensorBoardSink>(*input.files, Clock::real(), std::move(options));
@@ -107,13 +113,14 @@ absl::Status check_prometheus(absl::string_view where, const SinkConfig& config)
                                    "all interfaces, 0.0.0.0 or ::"));
 }
 
-MadeSink create_prometheus(const SinkConfig& config, const SinkInput& input, const JobConfig&,
-                           int) {
+MadeSink create_prometheus(const SinkConfig& config, const SinkInput&, const SinkOwner& owner) {
   const std::string& address = config.prometheus().address();
   const int first = config.prometheus().port();
-  const int port = first == 0 || !is_on_all_ranks(config) ? first : first + input.rank;
+  const int number =
+      config.prometheus().port_by_local_rank() ? owner.rank.local_rank : owner.rank.rank;
+  const int port = first == 0 || !is_on_all_ranks(config) ? first : first + number;
   ASSIGN_OR_RETURN(std::unique_ptr<PrometheusSink> sink,
-                   PrometheusSink::create(address, port, Clock::real()));
+                   PrometheusSink::create(address, port, Clock::real(), owner.health));
   MILLRACE_LOG(INFO) << "metrics for Prometheus: http://" << host_and_port(address, sink->port())
                      << "/metrics";
   return sink;
@@ -159,8 +166,8 @@ std::string rows_directory(const RunConfig& run, const SinkInput& input) {
   return has_rows ? join_path(input.output_dir, kRowsDirectory) : "";
 }
 
-MadeSink create_mlflow(const SinkConfig& sink, const SinkInput& input, const JobConfig& job,
-                       int ranks) {
+MadeSink create_mlflow(const SinkConfig& sink, const SinkInput& input, const SinkOwner& owner) {
+  const JobConfig& job = owner.job;
   const MlflowSinkConfig& config = sink.mlflow();
   const std::string name =
       config.run_name().empty() ? base_name(absolute_path(input.output_dir)) : config.run_name();
@@ -171,7 +178,7 @@ MadeSink create_mlflow(const SinkConfig& sink, const SinkInput& input, const Job
       .directory = directory_path(sink, config.directory(), input),
       .rows_directory = rows_directory(job.run(), input),
       .timeout = absl::Seconds(config.timeout_seconds()),
-      .most_wait = most_wait(job.run(), ranks),
+      .most_wait = most_wait(job.run(), owner.rank.world_size),
       .params = config_params(job, kMostMlflowParams)};
   return MlflowSink::create(*input.files, Clock::real(), std::move(options));
 }
@@ -236,16 +243,16 @@ struct Ports {
   }
 };
 
-// Returns the ports of a sink in a job of `ranks` ranks; none if they are not fixed.
-std::optional<Ports> ports_of(const SinkConfig& config, int ranks) {
+// Returns the ports that a sink needs on a machine; none if they are not fixed.
+std::optional<Ports> ports_of(const SinkConfig& config, const SinkRank& rank) {
   const PrometheusSinkConfig& prometheus = config.prometheus();
   const std::optional<IpAddress> address = parse_address(prometheus.address());
   if (!config.has_prometheus() || prometheus.port() == 0 || !address.has_value()) {
     return std::nullopt;
   }
   const int64_t first = prometheus.port();
-  const int64_t last = config.ranks() == SinkConfig::ALL ? first + ranks - 1 : first;
-  return Ports{*address, first, last};
+  const int ranks = prometheus.port_by_local_rank() ? rank.local_world_size : rank.world_size;
+  return Ports{*address, first, is_on_all_ranks(config) ? first + ranks - 1 : first};
 }
 
 std::string to_text(const Ports& ports) {
@@ -292,24 +299,25 @@ absl::Status check_sinks(const RunConfig& run) {
                                            " as well; give another one or remove a sink")));
     }
   }
-  errors.add(check_sink_ports(run, 1));
+  errors.add(check_sink_ports(run, SinkRank()));
   return errors.status();
 }
 
-absl::Status check_sink_ports(const RunConfig& run, int ranks) {
+absl::Status check_sink_ports(const RunConfig& run, const SinkRank& rank) {
   FieldErrors errors;
   for (int i = 0; i < run.sink_size(); ++i) {
-    const std::optional<Ports> ports = ports_of(run.sink(i), ranks);
+    const std::optional<Ports> ports = ports_of(run.sink(i), rank);
     if (!ports.has_value()) continue;
     const std::string where = absl::StrCat("run.sink[", i, "].prometheus");
     // check_ranges() reports a first port that is too large.
     if (ports->first <= kMostPort && ports->last > kMostPort) {
+      const int64_t ranks = ports->last - ports->first + 1;
       errors.add(wrong(
           where, absl::StrCat("port is ", ports->first, ", so that ", ranks, " ranks need ",
                               to_text(*ports), "; it must be at most ", kMostPort - ranks + 1)));
     }
     for (int k = 0; k < i; ++k) {
-      const std::optional<Ports> other = ports_of(run.sink(k), ranks);
+      const std::optional<Ports> other = ports_of(run.sink(k), rank);
       if (!other.has_value() || !ports->overlap(*other)) continue;
       errors.add(
           wrong(where, absl::StrCat("run.sink[", k, "] has ", to_text(*other), ", this sink ",
@@ -328,16 +336,32 @@ std::vector<std::string> sink_directories(const RunConfig& run) {
   return directories;
 }
 
+ListeningSinks listen_early(const JobConfig& config, const SinkRank& rank,
+                            const HealthCheck& health) {
+  ListeningSinks sinks;
+  for (int i = 0; i < config.run().sink_size(); ++i) {
+    const SinkConfig& sink = config.run().sink(i);
+    if (!sink.has_prometheus() || (rank.rank != 0 && !is_on_all_ranks(sink))) continue;
+    sinks.emplace(i, create_prometheus(sink, SinkInput(), {config, rank, health}));
+  }
+  return sinks;
+}
+
 absl::StatusOr<std::vector<NamedSink>> make_sinks(const JobConfig& config, FileSystem& files,
-                                                  int rank, int ranks) {
-  RETURN_IF_ERROR(check_sink_ports(config.run(), ranks));
-  const SinkInput input{&files, config.run().output_dir(), rank};
+                                                  const SinkRank& rank, ListeningSinks listening) {
+  RETURN_IF_ERROR(check_sink_ports(config.run(), rank));
+  const SinkInput input{&files, config.run().output_dir(), rank.rank};
+  const HealthCheck no_health;
+  // sinks_of() keeps the places of run.sink.
   const std::vector<SinkConfig> configs = sinks_of(config.run());
   std::vector<NamedSink> sinks;
   for (size_t i = 0; i < configs.size(); ++i) {
-    if (rank != 0 && !is_on_all_ranks(configs[i])) continue;
+    if (rank.rank != 0 && !is_on_all_ranks(configs[i])) continue;
+    const auto early = listening.find(static_cast<int>(i));
     ASSIGN_OR_RETURN(std::unique_ptr<Sink> sink,
-                     sink_kinds().create(configs[i], input, config, ranks),
+                     early != listening.end()
+                         ? std::move(early->second)
+                         : sink_kinds().create(configs[i], input, {config, rank, no_health}),
                      absl::StrCat("run.sink[", i, "]"));
     const absl::string_view name =
         configs[i].has_custom() ? configs[i].custom().name() : sink_kinds().kind(configs[i]);

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/fault_file_system_testing.h"
+#include "base/http/http_client.h"
 #include "base/memory_file_system_testing.h"
 #include "base/mutex.h"
 #include "base/status_matchers.h"
@@ -32,7 +34,7 @@ class ConfiguredSinksTest : public testing::Test {
   absl::StatusOr<std::vector<NamedSink>> make(const std::string& run, int rank = 0) {
     JobConfig config;
     EXPECT_OK(parse_text("run {" + run + "}", "the test", &config));
-    return make_sinks(config, files_, rank, /*ranks=*/2);
+    return make_sinks(config, files_, {.rank = rank, .world_size = 2});
   }
   std::vector<std::string> names(const std::string& run, int rank = 0) {
     std::vector<std::string> names;
@@ -135,6 +137,33 @@ TEST_F(ConfiguredSinksTest, AnOccupiedPortIsNamed) {
                              HasSubstr("choose another port"))));
 }
 
+// Rank 2 is the first one of its machine.
+TEST_F(ConfiguredSinksTest, SinksListenBeforeTheyAreMade) {
+  ASSERT_OK_AND_ASSIGN(auto free, PrometheusSink::create("127.0.0.1", 0, Clock::real()));
+  const int port = free->port();
+  JobConfig config;
+  ASSERT_OK(parse_text(absl::StrCat("run { report { tensorboard: false } sink { csv {} } sink { "
+                                    "prometheus { port: ",
+                                    port, " port_by_local_rank: true } ranks: ALL } }"),
+                       "the test", &config));
+  const SinkRank rank{.rank = 2, .world_size = 4, .local_rank = 0, .local_world_size = 2};
+  const HealthCheck health = [] { return HealthReport{true, "ok"}; };
+  EXPECT_THAT(make_sinks(config, files_, rank, listen_early(config, rank, health)).status(),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("run.sink[1]")))
+      << "the port is taken";
+  free.reset();
+  ListeningSinks listening = listen_early(config, rank, health);
+  ASSERT_EQ(listening.size(), 1);
+  ASSERT_OK(listening.at(1).status());
+  const HttpClient client({.host = "127.0.0.1", .port = port}, {.timeout = absl::Seconds(30)});
+  ASSERT_OK_AND_ASSIGN(const HttpResponse response, client.send({.target = "/healthz"}));
+  EXPECT_EQ(response.body, "ok\n");
+  const Sink* const made = listening.at(1)->get();
+  ASSERT_OK_AND_ASSIGN(const auto sinks, make_sinks(config, files_, rank, std::move(listening)));
+  ASSERT_EQ(sinks.size(), 1) << "rank 0 alone has the other sink";
+  EXPECT_EQ(sinks[0].sink.get(), made);
+}
+
 TEST_F(ConfiguredSinksTest, APortThatARankDoesNotHaveIsNamed) {
   for (const int rank : {0, 1}) {
     EXPECT_THAT(make("sink { prometheus { port: 65535 } ranks: ALL }", rank).status(),
@@ -148,7 +177,7 @@ TEST_F(ConfiguredSinksTest, AFullDiskSwitchesOffOneSink) {
   JobConfig config;
   ASSERT_OK(parse_text("run { output_dir: 'o' sink { csv {} } }", "the test", &config));
   const auto run = [&](FileSystem& files) {
-    auto sinks = make_sinks(config, files, 0, 1);
+    auto sinks = make_sinks(config, files, {});
     ASSERT_OK(sinks.status());
     SinksHook hook(*std::move(sinks));
     FakeHookContext context;

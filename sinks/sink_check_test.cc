@@ -95,7 +95,7 @@ TEST(SinkCheckTest, DirectoriesOfRanksAreNotThoseOfOtherSinks) {
 absl::Status check_ports(const std::string& sinks, int ranks) {
   JobConfig config;
   EXPECT_OK(parse_text("run {" + sinks + "}", "the test", &config));
-  return check_sink_ports(config.run(), ranks);
+  return check_sink_ports(config.run(), {.world_size = ranks});
 }
 
 TEST(SinkCheckTest, EachRankHasAPort) {
@@ -107,6 +107,8 @@ TEST(SinkCheckTest, EachRankHasAPort) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("run.sink[0].prometheus: port is 65535, so that 2 ranks need "
                                  "ports 65535 to 65536; it must be at most 65534")));
+  EXPECT_OK(
+      check_ports("sink { prometheus { port: 65535 port_by_local_rank: true } ranks: ALL }", 2));
 }
 
 TEST(SinkCheckTest, DirectoriesOfSinks) {

@@ -49,6 +49,7 @@ int run_command(CLI::App& program, int argc, char** argv, const RankListener& li
   add(add_list_command);
   add(add_plugin_command);
   add(add_explain_command);
+  add(add_status_command);
   add(add_bench_command);
   add(add_launch_command);
   add(add_doctor_command);

@@ -4,7 +4,9 @@
 #include <memory>
 #include <string>
 
+#include "base/clock.h"
 #include "base/status_macros.h"
+#include "io/files/uri_file_system.h"
 #include "io/look/data_look.h"
 #include "job/hook_descriptions.h"
 #include "plugin/plugin_report.h"
@@ -18,6 +20,7 @@
 #include "tools/look/look_report.h"
 #include "tools/parts/part_list.h"
 #include "tools/plugin/plugin_report_text.h"
+#include "tools/status/run_status.h"
 
 namespace millrace {
 namespace {
@@ -52,6 +55,18 @@ absl::StatusOr<int> explain_runs(const std::string& directory) {
   ASSIGN_OR_RETURN(const EventHistory history,
                    read_event_history(FileSystem::local(), join_path(directory, "events.jsonl")));
   std::cout << event_report(history) << std::flush;
+  return kExitFinished;
+}
+
+struct StatusFlags {
+  std::string directory;
+  bool json = false;
+};
+
+absl::StatusOr<int> print_status(const StatusFlags& flags) {
+  ASSIGN_OR_RETURN(const RunStatus status,
+                   read_run_status(UriFileSystem::process(), flags.directory, Clock::real().now()));
+  std::cout << (flags.json ? run_status_json(status) : run_status_text(status)) << std::flush;
   return kExitFinished;
 }
 
@@ -106,6 +121,15 @@ Command add_explain_command(CLI::App& program) {
       program.add_subcommand("explain", "tell what the runs of an output directory did and why");
   command->add_option("OUTPUT_DIR", *directory, "output directory of a run")->required();
   return [directory] { return explain_runs(*directory); };
+}
+
+Command add_status_command(CLI::App& program) {
+  auto flags = std::make_shared<StatusFlags>();  // shared with the parser's callbacks
+  CLI::App* command = program.add_subcommand(
+      "status", "tell whether the run of an output directory is running, and what it does");
+  command->add_option("OUTPUT_DIR", flags->directory, "output directory of a run")->required();
+  command->add_flag("--json", flags->json, "print one JSON object");
+  return [flags] { return print_status(*flags); };
 }
 
 Command add_hooks_command(CLI::App& program) {

@@ -26,12 +26,16 @@
 #include "hooks/console/console_text.h"
 #include "io/files/uri_file_system.h"
 #include "job/generated_data.h"
+#include "job/health/health.h"
+#include "job/health/rank_activity.h"
+#include "job/health/status_file.h"
 #include "job/job.h"
 #include "job/job_checkpoints.h"
 #include "job/output_hook.h"
 #include "job/ranks.h"
 #include "job/run_end.h"
 #include "proto/config_fingerprint.h"
+#include "sinks/configured_sinks.h"
 #include "tools/command_end.h"
 #include "tools/commands.h"
 #include "tools/config_flags.h"
@@ -107,14 +111,25 @@ class TrainCommand {
     job.set_split_rule(config_.train().split_rule());
     if (config_.run().signal_stop().enabled()) signal_exit_.emplace();
     log_beginning();
+    // Before the ranks meet and data and checkpoint are read, all of which may take long. An
+    // occupied port is reported by build_trainer(), to the other ranks too.
+    listening_ = listen_early(config_, sink_rank(), [this] { return health(); });
     JobResources resources;
+    resources.listening = &listening_;
+    resources.activity = &activity_;
     resources.time_types = std::move(rules.time_types);
     ASSIGN_OR_RETURN(resources.cuda_device, device_of_rank(flags_.device, cuda_devices, ranks_));
     ASSIGN_OR_RETURN(std::unique_ptr<Collectives> collectives,
-                     join_ranks(ranks_, config_, listener_, resources.cuda_device));
+                     join_ranks(ranks_, config_, listener_, resources.cuda_device, &activity_));
     RETURN_IF_ERROR(on_rank_0(*collectives, [this] { return check_outputs(); }));
     RETURN_IF_ERROR(on_rank_0(*collectives, [this] { return make_data(); }));
     resources.local_world_size = ranks_.local_world_size;
+    resources.local_rank = ranks_.local_rank;
+    status_.emplace(files_, Clock::real(), activity_,
+                    StatusFileOptions{.directory = config_.run().output_dir(),
+                                      .world_size = ranks_.world_size,
+                                      .limits = config_.run().health()});
+    resources.status = &*status_;
     resources.log = &std::cerr;
     resources.terminal = ::isatty(STDERR_FILENO) == 1;
     resources.colors = has_colors(STDERR_FILENO);
@@ -146,6 +161,7 @@ class TrainCommand {
       const absl::Status opened = open_run_log(files_, config_.run(), ranks_.rank);
       if (!opened.ok()) others.fail(opened);
       RETURN_IF_ERROR(opened);
+      if (is_first()) status_->start();
     } else if (!resumption->from.has_value()) {
       log_for_the_file("beginning anew");
     }
@@ -166,6 +182,16 @@ class TrainCommand {
     if (started_ && is_first()) print_outcome();
     return absl::OkStatus();
   }
+
+  SinkRank sink_rank() const {
+    return {.rank = ranks_.rank,
+            .world_size = ranks_.world_size,
+            .local_rank = ranks_.local_rank,
+            .local_world_size = ranks_.local_world_size};
+  }
+
+  // Called by the threads of HTTP servers.
+  HealthReport health() const { return check_health(activity_.now(), config_.run().health()); }
 
   void log_model(Trainer& trainer) const {
     int64_t parameters = 0;
@@ -326,6 +352,9 @@ class TrainCommand {
   RankEnvironment ranks_;
   JobConfig config_;
   SummaryFile summary_file_;
+  RankActivity activity_{Clock::real()};
+  ListeningSinks listening_;          // read activity_ and config_; empty after build_trainer()
+  std::optional<StatusFile> status_;  // reads activity_
   DataReport data_;
   Summary summary_;
   bool started_ = false;

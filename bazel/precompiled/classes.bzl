@@ -234,6 +234,10 @@ CLASSES = {
     "job/generate": {
         "generate": "proto",
     },
+    "job/health": {
+        "health": "tensor",
+        "health_test": "tensor",
+    },
     "job/report": {
         "report": "tensor",
         "report_test": "tensor",
@@ -417,5 +421,8 @@ CLASSES = {
     "tools/script": {
         "script": "torch",
         "script_test": "torch",
+    },
+    "tools/status": {
+        "status": "proto",
     },
 }

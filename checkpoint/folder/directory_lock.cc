@@ -1,8 +1,12 @@
 #include "checkpoint/folder/directory_lock.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -103,6 +107,18 @@ bool is_directory_lock(FileSystem& files, const std::string& path) {
   return words.size() == 6 && words[0] == "host" && words[2] == "pid" && words[4] == "since" &&
          absl::SimpleAtoi(words[3], &process) &&
          absl::ParseTime(absl::RFC3339_full, words[5], &since, nullptr);
+}
+
+absl::StatusOr<bool> is_lock_held(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) return false;
+  const bool locked = fd >= 0 && ::flock(fd, LOCK_SH | LOCK_NB) == 0;
+  const int error = errno;
+  if (fd >= 0) ::close(fd);
+  if (locked) return false;
+  if (fd >= 0 && error == EWOULDBLOCK) return true;
+  return absl::UnavailableError(
+      absl::StrCat("cannot check the lock ", path, ": ", std::strerror(error)));
 }
 
 }  // namespace millrace

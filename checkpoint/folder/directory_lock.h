@@ -50,6 +50,11 @@ absl::Status check_owner(FileSystem& files, const std::string& folder, absl::str
 // killed before writing.
 bool is_directory_lock(FileSystem& files, const std::string& path);
 
+// Returns true if a process holds the lock at `path`, a local file. Holds a shared lock for some
+// microseconds, in which acquire() fails. Returns false if there is no file. Errors: Unavailable if
+// the file cannot be opened or locked.
+absl::StatusOr<bool> is_lock_held(const std::string& path);
+
 }  // namespace millrace
 
 #endif  // MILLRACE_CHECKPOINT_FOLDER_DIRECTORY_LOCK_H_

@@ -12,9 +12,9 @@ namespace {
 constexpr char kMllog[] = "mllog.txt";
 
 // Entries of an output directory that Millrace removes, replaces or appends to.
-constexpr const char* kOwn[] = {"checkpoints",  "best",          "logs",
-                                "events.jsonl", "summary.json",  "config.textproto",
-                                "lock",         "windows.jsonl", kMllog};
+constexpr const char* kOwn[] = {
+    "checkpoints",      "best", "logs",          "events.jsonl", "summary.json", "status.json",
+    "config.textproto", "lock", "windows.jsonl", kMllog};
 
 // Directories that a run makes with the default configuration.
 constexpr const char* kOwnDirectories[] = {"metrics", "tensorboard"};

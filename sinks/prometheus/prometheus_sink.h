@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -13,17 +14,20 @@
 #include "base/http/http_server.h"
 #include "base/mutex.h"
 #include "framework/report/sink.h"
+#include "sinks/prometheus/health_report.h"
 #include "sinks/prometheus/metrics_text.h"
 
 namespace millrace {
 
-// Serves the latest numbers at http://ADDRESS:PORT/metrics (metrics_text.h), from its creation to
-// its destruction. A scrape copies a text and never waits for training.
+// Serves the latest numbers at http://ADDRESS:PORT/metrics (metrics_text.h), and the health of the
+// process at /healthz (200 or 503 and one line), from its creation to its destruction. A scrape
+// copies a text and never waits for training.
 class PrometheusSink : public Sink {
  public:
-  // Borrows `clock`. Errors: see HttpServer::start().
+  // Borrows `clock`. Without `health` /healthz is not found. Errors: see HttpServer::start().
   static absl::StatusOr<std::unique_ptr<PrometheusSink>> create(const std::string& address,
-                                                                int port, Clock& clock);
+                                                                int port, Clock& clock,
+                                                                HealthCheck health = nullptr);
 
   absl::Status start(const SinkStart& start) override;
   absl::Status write_report(const Report& report) override;
@@ -32,12 +36,14 @@ class PrometheusSink : public Sink {
   int port() const { return server_->port(); }
 
  private:
-  explicit PrometheusSink(Clock& clock) : clock_(clock) {}
+  PrometheusSink(Clock& clock, HealthCheck health) : clock_(clock), health_(std::move(health)) {}
   void publish();
-  // Returns the page for GET and HEAD of /metrics, and errors otherwise.
+  // Returns the page for GET and HEAD of /metrics, the health for those of /healthz, and errors
+  // otherwise.
   HttpReply reply(const HttpServerRequest& request);
 
   Clock& clock_;
+  const HealthCheck health_;
   PrometheusMetrics metrics_;
   Mutex mutex_;
   std::string page_ ABSL_GUARDED_BY(mutex_);

@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "base/http/http_client.h"
+#include "base/mutex.h"
 #include "base/status_matchers.h"
 #include "framework/report/sink_conformance.h"
 
@@ -69,7 +70,29 @@ TEST(PrometheusSinkTest, ServesOnePage) {
   EXPECT_EQ(ask(*sink, {.target = "/metrics?a=b"}).body, scrape(*sink));
   EXPECT_EQ(ask(*sink, {.method = "HEAD", .target = "/metrics"}).status, 200);
   EXPECT_EQ(ask(*sink, {.target = "/"}).status, 404);
+  EXPECT_EQ(ask(*sink, {.target = "/healthz"}).status, 404) << "without a check of the health";
   EXPECT_EQ(ask(*sink, {.method = "POST", .target = "/metrics", .body = "a"}).status, 405);
+}
+
+TEST(PrometheusSinkTest, ServesTheHealthOfTheMoment) {
+  Mutex mutex;
+  HealthReport report = {true, "ok: forward"};
+  const auto sink = PrometheusSink::create("127.0.0.1", 0, Clock::real(), [&] {
+    MutexLock lock(mutex);
+    return report;
+  });
+  ASSERT_OK(sink.status());
+  HttpResponse response = ask(**sink, {.target = "/healthz"});
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.body, "ok: forward\n");
+  {
+    MutexLock lock(mutex);
+    report = {false, "no step for 612 s"};
+  }
+  response = ask(**sink, {.target = "/healthz?verbose"});
+  EXPECT_EQ(response.status, 503);
+  EXPECT_EQ(response.body, "no step for 612 s\n");
+  EXPECT_EQ(ask(**sink, {.method = "POST", .target = "/healthz", .body = "a"}).status, 405);
 }
 
 }  // namespace

@@ -125,7 +125,8 @@ TEST_F(TrainTest, ACompletedRunAndWhatItLeaves) {
               files.end());
   EXPECT_THAT(files, ElementsAre("checkpoints/lock", "config.textproto", "events.jsonl", "lock",
                                  "logs/rank-0.log", "metrics/eval.jsonl", "metrics/train.jsonl",
-                                 "summary.json", StartsWith("tensorboard/events.out.tfevents.")));
+                                 "status.json", "summary.json",
+                                 StartsWith("tensorboard/events.out.tfevents.")));
   EXPECT_THAT(
       millrace_ok({"explain", "out"}).out,
       ContainsRegex("^run 1 .* train on 1 rank, from step 0\n(.*\n)*.* step 32 +completed\n$"));

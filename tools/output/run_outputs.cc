@@ -57,8 +57,8 @@ std::vector<WrittenFiles> written_files(const JobConfig& job) {
 std::vector<RunInput> run_outputs(const RunConfig& config) {
   std::vector<RunInput> outputs;
   for (const char* name :
-       {"config.textproto", "events.jsonl", "windows.jsonl", "lock", "checkpoints/lock",
-        "metrics/train.jsonl", "metrics/eval.jsonl", "logs/rank-0.log"}) {
+       {"config.textproto", "events.jsonl", "status.json", "windows.jsonl", "lock",
+        "checkpoints/lock", "metrics/train.jsonl", "metrics/eval.jsonl", "logs/rank-0.log"}) {
     outputs.push_back({"a file that the run itself writes", join_path(config.output_dir(), name)});
   }
   return outputs;

@@ -1,0 +1,24 @@
+// The decision whether a rank makes progress.
+#ifndef MILLRACE_JOB_HEALTH_HEALTH_H_
+#define MILLRACE_JOB_HEALTH_HEALTH_H_
+
+#include <string>
+
+#include "job/health/rank_activity.h"
+#include "proto/config.pb.h"
+#include "sinks/prometheus/health_report.h"
+
+namespace millrace {
+
+// Returns whether the time without progress is within the limit of the activity, and a line without
+// a line feed that says so. A rank in an exchange with other ranks is healthy: their own limits,
+// and the time-outs of run.distributed, end such a wait.
+HealthReport check_health(const Activity& activity, const HealthConfig& limits);
+
+// Returns "rank 1 (data of step 12), rank 2 (forward of step 12)", at most the first three ranks
+// and the number of the others; "" for none.
+std::string peers_text(const std::vector<PeerActivity>& peers);
+
+}  // namespace millrace
+
+#endif  // MILLRACE_JOB_HEALTH_HEALTH_H_
