@@ -123,6 +123,29 @@ class AgreementTest(unittest.TestCase):
     self.assertEqual(service["spec"]["selector"],
                      {"batch.kubernetes.io/job-name": job["metadata"]["name"]})
 
+  def test_probes_ask_the_endpoint_that_the_arguments_configure(self):
+    job = at(load("kubernetes_job.yaml")[1], "spec", "template")
+    jobset = at(load("jobset.yaml")[0], "spec", "replicatedJobs", 0, "template", "spec", "template")
+    runtime, trainjob = load("trainjob.yaml")
+    runtime = at(runtime, "spec", "template", "spec", "replicatedJobs", 0, "template", "spec",
+                 "template")
+    pods = [job, jobset, at(load("pytorchjob.yaml")[0], "spec", "pytorchReplicaSpecs", "Master",
+                            "template")]
+    for pod in pods:
+      container = pod["spec"]["containers"][0]
+      manifests.check_probes(container, container["args"])
+    container = runtime["spec"]["containers"][0]
+    manifests.check_probes(container, trainjob["spec"]["trainer"]["args"])
+
+    for change in (lambda c: c.pop("startupProbe"), lambda c: c.pop("livenessProbe"),
+                   lambda c: c["ports"].pop(), lambda c: c["args"].pop(),
+                   lambda c: c["livenessProbe"]["httpGet"].update(path="/metrics"),
+                   lambda c: c["startupProbe"]["httpGet"].update(port=9465)):
+      container = copy.deepcopy(job["spec"]["containers"][0])
+      change(container)
+      with self.assertRaises(manifests.ManifestError):
+        manifests.check_probes(container, container["args"])
+
   def test_the_trainjob_runs_on_its_runtime(self):
     runtime, trainjob = load("trainjob.yaml")
     reference = trainjob["spec"]["runtimeRef"]
@@ -174,7 +197,8 @@ class PyTorchJobScriptTest(Scripts):
       got = subprocess.run(self.command(), env=self.environment, timeout=30).returncode
       self.assertEqual(got, 143 if code in STARTS_AGAIN else code)
     self.assertEqual(self.written("arguments"),
-                     "train job.textproto --set run.distributed.rendezvous_timeout_seconds=900\n")
+                     "train job.textproto --set run.distributed.rendezvous_timeout_seconds=900 "
+                     "--set %s\n" % manifests.SINK)
 
   def test_sigterm_reaches_the_rank_which_saves(self):
     self.program("millrace", """

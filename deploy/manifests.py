@@ -52,6 +52,11 @@ MODELS = {
     ("trainer.kubeflow.org/v1alpha1", "TrainingRuntime"): models.TrainerV1alpha1TrainingRuntime,
 }
 
+# The endpoint of a pod: the sink that arguments configure, and its default port, which is that of
+# the first rank of each pod.
+SINK = 'run.sink=[{prometheus {address: "0.0.0.0" port_by_local_rank: true} ranks: ALL}]'
+PORT = 9464
+
 # Options of sbatch that the batch file may have, with the form of their values; None: no value.
 SBATCH_OPTIONS = {
     "job-name": r"\S+",
@@ -221,6 +226,17 @@ def check_fields(value, expected, where):
     for name, field in value.items():
       check_fields(field, fields[name], "%s.%s" % (where, name))
 
+
+def check_probes(container, args):
+  """Checks that `args` configure the endpoint that the probes of a container ask."""
+  if "--set %s" % SINK not in " ".join(args):
+    raise ManifestError("%s has no --set %s" % (args, SINK))
+  if PORT not in [port.get("containerPort") for port in container.get("ports", [])]:
+    raise ManifestError("container %s does not name port %d" % (container["name"], PORT))
+  for probe in ("startupProbe", "livenessProbe"):
+    asked = container.get(probe, {}).get("httpGet")
+    if asked != {"path": "/healthz", "port": PORT}:
+      raise ManifestError("%s of container %s asks %s" % (probe, container["name"], asked))
 
 def check_sbatch(script):
   """Returns {option: value} of the #SBATCH lines.
