@@ -6,8 +6,7 @@
     ray-env/bin/python tests/campaigns/ray_ranks.py [--job dense|quickstart] [--repeats N] [--program FILE]
                                                     [CASE...]
 
-Starts a cluster of a head without CPUs and three nodes of one CPU each on this machine, and trains with three
-ranks, one per node, with a checkpoint every 50 steps. The cases, by default all:
+Starts a cluster of three nodes of one CPU each on this machine, and trains with three ranks, one per node, with a checkpoint every 50 steps. The cases, by default all:
 
     finish    all ranks finish: code 0, the summary has all steps
     stop      Job.stop(): code 75 with a checkpoint; the same call resumes
@@ -16,7 +15,8 @@ ranks, one per node, with a checkpoint every 50 steps. The cases, by default all
     rank      SIGKILL to a rank: a restart with three ranks
     preempt   SIGTERM to a rank, which nobody requested: a restart from the checkpoint of all ranks
     actor     SIGKILL to the actor of a rank: a restart with three ranks
-    node      SIGKILL to all processes of Ray of a node: a restart with two ranks; the node is replaced afterwards
+    node      SIGKILL to the processes of Ray of a node, not the head: a restart with two ranks; another node
+              replaces it afterwards
     driver    SIGKILL to the driver: no rank is left
 
 Prints for each run the seconds from the signal until all ranks are started again (`starting`), until rank 0 says
@@ -39,6 +39,7 @@ MARKER = "MILLRACE_RAY_CASE"  # a variable of the ranks, which tells them from o
 RANKS = 3
 CHECKPOINT, KILLED = 50, 120  # steps between checkpoints, and the step of the kill
 SECONDS_OF_RUN = 300
+NODE = {"num_cpus": 1, "no_monitor": True, "include_log_monitor": False}  # no process that the cases do not need
 SECONDS_LEFT_OVER = 10
 STEP = re.compile(r"\[rank 0\] step (\d+)\b")
 MARKS = (("starting", re.compile("starting all ranks again")),
@@ -69,6 +70,8 @@ def drive(options):
     sys.path.insert(0, os.path.join(ROOT, "tools", "package"))
     import millrace.ray  # pylint: disable=import-outside-toplevel
     ray.init(address=options.address, logging_level="warning")
+    if "--max_steps" not in options.arguments:
+        options.arguments += ["--max_epochs", "1000"]  # until it is stopped
     configuration = os.path.join(ROOT, "examples", options.job + ".textproto")
     arguments = ["--output_dir", "out", "--set", "run.report.when={every_steps: 1}", "--set",
                  "run.evaluation.enabled=false", "--set", "run.checkpoint.when={every_steps: %d}" % CHECKPOINT]
@@ -104,7 +107,10 @@ def processes_of(case):
 
 
 def process_of(case, rank, guard=False):
-    return next(process for process, number, guards in processes_of(case) if (number, guards) == (rank, guard))
+    for process, number, guards in processes_of(case):
+        if (number, guards) == (rank, guard):
+            return process
+    raise CaseError("rank %d does not run" % rank)
 
 
 def parent_of(process):
@@ -117,23 +123,20 @@ class Nodes:
 
     def __init__(self):
         # A busy machine needs longer to start Ray.
-        os.environ.setdefault("RAY_raylet_start_wait_time_s", "180")
-        os.environ.setdefault("RAY_worker_register_timeout_seconds", "180")
+        for name, value in (("raylet_start_wait_time_s", 600), ("worker_register_timeout_seconds", 600),
+                            ("agent_register_timeout_ms", 600000)):
+            os.environ.setdefault("RAY_" + name, str(value))
         from ray.cluster_utils import Cluster  # pylint: disable=import-outside-toplevel
-        self.cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
-        self.nodes = []
+        self.cluster = Cluster(initialize_head=True, head_node_args={"include_dashboard": False, **NODE})
+        self.nodes = []  # without the head
         self.fill()
 
     def fill(self):
-        while len(self.nodes) < RANKS:
-            self.nodes.append(self.cluster.add_node(num_cpus=1))
+        while len(self.nodes) < RANKS - 1:
+            self.nodes.append(self.cluster.add_node(**NODE))
 
-    def kill_node_of(self, actor):
-        raylet = parent_of(actor)
-        node = next(node for node in self.nodes
-                    if any(info.process.pid == raylet for info in node.all_processes["raylet"]))
-        self.nodes.remove(node)
-        self.cluster.remove_node(node, allow_graceful=False)
+    def kill_one(self):
+        self.cluster.remove_node(self.nodes.pop(), allow_graceful=False)
 
 
 def act(case, driver, nodes):
@@ -148,12 +151,10 @@ def act(case, driver, nodes):
         driver.kill()
     elif case in ("rank", "preempt"):
         os.kill(process_of(case, last), signal.SIGKILL if case == "rank" else signal.SIGTERM)
-    elif case in ("actor", "node"):
-        actor = parent_of(process_of(case, last, guard=True))
-        if case == "actor":
-            os.kill(actor, signal.SIGKILL)
-        else:
-            nodes.kill_node_of(actor)
+    elif case == "actor":
+        os.kill(parent_of(process_of(case, last, guard=True)), signal.SIGKILL)
+    elif case == "node":
+        nodes.kill_one()
 
 
 def watch(case, driver, nodes, log):
