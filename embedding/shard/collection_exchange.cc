@@ -323,4 +323,12 @@ absl::Status CollectionExchange::check_limits() const {
   return absl::OkStatus();
 }
 
+absl::Status CollectionExchange::check_own_rows() const {
+  for (int64_t t = 0; t < plans_.tables(); ++t) {
+    if (plans_.frozen(t)) continue;
+    RETURN_IF_ERROR(plans_.table(t).check_own_new_rows(plans_.owner(t).new_rows()));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace millrace

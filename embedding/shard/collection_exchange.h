@@ -128,6 +128,9 @@ class CollectionExchange {
   // Checks that the limits of the tables allow the new rows of all ranks; OK before set_totals().
   // Errors: ResourceExhausted naming the first table whose limit is exceeded and has on_full FAIL.
   absl::Status check_limits() const;
+  // Checks that this rank can hold its new rows. Errors: ResourceExhausted naming the table.
+  // REQUIRES: owned_totals() was called.
+  absl::Status check_own_rows() const;
 
  private:
   struct Section;  // the pieces of one table in a part

@@ -141,6 +141,10 @@ class EmbeddingTable {
   void set_rows_of_all_ranks(int64_t rows) { parts_.rows_of_all_ranks = rows; }
   // Checks that this step may add `rows` rows, counted over all ranks. Errors: as check_room().
   absl::Status check_new_rows(int64_t rows) const { return maintenance_.check_room(rows); }
+  // Checks that this rank can hold `rows` more rows. Errors: ResourceExhausted naming the table.
+  absl::Status check_own_new_rows(int64_t rows) const { return maintenance_.check_own_room(rows); }
+  // Sets the maximum number of rows of this rank. Default: RowStore::kMaxRows, which tests lower.
+  void set_max_own_rows(int64_t rows) { parts_.options.max_own_rows = rows; }
 
  private:
   friend class TableReadAccess;

@@ -10,12 +10,14 @@
 #include "base/isa/instruction_set.h"
 #include "base/memory/block_pool.h"
 #include "embedding/rows/placement.h"
+#include "embedding/rows/row_store.h"
 #include "embedding/rows/row_type.h"
 #include "proto/config.pb.h"
 
 namespace millrace {
 
-// All members except added_columns, evicted_log_ids, instruction_set and blocks decide results.
+// All members except added_columns, evicted_log_ids, max_own_rows, instruction_set and blocks
+// decide results.
 struct EmbeddingTableOptions {
   std::string name;
   int64_t dim = 16;  // columns; 1 to 4096
@@ -36,6 +38,7 @@ struct EmbeddingTableOptions {
   // Selects the ids whose rows this table has. Default: all ids.
   Placement placement = {};
   int64_t evicted_log_ids = 1 << 20;  // maximum length of the log of evicted ids; 8 bytes each
+  int64_t max_own_rows = RowStore::kMaxRows;  // rows that this rank can number
 
   static EmbeddingTableOptions from_config(const TableConfig& config, uint64_t seed);
 };

@@ -168,8 +168,9 @@ absl::StatusOr<std::vector<RowIndex>> TableContent::place_rows(absl::Span<const 
     parts_.map.find(ids, absl::MakeSpan(rows));
     new_rows = std::count(rows.begin(), rows.end(), kNoRow);
   }
-  RETURN_IF_ERROR(maintenance_.check_room(new_rows),
-                  absl::StrCat("loading table ", parts_.options.name));
+  const std::string loading = absl::StrCat("loading table ", parts_.options.name);
+  RETURN_IF_ERROR(maintenance_.check_room(new_rows), loading);
+  RETURN_IF_ERROR(maintenance_.check_own_room(new_rows), loading);
   parts_.map.reserve(new_rows);
   parts_.map.find_or_insert(ids, absl::MakeSpan(rows), [&](int64_t id) {
     return slots == NewSlots::kInitial ? parts_.store.add(id) : parts_.store.add_unset(id);

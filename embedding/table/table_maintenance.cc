@@ -56,15 +56,28 @@ absl::Status TableMaintenance::check_room(int64_t more) const {
   const bool fails = parts_.row_limit != kNoLimit && committed.has_value() &&
                      parts_.options.limit.on_full() == LimitConfig::FAIL;
   const bool shared = parts_.on_several_ranks();  // all ranks must get the same answer
-  const int64_t most = fails ? parts_.row_limit : kNoLimit;
-  const int64_t limit = shared ? most : std::min(most, RowStore::kMaxRows);
   const int64_t rows = shared ? committed.value_or(0) : parts_.store.size();
-  if (more <= limit - rows) return absl::OkStatus();
-  return with_kind(absl::ResourceExhaustedError(absl::StrCat(
-                       "table ", parts_.options.name, " has ", rows, " rows and needs ", more,
-                       " more, but its limit is ", limit, " rows",
-                       fails ? " (limit.max_rows or max_bytes, with on_full: FAIL)" : "")),
-                   FailureKind::kLimit);
+  if (fails && more > parts_.row_limit - rows) {
+    return with_kind(absl::ResourceExhaustedError(absl::StrCat(
+                         "table ", parts_.options.name, " has ", rows, " rows and needs ", more,
+                         " more, but its limit is ", parts_.row_limit,
+                         " rows (limit.max_rows or max_bytes, with on_full: FAIL)")),
+                     FailureKind::kLimit);
+  }
+  return shared ? absl::OkStatus() : check_own_room(more);
+}
+
+absl::Status TableMaintenance::check_own_room(int64_t more) const {
+  const int64_t rows = parts_.store.size();
+  if (more <= parts_.options.max_own_rows - rows) return absl::OkStatus();
+  return with_kind(
+      absl::ResourceExhaustedError(absl::StrCat(
+          "table ", parts_.options.name, " has ", rows, " rows on rank ",
+          parts_.options.placement.rank, " and needs ", more,
+          " more there, but a rank holds at most ", parts_.options.max_own_rows,
+          " rows of a table; train on more ranks, or give the table a limit, an eviction or a "
+          "stricter admission")),
+      FailureKind::kLimit);
 }
 
 void TableMaintenance::enforce_limit() {

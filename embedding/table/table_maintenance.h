@@ -73,9 +73,13 @@ class TableMaintenance {
   // are known. Errors: InvalidArgument if max_bytes is below the cost of one row; then the limit is
   // unchanged.
   absl::Status set_row_limit(absl::Span<const SlotSpec> slots);
-  // Checks that there is room for `more` additional rows. Errors: ResourceExhausted if row numbers
-  // are exhausted, or if on_full is FAIL and the limit does not allow the rows.
+  // Checks that there is room for `more` additional rows; on several ranks, of all ranks together.
+  // Errors: ResourceExhausted if on_full is FAIL and the limit does not allow the rows, and on one
+  // rank as check_own_room().
   absl::Status check_room(int64_t more) const;
+  // Checks that this rank can number `more` additional rows. Errors: ResourceExhausted naming the
+  // table.
+  absl::Status check_own_room(int64_t more) const;
   // Removes rows beyond the limit if on_full is EVICT_LRU or EVICT_LFU. REQUIRES: no tentative
   // rows; the caller has exclusive access to the table.
   void enforce_limit();

@@ -71,6 +71,7 @@ absl::StatusOr<CommitDecision> CommitExchange::run(const CommitInput& input) {
   if (tables_ != nullptr) {
     RETURN_IF_ERROR(tables_->exchange_sums());
     totals = tables_->totals();
+    RETURN_IF_ERROR(tables_->check_own_rows());
   }
   ASSIGN_OR_RETURN(Sums sums, sum(checked, totals, absl::OkStatus()));
   if (sums.failed > 0) return agreement_.gather_failures(absl::OkStatus());

@@ -161,6 +161,14 @@ std::vector<double> TableExchange::totals() {
   return totals;
 }
 
+absl::Status TableExchange::check_own_rows() const {
+  if (!active_) return absl::OkStatus();
+  for (EmbeddingCollection* collection : collections_) {
+    RETURN_IF_ERROR(collection->exchange().check_own_rows());
+  }
+  return absl::OkStatus();
+}
+
 std::vector<double> TableExchange::empty_totals() const {
   return std::vector<double>(active_ ? collections_.size() + 2 * tables() : 0);
 }

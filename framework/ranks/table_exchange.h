@@ -81,6 +81,9 @@ class TableExchange {
   // length is equal on all ranks; empty if the exchange is not active. REQUIRES: exchange_sums()
   // succeeded.
   std::vector<double> totals();
+  // Checks that this rank can hold its new rows. Errors: ResourceExhausted naming the table; the
+  // caller must report it to the other ranks. REQUIRES: totals() was called.
+  absl::Status check_own_rows() const;
   // Returns the totals of a rank without rows.
   std::vector<double> empty_totals() const;
   // Sets the sums over ranks of totals(), from which the collections know the norm of all gradients

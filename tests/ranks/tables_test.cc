@@ -159,6 +159,31 @@ TEST(TablesTest, LimitsHoldInAfterStep) {
   EXPECT_GT(most, kLimit / 2);
 }
 
+TEST(TablesTest, ARankThatCannotNumberItsRowsEndsAllBeforeTheStep) {
+  constexpr int64_t kMost = 40;
+  TableRun run;
+  run.prepare = [](Trainer& trainer, int rank) {
+    if (rank == 1) trainer.collections()[0]->tables()[0]->set_max_own_rows(kMost);
+    return absl::OkStatus();
+  };
+  std::vector<int64_t> steps(2);
+  const auto statuses = run_table_ranks(run, 2, [&](Trainer& trainer, int rank) {
+    const absl::Status status = trainer.train().status();
+    steps[rank] = trainer.progress().step;
+    if (rank == 1) {
+      EXPECT_LE(rows_of(trainer), kMost);
+    }
+    return status;
+  });
+  constexpr char kMessage[] = "more there, but a rank holds at most 40 rows of a table";
+  EXPECT_THAT(statuses[0], StatusIs(absl::StatusCode::kAborted,
+                                    testing::AllOf(testing::HasSubstr("rank 1 failed"),
+                                                   testing::HasSubstr(kMessage))));
+  EXPECT_THAT(statuses[1],
+              StatusIs(absl::StatusCode::kResourceExhausted, testing::HasSubstr(kMessage)));
+  EXPECT_EQ(steps[0], steps[1]);
+}
+
 TEST(TablesTest, ARankWithoutDataTakesPart) {
   TinyTrainerOptions options = tiny_table_options();
   options.train.batch_size = 2;  // 3 and 4 ranks: some have none
