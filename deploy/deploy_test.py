@@ -217,7 +217,8 @@ class SlurmTest(Scripts):
 
   def setUp(self):
     super().setUp()
-    self.environment.update(SLURM_JOB_ID="123456", SLURM_JOB_NODELIST="n[1-2]")
+    self.environment.update(SLURM_JOB_ID="123456", SLURM_JOB_NODELIST="n[1-2]",
+                            SLURM_TASKS_PER_NODE="2(x2)")
     self.program("scontrol", """
       case $1 in
         show) printf 'n1\\nn2\\n' ;;
@@ -234,9 +235,9 @@ class SlurmTest(Scripts):
       exit $highest""")
 
   def run_script(self, codes, **variables):
-    self.program("millrace", 'echo "$* $MASTER_ADDR $MASTER_PORT" > "$OUT/arguments"; '
+    self.program("millrace", 'echo "$* $MASTER_ADDR $MASTER_PORT $LOCAL_WORLD_SIZE" > "$OUT/arguments"; '
                  'codes=(%d %d); exit ${codes[$SLURM_PROCID]}' % codes)
-    run = subprocess.run(["bash", self.script, "job.textproto"], timeout=30,
+    run = subprocess.run(["bash", self.script, "job.textproto"], timeout=30, cwd=self.folder.name,
                          env={**self.environment, **variables}, stderr=subprocess.PIPE)
     requeued = self.written("requeued")
     if requeued:
@@ -267,7 +268,7 @@ class SlurmTest(Scripts):
   def test_what_is_started_again(self):
     for codes in ((75, 75), (76, 76), (137, 76), (76, 139)):
       self.assertEqual(self.run_script(codes), (0, True, ""), codes)
-    self.assertRegex(self.written("arguments"), r"^train job.textproto n1 2\d{4}$")
+    self.assertRegex(self.written("arguments"), r"^train job.textproto n1 2\d{4} 2$")
 
   def test_what_gives_up(self):
     self.assertEqual(self.run_script((0, 0)), (0, False, ""))
@@ -275,11 +276,28 @@ class SlurmTest(Scripts):
       self.assertEqual(self.run_script((code, 76)), (code, False, ""))
       self.assertEqual(self.run_script((76, code)), (code, False, ""))
 
-  def test_restarts_are_limited(self):
-    self.assertEqual(self.run_script((75, 75), SLURM_RESTART_COUNT="19")[1], True)
-    code, requeued, error = self.run_script((75, 75), SLURM_RESTART_COUNT="20")
+  def test_failures_in_a_row_are_limited(self):
+    with open(os.path.join(self.folder.name, "job.textproto"), "w", encoding="utf-8") as job:
+      job.write('run {\n  output_dir: "out"  # all nodes see it\n}\n')
+    checkpoints = os.path.join(self.folder.name, "out", "checkpoints")
+
+    def fail(times):
+      for _ in range(times):
+        self.assertEqual(self.run_script((75, 76)), (0, True, ""))
+
+    fail(20)
+    # A stop sets the count back, and so does a newer checkpoint.
+    self.assertEqual(self.run_script((75, 75), SLURM_RESTART_COUNT="99"), (0, True, ""))
+    fail(19)
+    os.makedirs(os.path.join(checkpoints, "step-9"))
+    fail(20)
+    os.makedirs(os.path.join(checkpoints, "step-10"))
+    fail(20)
+    code, requeued, error = self.run_script((76, 137))
     self.assertEqual((code, requeued), (76, False))
-    self.assertIn("after 20 restarts", error)
+    self.assertIn("after 20 failures without a newer checkpoint", error)
+    # The next job with this number begins at 0.
+    fail(1)
 
   def test_a_signal_leaves_the_shell_of_a_rank_waiting(self):
     self.program("srun", 'shift; exec "$@"')
@@ -288,6 +306,7 @@ class SlurmTest(Scripts):
       echo $PPID > "$OUT/shell"
       while :; do sleep 0.01; done""")
     script = subprocess.Popen(["bash", self.script, "job.textproto"], env=self.environment,
+                              cwd=self.folder.name,
                               start_new_session=True)
     self.wait_for("shell")
     shell = int(self.written("shell"))
