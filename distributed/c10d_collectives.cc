@@ -15,6 +15,7 @@
 #include <functional>
 #include <numeric>
 #include <optional>
+#include <stdexcept>
 #include <thread>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
@@ -44,6 +45,7 @@
 #include "distributed/reconnecting_store.h"
 #include "distributed/start_store.h"
 #include "distributed/store_probe.h"
+#include "distributed/store_seal.h"
 #include "distributed/supervised_collective.h"
 #include "distributed/supervisor.h"
 
@@ -99,37 +101,99 @@ StoreGreeting greeting() {
           .answer = std::string(reinterpret_cast<const char*>(&kNonce), sizeof(kNonce))};
 }
 
+std::vector<uint8_t> to_bytes(absl::string_view text) {
+  return std::vector<uint8_t>(text.begin(), text.end());
+}
+
+// Opens a value of the store. Logs and throws the error if no rank of this job sealed the value.
+std::string open_value(const StoreSeal& seal, const std::string& key,
+                       const std::vector<uint8_t>& bytes) {
+  absl::StatusOr<std::string> value =
+      seal.open(key, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  if (value.ok()) return *std::move(value);
+  MILLRACE_LOG(ERROR) << value.status().message();
+  throw std::runtime_error(std::string(value.status().message()));
+}
+
 class TcpStoreClient : public StoreClient {
  public:
-  TcpStoreClient(const SocketAddress& address, absl::Duration timeout)
-      : store_(connect_store(address, timeout)) {}
+  TcpStoreClient(const SocketAddress& address, absl::Duration timeout, StoreSeal seal)
+      : store_(connect_store(address, timeout)), seal_(std::move(seal)) {}
 
   void set(const std::string& key, absl::string_view value) override {
-    store_->set(key, to_bytes(value));
+    store_->set(key, to_bytes(seal_.seal(key, value)));
   }
   bool has_all(const std::vector<std::string>& keys) override { return store_->check(keys); }
   std::vector<std::string> get_all(const std::vector<std::string>& keys) override {
     std::vector<std::string> values;
     for (const std::vector<uint8_t>& bytes : store_->multiGet(keys)) {
-      values.push_back(to_text(bytes));
+      values.push_back(open_value(seal_, keys[values.size()], bytes));
     }
     return values;
   }
   int64_t add(const std::string& key, int64_t amount) override { return store_->add(key, amount); }
   std::string set_once(const std::string& key, absl::string_view value) override {
-    return to_text(store_->compareSet(key, {}, to_bytes(value)));
+    return open_value(seal_, key, store_->compareSet(key, {}, to_bytes(seal_.seal(key, value))));
   }
 
  private:
-  static std::vector<uint8_t> to_bytes(absl::string_view text) {
-    return std::vector<uint8_t>(text.begin(), text.end());
+  const StorePointer store_;
+  const StoreSeal seal_;
+};
+
+// The store for channels of c10d, with sealed values. Counters are not sealed.
+class SealedStore : public c10d::Store {
+ public:
+  SealedStore(c10::intrusive_ptr<c10d::Store> store, StoreSeal seal)
+      : store_(std::move(store)), seal_(std::move(seal)) {}
+
+  c10::intrusive_ptr<c10d::Store> clone() override {
+    return c10::make_intrusive<SealedStore>(store_->clone(), seal_);
   }
-  static std::string to_text(const std::vector<uint8_t>& bytes) {
-    return std::string(bytes.begin(), bytes.end());
+  using Store::set;
+  void set(const std::string& key, const std::vector<uint8_t>& value) override {
+    store_->set(key, sealed(key, value));
+  }
+  using Store::compareSet;
+  std::vector<uint8_t> compareSet(const std::string& key, const std::vector<uint8_t>& expected,
+                                  const std::vector<uint8_t>& desired) override {
+    // A nonce makes equal values different, so that only an absent key can be expected.
+    if (!expected.empty()) throw std::runtime_error("compareSet() of a sealed value");
+    return to_bytes(open_value(seal_, key, store_->compareSet(key, {}, sealed(key, desired))));
+  }
+  std::vector<uint8_t> get(const std::string& key) override {
+    return to_bytes(open_value(seal_, key, store_->get(key)));
+  }
+  int64_t add(const std::string& key, int64_t value) override { return store_->add(key, value); }
+  bool deleteKey(const std::string& key) override { return store_->deleteKey(key); }
+  bool check(const std::vector<std::string>& keys) override { return store_->check(keys); }
+  int64_t getNumKeys() override { return store_->getNumKeys(); }
+  void wait(const std::vector<std::string>& keys) override { store_->wait(keys); }
+  void wait(const std::vector<std::string>& keys,
+            const std::chrono::milliseconds& timeout) override {
+    store_->wait(keys, timeout);
+  }
+  const std::chrono::milliseconds& getTimeout() const noexcept override {
+    return store_->getTimeout();
+  }
+  void setTimeout(const std::chrono::milliseconds& timeout) override {
+    store_->setTimeout(timeout);
   }
 
-  const StorePointer store_;
+ private:
+  std::vector<uint8_t> sealed(const std::string& key, const std::vector<uint8_t>& value) const {
+    return to_bytes(seal_.seal(key, {reinterpret_cast<const char*>(value.data()), value.size()}));
+  }
+
+  const c10::intrusive_ptr<c10d::Store> store_;
+  const StoreSeal seal_;
 };
+
+// Returns the store itself without a secret.
+c10::intrusive_ptr<c10d::Store> with_seal(StorePointer store, const RankEnvironment& environment) {
+  if (environment.secret.empty()) return store;
+  return c10::make_intrusive<SealedStore>(std::move(store), StoreSeal(environment.secret));
+}
 
 // One channel: separate connections to all ranks, and their threads.
 class Group : public c10d::ProcessGroupGloo {
@@ -635,9 +699,15 @@ absl::Status C10dCollectives::connect_channels(const C10dOptions& options,
     MutexLock lock(parts_mutex_);
     refusing_ = rank;
   };
+  if (!options.environment.secret.empty()) {
+    mesh.prove = [seal = StoreSeal(options.environment.secret)](absl::string_view challenge) {
+      return seal.prove(challenge);
+    };
+  }
   ASSIGN_OR_RETURN(std::vector<Socket> peers, connect_mesh(mesh, *parts_.start));
   publish(parts_.control, std::make_shared<ControlMesh>(rank_, std::move(peers)));
-  const StorePointer store = connect_store(address, timeout);
+  const c10::intrusive_ptr<c10d::Store> store =
+      with_seal(connect_store(address, timeout), options.environment);
   const std::string prefix = absl::StrCat(kStorePrefix, parts_.start->name(), "/");
   const auto connect_gloo = [&](const char* channel) {
     return connect_group_unless(mesh.interrupted, [=, ip = *ip] {
@@ -712,8 +782,9 @@ absl::StatusOr<std::unique_ptr<Collectives>> connect_ranks(const C10dOptions& op
   const absl::Duration call_limit =
       std::clamp(options.collective_timeout / 4, absl::Seconds(1), absl::Seconds(5));
   parts.store = std::make_unique<ReconnectingStore>(
-      address, kStorePrefix, call_limit, greeting(),
-      [=] { return std::make_unique<TcpStoreClient>(address, call_limit); });
+      address, kStorePrefix, call_limit, greeting(), [=, seal = StoreSeal(environment.secret)] {
+        return std::make_unique<TcpStoreClient>(address, call_limit, seal);
+      });
   RendezvousOptions meeting;
   meeting.rank = environment.rank;
   meeting.world_size = environment.world_size;

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/net/socket.h"
+#include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "distributed/collectives_conformance.h"
 #include "distributed/process_ranks_testing.h"
@@ -62,6 +63,26 @@ TEST(C10dCollectivesTest, ConformanceOf2) { test_collectives_conformance(2, proc
 TEST(C10dCollectivesTest, ConformanceOf3) { test_collectives_conformance(3, processes(3)); }
 TEST(C10dCollectivesTest, ConformanceOfTablesOverC10d) {
   for (int ranks : {2, 3}) test_collectives_conformance(ranks, processes(ranks, true));
+}
+
+TEST(C10dCollectivesTest, RanksWithOneSecretMeetAndOthersAreRefused) {
+  const auto connect = [](const std::string& of_rank_0, const std::string& of_rank_1) {
+    ProcessRanks ranks(2, [&](const RankEnvironment& environment, const ChildLink&) {
+      C10dOptions options = options_for(environment);
+      options.environment.secret = environment.rank == 0 ? of_rank_0 : of_rank_1;
+      options.rendezvous_timeout = absl::Seconds(3);
+      ASSIGN_OR_RETURN(const auto collectives, connect_c10d(options));
+      return collectives->all_gather("x").status();
+    });
+    return std::vector<absl::Status>{ranks.wait(0), ranks.wait(1)};
+  };
+  for (const absl::Status& status : connect("secret", "secret")) EXPECT_OK(status);
+  EXPECT_THAT(
+      connect("secret", "another")[1].message(),
+      HasSubstr("the value of \"millrace/0/job\" in the store of the job was not written by "
+                "a rank with the same MILLRACE_JOB_SECRET"));
+  EXPECT_THAT(connect("secret", "")[1].message(), HasSubstr("MILLRACE_JOB_SECRET is not set here"));
+  EXPECT_THAT(connect("", "secret")[1].message(), HasSubstr("MILLRACE_JOB_SECRET"));
 }
 
 TEST(C10dCollectivesTest, TooFewOpenFiles) {

@@ -4,12 +4,13 @@
 #include "base/status_macros.h"
 #include "distributed/environment/mpi_environment.h"
 #include "distributed/environment/node_environment.h"
+#include "distributed/store_seal.h"
 
 namespace millrace {
 namespace {
 
 // Returns the rank of the only process of a node.
-absl::StatusOr<RankEnvironment> rank_of_node(const NodeEnvironment& node) {
+absl::StatusOr<RankEnvironment> rank_of_node(const NodeEnvironment& node, const GetVariable& get) {
   RankEnvironment environment;
   if (node.ranks_per_node > 1) {
     return absl::InvalidArgumentError(
@@ -22,6 +23,9 @@ absl::StatusOr<RankEnvironment> rank_of_node(const NodeEnvironment& node) {
   environment.other_machines = node.nodes > 1;
   environment.master_address = node.master.host;
   environment.master_port = node.master.port;
+  if (node.nodes > 1) {
+    ASSIGN_OR_RETURN(environment.secret, read_job_secret(get));
+  }
   return environment;
 }
 
@@ -50,7 +54,7 @@ absl::StatusOr<RankEnvironment> read_rank_environment(const GetVariable& get) {
     ASSIGN_OR_RETURN(std::optional<MpiEnvironment> mpi, read_mpi_environment(get));
     if (mpi) return rank_of_mpi(get, *mpi);
     ASSIGN_OR_RETURN(std::optional<NodeEnvironment> node, read_node_environment(get));
-    if (node) return rank_of_node(*node);
+    if (node) return rank_of_node(*node, get);
   }
   // A program that is started alone within an allocation has SLURM's variables, too. MASTER_ADDR
   // shows that ranks are intended.
@@ -79,6 +83,7 @@ absl::StatusOr<RankEnvironment> read_rank_environment(const GetVariable& get) {
     ASSIGN_OR_RETURN(MasterAddress master, read_master_address(get, "MASTER_ADDR", "MASTER_PORT"));
     environment.master_address = master.host;
     environment.master_port = master.port;
+    ASSIGN_OR_RETURN(environment.secret, read_job_secret(get));
   }
   return environment;
 }

@@ -28,6 +28,9 @@ struct RankEnvironment {
   // the world size, or PET_NNODES is above 1. If false and local_world_size is below world_size,
   // ranks may run on other machines.
   bool other_machines = false;
+  // Bytes of MILLRACE_JOB_SECRET (distributed/store_seal.h), with more than one rank; "": none.
+  // Must not appear in any output.
+  std::string secret;
 };
 
 // Reads the variables through `get`.
@@ -42,8 +45,8 @@ struct RankEnvironment {
 // Errors: InvalidArgument naming the variable, its value and the expected value, if a number is
 // missing or invalid, a rank is outside [0, world size), a port is outside [1, 65535], an address
 // is empty, a local world size is below 1, a restart count is below 0, or PET_NPROC_PER_NODE is
-// above 1; also any error of read_mpi_environment(), mpi_master_address() and
-// read_node_environment().
+// above 1; also any error of read_mpi_environment(), mpi_master_address(), read_node_environment()
+// and read_job_secret().
 absl::StatusOr<RankEnvironment> read_rank_environment(const GetVariable& get);
 absl::StatusOr<RankEnvironment> read_rank_environment();  // from the variables of the process
 

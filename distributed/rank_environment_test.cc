@@ -45,6 +45,24 @@ TEST(RankEnvironmentTest, UsualVariables) {
   EXPECT_EQ(environment.master_port, 29500);
 }
 
+TEST(RankEnvironmentTest, SecretOfSeveralRanks) {
+  Variables variables = two_ranks();
+  variables["MILLRACE_JOB_SECRET"] = "5e";
+  EXPECT_THAT(read(variables).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("MILLRACE_JOB_SECRET has 2 characters")));
+  variables["MILLRACE_JOB_SECRET"] = std::string(32, '7');
+  ASSERT_OK_AND_ASSIGN(RankEnvironment environment, read(variables));
+  EXPECT_EQ(environment.secret, std::string(16, '\x77'));
+  Variables nodes = {{"PET_NNODES", "2"},
+                     {"PET_NODE_RANK", "1"},
+                     {"PET_MASTER_ADDR", "node0"},
+                     {"PET_MASTER_PORT", "1234"},
+                     {"MILLRACE_JOB_SECRET", std::string(32, '7')}};
+  ASSERT_OK_AND_ASSIGN(environment, read(nodes));
+  EXPECT_EQ(environment.secret, std::string(16, '\x77'));
+}
+
 TEST(RankEnvironmentTest, OneRankNeedsNoMaster) {
   ASSERT_OK_AND_ASSIGN(RankEnvironment environment, read({{"RANK", "0"}, {"WORLD_SIZE", "1"}}));
   EXPECT_EQ(environment.world_size, 1);

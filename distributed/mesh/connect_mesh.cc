@@ -224,7 +224,7 @@ class MeshBuilder {
     }
     stranger.connecting = false;
     lower.problem = absl::StrCat("no answer from ", lower.address->text());
-    say_hello(stranger.socket);
+    say_hello(stranger.socket, stranger.expected);
     return false;
   }
 
@@ -236,13 +236,14 @@ class MeshBuilder {
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return false;
     if (count > 0) {
       stranger.said.append(bytes.data(), static_cast<size_t>(count));
-      const std::string known = secret();
+      // A proof is known only when the rank is, which comes last.
+      const std::string known = options_.prove ? greeting_ : absl::StrCat(greeting_, token_);
       const bool knows = absl::StartsWith(known, stranger.said.substr(0, known.size()));
       if (knows && stranger.said.size() < hello_size()) return false;
       int rank = -1;
-      if (knows && absl::SimpleAtoi(stranger.said.substr(known.size()), &rank) &&
-          is_expected(rank, stranger)) {
-        if (stranger.expected < 0) say_hello(stranger.socket);
+      if (knows && absl::SimpleAtoi(stranger.said.substr(hello_size() - kRankSize), &rank) &&
+          is_expected(rank, stranger) && stranger.said == hello(rank, options_.rank)) {
+        if (stranger.expected < 0) say_hello(stranger.socket, rank);
         peers_[rank] = std::move(stranger.socket);
         return true;
       }
@@ -256,14 +257,19 @@ class MeshBuilder {
     return rank > options_.rank && rank < options_.world_size && peers_[rank].get() < 0;
   }
 
-  // Returns the beginning of a hello; the rank follows.
-  std::string secret() const { return absl::StrCat(greeting_, token_); }
+  // Returns the hello of rank `from` to rank `to`.
+  std::string hello(int from, int to) const {
+    const std::string word =
+        options_.prove ? options_.prove(absl::StrCat(greeting_, token_, " ", from, " ", to))
+                       : token_;
+    return absl::StrCat(greeting_, word, absl::Dec(from, absl::kZeroPad10));
+  }
   size_t hello_size() const { return greeting_.size() + kTokenSize + kRankSize; }
 
   // Sends a hello, which always fits into a new connection's buffer.
-  void say_hello(const Socket& socket) const {
-    const std::string hello = absl::StrCat(secret(), absl::Dec(options_.rank, absl::kZeroPad10));
-    send(socket.get(), hello.data(), hello.size(), MSG_NOSIGNAL);
+  void say_hello(const Socket& socket, int to) const {
+    const std::string text = hello(options_.rank, to);
+    send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL);
   }
 
   std::vector<int> missing() const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/net/socket.h"
 #include "distributed/mesh/job_store.h"
@@ -28,14 +29,17 @@ struct MeshOptions {
   // Called before connect_mesh() fails because this rank refuses or closes connections. Default: no
   // call.
   std::function<void(int rank)> refused = nullptr;
+  // Returns 32 characters that only ranks of this job can compute from `challenge`
+  // (StoreSeal::prove()). Null: ranks send the random word of the store itself.
+  std::function<std::string(absl::string_view challenge)> prove = nullptr;
 };
 
 // Connects all ranks. During the call each rank listens on a port, publishes the address in the
 // store, and connects to all lower ranks at the same time, while it accepts the others. A rank to
 // which the network gives no way is called again until the time-out. Both sides of a connection
-// first send their rank and a random word that the ranks share through the store. A peer without
-// the word, or a silent peer, is ignored: the word prevents accidents, not attacks by
-// eavesdroppers.
+// first send their rank and a random word that the ranks share through the store, or with
+// options.prove a proof made of this word and of both ranks. A peer without the word or proof, or a
+// silent peer, is ignored: the word prevents accidents, not attacks by eavesdroppers.
 //
 // `store` must be new for each start of the job. Blocks; all ranks call connect_mesh() at about the
 // same time.

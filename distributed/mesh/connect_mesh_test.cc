@@ -248,6 +248,30 @@ TEST(ConnectMeshTest, TooManyStrangersMakeRoom) {
   EXPECT_OK(result.status());
 }
 
+TEST(ConnectMeshTest, WithProofsTheWordOfTheStoreIsNotEnough) {
+  MemoryJobStore store;
+  std::vector<Connected> results(2);
+  std::vector<std::string> challenges[2];
+  const auto connect = [&](int rank) {
+    MeshOptions options = options_for(rank, 2);
+    options.prove = [&challenges, rank](absl::string_view challenge) {
+      challenges[rank].emplace_back(challenge);
+      return absl::StrCat(std::string(28, 'p'), challenge.substr(challenge.size() - 4));
+    };
+    results[rank] = connect_mesh(options, store);
+  };
+  std::thread rank_0([&] { connect(0); });
+  const SocketAddress address = address_of(0, store);
+  const std::string token = *store.peek("mesh/control/token");
+  EXPECT_TRUE(is_closed(call(address, hello(token, 1))));
+  // The proof of the other direction.
+  EXPECT_TRUE(is_closed(call(address, hello(absl::StrCat(std::string(28, 'p'), " 0 1"), 1))));
+  connect(1);
+  rank_0.join();
+  EXPECT_THAT(challenges[1], testing::Contains(HasSubstr(token)));
+  expect_connected(std::move(results));
+}
+
 TEST(ConnectMeshTest, SecondOfTheSameRankIsTurnedAway) {
   MemoryJobStore store;
   Connected result;

@@ -26,6 +26,7 @@
 #include "base/net/socket.h"
 #include "base/status_macros.h"
 #include "distributed/environment/checkpoint_notice.h"
+#include "distributed/store_seal.h"
 #include "tools/exit_code.h"
 #include "tools/launch/launcher_output.h"
 #include "tools/launch/rank_end.h"
@@ -171,6 +172,8 @@ class LocalRanks {
       : options_(options),
         node_(options.ranks),
         checkpoints_(::memfd_create("checkpoints", MFD_CLOEXEC)) {
+    const bool all_ranks = options.ranks.count == options.ranks.world_size;
+    if (all_ranks && !process_variable(kJobSecretVariable)) secret_ = make_job_secret();
     outputs_.push_back(std::make_unique<OutputQueue>(options.out));
     if (same_destination(options.out, options.err)) return;
     outputs_.push_back(std::make_unique<OutputQueue>(options.err));
@@ -313,6 +316,7 @@ class LocalRanks {
     assignments.push_back(absl::StrCat("TORCHELASTIC_RESTART_COUNT=", restarts_));
     assignments.push_back(launcher_output_variable(options_.out, options_.err));
     assignments.push_back(absl::StrCat(kCheckpointNotice, "=", checkpoints_.get()));
+    if (!secret_.empty()) assignments.push_back(absl::StrCat(kJobSecretVariable, "=", secret_));
     std::vector<std::string> environment = environment_with(assignments);
     const std::vector<char*> argv = pointers_to(arguments);
     const std::vector<char*> envp = pointers_to(environment);
@@ -477,6 +481,7 @@ class LocalRanks {
   void say(const std::string& line) { outputs_.back()->add(line + "\n"); }
 
   const LocalRanksOptions& options_;
+  std::string secret_;  // of all starts; "": not of this launcher
   const HeldSignals signals_;
   NodeRanks node_;                // of the current start
   const Descriptor checkpoints_;  // the file to which rank 0 writes the steps of checkpoints

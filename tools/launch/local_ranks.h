@@ -36,9 +36,10 @@ struct LocalRanksOptions {
 
 // Starts `ranks` and waits until all have ended. Each rank gets the variables of rank_variables()
 // (tools/launch/node_ranks.h), TORCHELASTIC_RESTART_COUNT, the variables of
-// tools/launch/launcher_output.h and distributed/environment/checkpoint_notice.h, an empty standard
-// input, and a separate process group, so that Ctrl-C on a terminal reaches the rank only through
-// this function. Each line of a rank's outputs appears whole, after "[RANK] ".
+// tools/launch/launcher_output.h and distributed/environment/checkpoint_notice.h, a new secret
+// (distributed/store_seal.h) unless this process has one or other nodes have ranks, an empty
+// standard input, and a separate process group, so that Ctrl-C on a terminal reaches the rank only
+// through this function. Each line of a rank's outputs appears whole, after "[RANK] ".
 //
 // Forwards every SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU and SIGQUIT to all ranks. When
 // a rank fails (any exit code but 0 and 75), the others have `grace` to leave, then get SIGTERM,

@@ -121,6 +121,24 @@ TEST_F(LocalRanksTest, EachRankKnowsItsPlace) {
   EXPECT_EQ(outcome.err, "");
 }
 
+// A secret of the user is kept, and a node with some of the ranks cannot make one for all.
+TEST_F(LocalRanksTest, AllRanksGetOneNewSecret) {
+  const auto secrets = [&] {
+    const std::vector<std::string> lines = sorted_lines(run("echo .$MILLRACE_JOB_SECRET").out);
+    EXPECT_EQ(lines.size(), 2);
+    EXPECT_EQ(lines.front().substr(4), lines.back().substr(4));
+    return lines.front().substr(4);
+  };
+  const std::string first = secrets();
+  EXPECT_EQ(first.size(), 65);
+  EXPECT_NE(first, secrets());
+  ::setenv("MILLRACE_JOB_SECRET", "mine", 1);
+  EXPECT_EQ(secrets(), ".mine");
+  ::unsetenv("MILLRACE_JOB_SECRET");
+  options_.ranks = {.count = 2, .first = 2, .world_size = 4, .master = {"node0", 12345}};
+  EXPECT_EQ(secrets(), ".");
+}
+
 TEST_F(LocalRanksTest, ALaterNodeNamesTheRanksOfTheJob) {
   options_.ranks = {.count = 1, .first = 4, .world_size = 5, .master = {"node0", 12345}};
   EXPECT_THAT(run("echo $MASTER_ADDR >&2; exit 65").err,
