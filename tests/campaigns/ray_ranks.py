@@ -124,7 +124,7 @@ class Nodes:
     def __init__(self):
         # A busy machine needs longer to start Ray.
         for name, value in (("raylet_start_wait_time_s", 600), ("worker_register_timeout_seconds", 600),
-                            ("agent_register_timeout_ms", 600000)):
+                            ("agent_register_timeout_ms", 600000), ("worker_niceness", 0)):
             os.environ.setdefault("RAY_" + name, str(value))
         from ray.cluster_utils import Cluster  # pylint: disable=import-outside-toplevel
         self.cluster = Cluster(initialize_head=True, head_node_args={"include_dashboard": False, **NODE})

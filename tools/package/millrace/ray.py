@@ -47,7 +47,7 @@ SILENT_SECONDS = 5.0  # after which an actor is lost that does not answer while 
 LOOK_SECONDS = 0.2  # between looks at requests to stop
 CALL_SECONDS = 10.0  # for an answer of an actor that has nothing to wait for
 FEWER_SECONDS = 5.0  # to place fewer ranks, after there was no room for all
-ACTOR_SECONDS = 60.0  # to start the actors of a group that has its place
+ACTOR_SECONDS = 60.0  # at least, to start the actors of a group that has its place
 STOP_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 PROGRESS = re.compile(r"I\d{8} ")  # a line of the log that explains no end
 
@@ -350,7 +350,7 @@ class Job:
         guard = _guard()
         actors += [_actor_class(options, group, bundle).remote(guard) for bundle in range(count)]
         asked = [actor.address.remote() for actor in actors]
-        if self._wait_for(asked, time.monotonic() + ACTOR_SECONDS):
+        if self._wait_for(asked, max(end, time.monotonic() + ACTOR_SECONDS)):
           return _Team(group, actors, ray.get(asked))
     except ray.exceptions.RayError as error:  # a node ended, or starts no process
       _say("millrace: %s" % error)
