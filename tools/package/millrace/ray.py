@@ -24,6 +24,7 @@ import contextlib
 import dataclasses
 import os
 import re
+import secrets
 import signal
 import sys
 import threading
@@ -294,11 +295,12 @@ class Job:
     first = team.ranks[0]
     try:
       port = ray.get(first.actor.free_port.remote(), timeout=CALL_SECONDS)
+      secret = secrets.token_hex(32)
       started = [
           rank.actor.start.remote(
               options.program, options.arguments,
               {**_ranks.rank_environment(team.places, rank.number, port, self._total_restarts()),
-               **options.environment},
+               "MILLRACE_JOB_SECRET": secret, **options.environment},
               options.folder, options.summary if rank is first else None)
           for rank in team.ranks
       ]
