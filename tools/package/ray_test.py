@@ -1,14 +1,17 @@
 #!/usr/bin/python3 -B
-"""Tests what millrace.ray decides, and the process of a rank, without Ray (tests/campaigns/ray_ranks.py has it)."""
+"""Tests millrace.ray without Ray, and with processes in place of ranks; tests/campaigns/ray_ranks.py has both."""
+import contextlib
 import importlib
 import os
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import types
 import unittest
+from concurrent import futures
 from unittest import mock
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
@@ -175,6 +178,154 @@ class RankProcessTest(unittest.TestCase):
       except OSError:
         return
       self.assertLess(time.monotonic(), end, process)
+      time.sleep(0.01)
+
+
+class FakeActor:
+  """An object whose methods run in threads; its end is that of its rank."""
+
+  def __init__(self, owned):
+    self.owned, self.calls, self.dead = owned, [], False
+
+  def __getattr__(self, name):
+    return types.SimpleNamespace(remote=lambda *arguments: self.call(name, arguments))
+
+  def call(self, name, arguments):
+    result = futures.Future()
+    self.calls.append(result)
+
+    def answer():
+      value = getattr(self.owned, name)(*arguments)
+      with contextlib.suppress(futures.InvalidStateError):
+        result.set_result(value)
+
+    if self.dead:
+      result.set_exception(FakeRay.RayActorError())
+    else:
+      threading.Thread(target=answer, daemon=True).start()
+    return result
+
+  def end(self):
+    self.dead = True
+    self.owned.signal(signal.SIGKILL)
+    for call in self.calls:
+      with contextlib.suppress(futures.InvalidStateError):
+        call.set_exception(FakeRay.RayActorError())
+
+
+class FakeRay:
+  """As much of Ray as millrace.ray uses, with actors of this process."""
+
+  class RayError(Exception):
+    pass
+
+  class RayActorError(RayError):
+    pass
+
+  def __init__(self, cpus):
+    self.cpus, self.actors = cpus, []
+
+  def modules(self):
+    module = types.ModuleType("ray")
+    module.__version__, module.ObjectRef = "2.40.0", futures.Future
+    module.cloudpickle = mock.Mock()
+    module.exceptions = types.SimpleNamespace(RayError=self.RayError, RayActorError=self.RayActorError,
+                                              GetTimeoutError=TimeoutError, RayTaskError=())
+    module.is_initialized = lambda: True
+    module.available_resources = lambda: {"CPU": self.cpus}
+    module.remote = lambda kind: types.SimpleNamespace(
+        options=lambda **_: types.SimpleNamespace(remote=lambda *arguments: self.make(kind(*arguments))))
+    module.get = lambda calls, timeout=None: ([call.result(timeout) for call in calls]
+                                              if isinstance(calls, list) else calls.result(timeout))
+    module.wait = self.wait
+    module.kill = FakeActor.end
+    module.util = types.SimpleNamespace(get_node_ip_address=lambda: "127.0.0.1")
+    groups = types.SimpleNamespace(PlacementGroup=object, placement_group=self.group,
+                                   remove_placement_group=lambda _: None)
+    return {"ray": module, "ray.util": module.util, "ray.util.placement_group": groups,
+            "ray.util.scheduling_strategies": mock.Mock()}
+
+  def make(self, owned):
+    self.actors.append(FakeActor(owned))
+    return self.actors[-1]
+
+  def group(self, bundles, strategy):
+    del strategy
+    ready = futures.Future()
+    if sum(bundle["CPU"] for bundle in bundles) <= self.cpus:
+      ready.set_result(None)
+    return types.SimpleNamespace(ready=lambda: ready)
+
+  @staticmethod
+  def wait(calls, num_returns, timeout, fetch_local=True):
+    del fetch_local
+    every = num_returns == len(calls)
+    done, _ = futures.wait(calls, timeout, futures.ALL_COMPLETED if every else futures.FIRST_COMPLETED)
+    return list(done)[:num_returns], []
+
+
+class JobTest(unittest.TestCase):
+
+  def setUp(self):
+    self.ray = FakeRay(cpus=2)
+    patch = mock.patch.dict(sys.modules, self.ray.modules())
+    patch.start()
+    self.addCleanup(patch.stop)
+    sys.modules.pop("millrace.ray", None)
+    self.module = importlib.import_module("millrace.ray")
+    self.addCleanup(sys.modules.pop, "millrace.ray")
+
+  def start(self, script, **options):
+    script = "R=$TORCHELASTIC_RESTART_COUNT; " + script
+    return self.module.start("job", 2, program=["/bin/sh", "-c", script, "sh"], folder="/", restart_seconds=0.1,
+                             **options)
+
+  def test_ends(self):
+    for script, code, restarts, ranks in (
+        ("exit 0", 0, 0, 2),
+        ("[ $R = 1 ] && exit 0; [ $RANK = 1 ] && kill -9 $$; sleep 1000", 0, 1, 2),
+        ("[ $R = 1 ] && exit 0; exit 75", 0, 1, 2),
+        ("[ $R = 2 ] && exit 0; exit 76", 0, 2, 2),
+    ):
+      with self.subTest(script):
+        result = self.start(script).wait(LIMIT_SECONDS)
+        self.assertEqual((result.exit_code, result.restarts, result.ranks), (code, restarts, ranks))
+
+  def test_errors(self):
+    for script, restarts, options, text in (
+        ("[ $RANK = 0 ] && exit 76; echo millrace: wrong >&2; exit 64", 0, {}, "rank 1 exited with code 64: wrong"),
+        ("exit 76", 2, {"max_restarts": 2}, "exited with code 76"),
+        ("exit 75", 0, {"max_restarts": 0}, "exited with code 75"),
+    ):
+      with self.subTest(script), self.assertRaisesRegex(self.module.MillraceError, text) as raised:
+        self.start(script, **options).wait(LIMIT_SECONDS)
+      self.assertEqual(raised.exception.restarts, restarts)
+
+  def test_a_lost_actor_and_its_room_leave_fewer_ranks(self):
+    job = self.start("[ $WORLD_SIZE = 1 ] && exit 0; sleep 1000")
+    self.wait_for(job, "running")
+    self.ray.cpus = 1
+    self.ray.actors[1].end()
+    result = job.wait(LIMIT_SECONDS)
+    self.assertEqual((result.exit_code, result.restarts, result.ranks), (0, 1, 1))
+
+  def test_nothing_is_started_again_after_a_stop(self):
+    for options in ({}, {"kill": True}):
+      job = self.start("trap 'exit 75' TERM; while :; do sleep 0.1; done")
+      self.wait_for(job, "running")
+      job.stop(**options)
+      result = job.wait(LIMIT_SECONDS)
+      self.assertEqual((result.exit_code, result.restarts), (75, 0))
+
+  def test_without_room_it_says_what_it_needs(self):
+    self.ray.cpus = 1
+    with self.assertRaisesRegex(TimeoutError, "no room for 2 ranks of {'CPU': 1}"):
+      self.start("exit 0", start_seconds=0.1).wait(LIMIT_SECONDS)
+
+  def wait_for(self, job, state):
+    end = time.monotonic() + LIMIT_SECONDS
+    while job.status().state != state:
+      self.assertLess(time.monotonic(), end)
       time.sleep(0.01)
 
 
