@@ -21,6 +21,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStoreBackend.hpp>
+#include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
@@ -30,7 +31,6 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "base/net/socket.h"
-#include "base/scoped_value.h"
 #include "base/status_macros.h"
 #include "distributed/c10d_exchange.h"
 #include "distributed/collectives.h"
@@ -76,16 +76,35 @@ std::string first_line(absl::string_view text) {
   return text.empty() ? "no reason given" : std::string(text.substr(0, text.find('\n')));
 }
 
-// The client warns that the address of a rank has no host name. This library reports errors.
+// Suppresses warnings of the library while an object of this class exists: the client warns that
+// the address of a rank has no host name. Millrace reports errors. Any thread.
+class QuietLibrary {
+ public:
+  QuietLibrary() {
+    const MutexLock lock(mutex_);
+    constexpr int kErrors = 2;
+    if (objects_++ == 0) level_ = std::exchange(FLAGS_caffe2_log_level, kErrors);
+  }
+  ~QuietLibrary() {
+    const MutexLock lock(mutex_);
+    if (--objects_ == 0) FLAGS_caffe2_log_level = level_;
+  }
+  QuietLibrary(const QuietLibrary&) = delete;
+  QuietLibrary& operator=(const QuietLibrary&) = delete;
+
+ private:
+  static inline Mutex mutex_;
+  static inline int objects_ ABSL_GUARDED_BY(mutex_) = 0;
+  static inline int level_ ABSL_GUARDED_BY(mutex_) = 0;  // before
+};
+
+// Blocks up to `timeout`, which also limits later calls. Throws.
 StorePointer connect_store(const SocketAddress& address, absl::Duration timeout) {
   c10d::TCPStoreOptions options;
   options.port = address.port();
   options.waitWorkers = false;
   options.timeout = to_milliseconds(timeout);
-  constexpr int kErrors = 2;
-  static Mutex mutex;  // threads must not restore each other's level
-  const MutexLock lock(mutex);
-  const ScopedValue<int> level(FLAGS_caffe2_log_level, kErrors);
+  const QuietLibrary quiet;
   return c10::make_intrusive<c10d::TCPStore>(address.ip(), options);
 }
 
@@ -602,6 +621,16 @@ absl::StatusOr<StorePointer> serve_store(Socket socket, const SocketAddress& add
   });
 }
 
+// Connects a client of the store for the channels of c10d. Errors: Unavailable.
+absl::StatusOr<StorePointer> connect_client(const SocketAddress& address, absl::Duration timeout) {
+  absl::StatusOr<StorePointer> client = catch_exceptions(
+      [&]() -> absl::StatusOr<StorePointer> { return connect_store(address, timeout); });
+  if (client.ok() || kind_of(client.status()) != FailureKind::kOther) return client;
+  return absl::UnavailableError(
+      absl::StrCat("could not connect to the store of the job: ",
+                   first_line(absl::string_view(client.status().message()))));
+}
+
 absl::StatusOr<c10::intrusive_ptr<Group>> connect_group(
     const std::string& ip, const c10::intrusive_ptr<c10d::Store>& store, const C10dOptions& options,
     const std::string& prefix, absl::string_view channel, absl::Duration timeout) {
@@ -621,29 +650,29 @@ absl::StatusOr<c10::intrusive_ptr<Group>> connect_group(
                                          first_line(absl::string_view(group.status().message()))));
 }
 
-// Calls connect_group() on a thread, since nothing but its time-out ends it. Returns early with an
-// error of `interrupted`, which is called every 100 ms. The thread then stays: the job has failed,
-// and the process ends soon.
-absl::StatusOr<c10::intrusive_ptr<Group>> connect_group_unless(
-    absl::FunctionRef<absl::Status()> interrupted,
-    std::function<absl::StatusOr<c10::intrusive_ptr<Group>>()> connect) {
+// Calls `connect`, which must not throw, on a thread, since nothing but its time-out ends it.
+// Returns early with an error of `interrupted`, which is called every 100 ms. The thread then
+// stays: the job has failed, and the process ends soon.
+template <typename Connection>
+absl::StatusOr<Connection> connect_unless(absl::FunctionRef<absl::Status()> interrupted,
+                                          std::function<absl::StatusOr<Connection>()> connect) {
   struct Shared {
     Mutex mutex;
-    std::optional<absl::StatusOr<c10::intrusive_ptr<Group>>> group ABSL_GUARDED_BY(mutex);
+    std::optional<absl::StatusOr<Connection>> connection ABSL_GUARDED_BY(mutex);
   };
   const auto shared = std::make_shared<Shared>();  // with the thread
   std::thread([shared, connect = std::move(connect)] {
-    absl::StatusOr<c10::intrusive_ptr<Group>> group = connect();
+    absl::StatusOr<Connection> connection = connect();
     MutexLock lock(shared->mutex);
-    shared->group = std::move(group);
+    shared->connection = std::move(connection);
   }).detach();
   for (;;) {
     {
       MutexLock lock(shared->mutex);
       const bool ended = shared->mutex.await_for(
           absl::Milliseconds(100),
-          [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return shared->group.has_value(); });
-      if (ended) return *std::move(shared->group);
+          [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return shared->connection.has_value(); });
+      if (ended) return *std::move(shared->connection);
     }
     RETURN_IF_ERROR(interrupted());
   }
@@ -691,6 +720,7 @@ absl::Status C10dCollectives::connect_channels(const C10dOptions& options,
                                                const SocketAddress& address,
                                                absl::Duration timeout) {
   RETURN_IF_ERROR(ip.status());
+  const Deadline deadline(timeout);
   MeshOptions mesh = {"control", rank_, world_size_, *ip, timeout};
   mesh.loss_limit = 2 * options.collective_timeout;  // the supervisor names the rank before
   SupervisedWait wait;                               // only a rank that is silent or dead ends it
@@ -706,13 +736,17 @@ absl::Status C10dCollectives::connect_channels(const C10dOptions& options,
   }
   ASSIGN_OR_RETURN(std::vector<Socket> peers, connect_mesh(mesh, *parts_.start));
   publish(parts_.control, std::make_shared<ControlMesh>(rank_, std::move(peers)));
-  const c10::intrusive_ptr<c10d::Store> store =
-      with_seal(connect_store(address, timeout), options.environment);
+  ASSIGN_OR_RETURN(const StorePointer client,
+                   connect_unless<StorePointer>(mesh.interrupted, [=, left = deadline.left()] {
+                     return connect_client(address, left);
+                   }));
+  const c10::intrusive_ptr<c10d::Store> store = with_seal(client, options.environment);
   const std::string prefix = absl::StrCat(kStorePrefix, parts_.start->name(), "/");
   const auto connect_gloo = [&](const char* channel) {
-    return connect_group_unless(mesh.interrupted, [=, ip = *ip] {
-      return connect_group(ip, store, options, prefix, channel, timeout);
-    });
+    return connect_unless<c10::intrusive_ptr<Group>>(
+        mesh.interrupted, [=, ip = *ip, left = deadline.left()] {
+          return connect_group(ip, store, options, prefix, channel, left);
+        });
   };
   const std::vector<int> before = sockets_connected_from(*ip);
   if (options.tables_over_c10d) {
@@ -722,6 +756,7 @@ absl::Status C10dCollectives::connect_channels(const C10dOptions& options,
     publish(parts_.exchange, std::move(exchange));
   } else {
     mesh.channel = "tables";
+    mesh.timeout = deadline.left();
     ASSIGN_OR_RETURN(peers, connect_mesh(mesh, *parts_.start));
     publish(parts_.tables, std::make_shared<FrameMesh>(rank_, std::move(peers)));
   }
