@@ -748,7 +748,6 @@ absl::Status C10dCollectives::connect_channels(const C10dOptions& options,
           return connect_group(ip, store, options, prefix, channel, left);
         });
   };
-  const std::vector<int> before = sockets_connected_from(*ip);
   if (options.tables_over_c10d) {
     ASSIGN_OR_RETURN(c10::intrusive_ptr<Group> tables, connect_gloo("table_data"));
     auto exchange = std::make_unique<C10dExchange>(tables, world_size_);
@@ -762,10 +761,8 @@ absl::Status C10dCollectives::connect_channels(const C10dOptions& options,
   }
   ASSIGN_OR_RETURN(c10::intrusive_ptr<Group> data, connect_gloo("data"));
   publish(parts_.data, std::move(data));
-  for (int descriptor : sockets_connected_from(*ip)) {
-    if (std::count(before.begin(), before.end(), descriptor) != 0) continue;
-    detect_loss(descriptor, mesh.loss_limit);
-  }
+  // Gloo gives no access to its connections. The limit also suits all others from this address.
+  for (int descriptor : sockets_connected_from(*ip)) detect_loss(descriptor, mesh.loss_limit);
   if (options.cuda_device) {
     ASSIGN_OR_RETURN(std::unique_ptr<DeviceChannel> device,
                      connect_device_channel({rank_, world_size_, *options.cuda_device, store,
