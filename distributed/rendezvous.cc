@@ -100,7 +100,8 @@ class Meeting {
         poll_interval_(
             std::max(absl::Milliseconds(20), absl::Milliseconds(0.5) * options.world_size)),
         attempt_(random_hex(kWordDigits)),
-        notice_(clock, deadline_) {}
+        notice_(clock, deadline_),
+        answered_(clock.elapsed()) {}
 
   absl::StatusOr<std::unique_ptr<StartStore>> run() {
     for (;;) {
@@ -126,12 +127,16 @@ class Meeting {
     return options_.rank == 0 ? gather() : follow();
   }
 
-  // Returns the error for a failed store: rank 0, which serves the store, is named.
+  // Returns the error for a failed store. Names rank 0 if rank 0 serves the store.
   absl::Status store_failed(const absl::Status& status) const {
-    if (absl::IsAborted(status)) return status;
-    const std::string what =
-        absl::StrCat(absl::IsDeadlineExceeded(status) ? "it does not answer: " : "it has left: ",
-                     absl::string_view(status.message()));
+    const bool silent = absl::IsDeadlineExceeded(status);
+    if (!silent && !absl::IsUnavailable(status)) return status;  // the store answered
+    const absl::string_view why = status.message();
+    if (options_.store_outlives_ranks) {
+      return absl::AbortedError(
+          absl::StrCat("the launcher's store ", silent ? "does not answer" : "is gone", ": ", why));
+    }
+    const std::string what = absl::StrCat(silent ? "it does not answer: " : "it has left: ", why);
     return watch_ ? watch_->error_of(0, RankPhase::kRendezvous, 0, what)
                   : peer_error(0, RankPhase::kRendezvous, 0, what);
   }
@@ -141,6 +146,26 @@ class Meeting {
     if (status.ok()) answered_ = clock_.elapsed();
     return status.ok() || (absl::IsDeadlineExceeded(status) &&
                            clock_.elapsed() - answered_ < options_.store_limit);
+  }
+
+  static const absl::Status& status_of(const absl::Status& status) { return status; }
+  template <typename Value>
+  static const absl::Status& status_of(const absl::StatusOr<Value>& result) {
+    return result.status();
+  }
+
+  // Repeats `call`, which must have the same effect however often it runs, until the store answers.
+  // Errors: store_failed().
+  template <typename Call>
+  auto ask(const Call& call) -> decltype(call()) {
+    for (;;) {
+      auto result = call();
+      const absl::Status& status = status_of(result);
+      const bool answers = still_answers(status);
+      if (status.ok()) return result;
+      if (!answers) return store_failed(status);
+      clock_.sleep(poll_interval_);
+    }
   }
 
   void enter(std::string name) {
@@ -161,13 +186,11 @@ class Meeting {
     const std::string count = absl::StrCat(options_.restart_count, "-");
     const std::string name = count + random_hex(kWordDigits);
     // The job before the name, which other ranks look for.
-    absl::Status status = store_.set(absl::StrCat(name, "/", kJobKey), own_job());
-    if (!status.ok()) return store_failed(status);
-    absl::StatusOr<std::string> held = store_.set_once(kStartKey, name);
-    if (!held.ok()) return store_failed(held.status());
-    if (*held != name) {
-      if (absl::StartsWith(*held, count)) RETURN_IF_ERROR(await_end_of(*held));
-      if (status = store_.set(kStartKey, name); !status.ok()) return store_failed(status);
+    RETURN_IF_ERROR(ask([&] { return store_.set(absl::StrCat(name, "/", kJobKey), own_job()); }));
+    ASSIGN_OR_RETURN(const std::string held, ask([&] { return store_.set_once(kStartKey, name); }));
+    if (held != name) {
+      if (absl::StartsWith(held, count)) RETURN_IF_ERROR(await_end_of(held));
+      RETURN_IF_ERROR(ask([&] { return store_.set(kStartKey, name); }));
     }
     enter(name);
     return absl::OkStatus();
@@ -208,7 +231,7 @@ class Meeting {
   // at the time-out.
   absl::Status await_rank_0() {
     while (!rank_0_lives_) {
-      if (absl::Status status = look_at(0).status(); !status.ok()) return store_failed(status);
+      RETURN_IF_ERROR(ask([&] { return look_at(0); }).status());
       if (rank_0_lives_) break;
       if (too_late()) return rank_0_did_not_come();
       notice_.log_if_due("for rank 0 of a new start");
@@ -218,10 +241,9 @@ class Meeting {
   }
 
   absl::Status agree_on_job() {
-    absl::StatusOr<std::optional<std::string>> held = start_->get(kJobKey);
-    while (!held.ok() && still_answers(held.status())) held = start_->get(kJobKey);
-    if (!held.ok()) return store_failed(held.status());
-    const std::string agreed = held->value_or("");
+    ASSIGN_OR_RETURN(const std::optional<std::string> held,
+                     ask([&] { return start_->get(kJobKey); }));
+    const std::string agreed = held.value_or("");
     if (agreed == own_job()) return absl::OkStatus();
     RETURN_IF_ERROR(await_rank_0());
     absl::StatusOr<std::pair<int, JobIdentity>> job = decode_job(agreed);
@@ -250,11 +272,10 @@ class Meeting {
   }
 
   absl::Status register_rank() {
-    absl::StatusOr<std::string> holder = start_->set_once(came_key(options_.rank), attempt_);
-    if (!holder.ok()) return store_failed(holder.status());
-    if (*holder != attempt_) RETURN_IF_ERROR(follow_earlier());
-    absl::Status status = beat();
-    return status.ok() ? status : store_failed(status);
+    ASSIGN_OR_RETURN(const std::string holder,
+                     ask([&] { return start_->set_once(came_key(options_.rank), attempt_); }));
+    if (holder != attempt_) RETURN_IF_ERROR(follow_earlier());
+    return ask([&] { return beat(); });
   }
 
   // Watches another process of `rank` in this start. Returns true once it shows life, false once it
@@ -293,22 +314,18 @@ class Meeting {
   absl::Status follow_earlier() {
     const int rank = options_.rank;
     // Rank 0 does not hold the silence of the earlier process against the rank any more.
-    absl::Status status = start_->set(later_key(rank), attempt_);
-    if (!status.ok()) return store_failed(status);
+    RETURN_IF_ERROR(ask([&] { return start_->set(later_key(rank), attempt_); }));
     ASSIGN_OR_RETURN(const bool lives, watch_earlier(rank));
     if (lives) {
       // Best effort: otherwise rank 0 does not notice if the first process dies in the meeting.
       start_->set(later_key(rank), "").IgnoreError();
       return refuse_twice();
     }
-    absl::StatusOr<std::optional<std::string>> text = start_->get(kVerdictKey);
-    if (!text.ok()) return store_failed(text.status());
-    if (!*text) {
-      status = start_->set(came_key(rank), attempt_);
-      return status.ok() ? status : store_failed(status);
-    }
+    ASSIGN_OR_RETURN(const std::optional<std::string> text,
+                     ask([&] { return start_->get(kVerdictKey); }));
+    if (!text) return ask([&] { return start_->set(came_key(rank), attempt_); });
     RETURN_IF_ERROR(await_rank_0());
-    ASSIGN_OR_RETURN(const Verdict verdict, decode_verdict(**text));
+    ASSIGN_OR_RETURN(const Verdict verdict, decode_verdict(*text));
     RETURN_IF_ERROR(verdict.status);
     const absl::Status failure = peer_error(
         rank, earlier_.phase, earlier_.step,
@@ -382,10 +399,9 @@ class Meeting {
   }
 
   absl::Status not_all_came() {
-    absl::StatusOr<std::vector<int>> ranks = missing();
-    if (!ranks.ok()) return store_failed(ranks.status());
+    ASSIGN_OR_RETURN(const std::vector<int> ranks, ask([&] { return missing(); }));
     std::string text =
-        absl::StrCat(name_ranks(*ranks), " of ", options_.world_size, " did not come within ",
+        absl::StrCat(name_ranks(ranks), " of ", options_.world_size, " did not come within ",
                      absl::FormatDuration(options_.timeout));
     absl::StatusOr<int64_t> refusals = start_->add("refusals", 0);
     constexpr int64_t kMostTold = 4;
@@ -430,12 +446,9 @@ class Meeting {
     if (word.ok()) {
       std::vector<std::string> keys;
       for (int rank = 0; rank < options_.world_size; ++rank) keys.push_back(came_key(rank));
-      absl::StatusOr<std::vector<std::string>> attempts = start_->get_all(keys);
-      if (!attempts.ok()) return store_failed(attempts.status());
-      verdict.attempts = *std::move(attempts);
+      ASSIGN_OR_RETURN(verdict.attempts, ask([&] { return start_->get_all(keys); }));
     }
-    absl::Status set = start_->set(kVerdictKey, encode_verdict(verdict));
-    if (!set.ok()) return store_failed(set);
+    RETURN_IF_ERROR(ask([&] { return start_->set(kVerdictKey, encode_verdict(verdict)); }));
     if (word.ok()) return word;
     const absl::Duration until = clock_.elapsed() + kFarewell;
     while (clock_.elapsed() < until) {

@@ -60,8 +60,8 @@ struct RendezvousOptions {
 // Errors, at the time-out at the latest: FailedPrecondition naming the difference (the rank came
 // twice and the first process lives, then of kind kBusy; or the rank differs from rank 0),
 // Unavailable naming the missing ranks, Aborted in the form of peer_error() (a rank died or froze
-// after arrival; for rank 0, which serves the store, also if `store` fails) or for a rank 0 whose
-// start was replaced.
+// after arrival; for rank 0, if rank 0 serves the store, also if `store` fails), for a launcher's
+// store that fails, or for a rank 0 whose start was replaced; FailedPrecondition of the store.
 absl::StatusOr<std::unique_ptr<StartStore>> meet_ranks(JobStore& store,
                                                        const RendezvousOptions& options,
                                                        Clock& clock);

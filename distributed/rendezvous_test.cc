@@ -5,13 +5,16 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/failure_kind.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/status_matchers.h"
 #include "distributed/collectives.h"
 #include "distributed/heartbeat.h"
@@ -36,19 +39,43 @@ class ScriptedClock : public FakeClock {
   std::function<void()> meanwhile;
 };
 
-// A store that repeats what may be repeated. If `loses_sums`, the answers of add() are lost.
+// A store that repeats what may be repeated. If `loses_sums`, the answers of add() are lost. If
+// `hesitates`, the first call for each key has no answer.
 class LossyStore : public MemoryJobStore {
  public:
+  absl::Status set(const std::string& key, absl::string_view value) override {
+    if (is_first("set " + key)) return absl::DeadlineExceededError("busy");
+    return MemoryJobStore::set(key, value);
+  }
+  absl::StatusOr<std::optional<std::string>> get(const std::string& key) override {
+    if (is_first("get " + key)) return absl::DeadlineExceededError("busy");
+    return MemoryJobStore::get(key);
+  }
+  absl::StatusOr<std::vector<std::string>> get_all(const std::vector<std::string>& keys) override {
+    if (is_first("get all")) return absl::DeadlineExceededError("busy");
+    return MemoryJobStore::get_all(keys);
+  }
   absl::StatusOr<int64_t> add(const std::string& key, int64_t amount) override {
     absl::StatusOr<int64_t> sum = MemoryJobStore::add(key, amount);
     if (loses_sums && amount != 0) return absl::UnavailableError("connection reset");
     return sum;
   }
   absl::StatusOr<std::string> set_once(const std::string& key, absl::string_view value) override {
+    if (is_first("set once " + key)) return absl::DeadlineExceededError("busy");
     MemoryJobStore::set_once(key, value).IgnoreError();
     return MemoryJobStore::set_once(key, value);
   }
   bool loses_sums = false;
+  bool hesitates = false;
+
+ private:
+  bool is_first(const std::string& call) {
+    MutexLock lock(mutex_);
+    return hesitates && calls_.insert(call).second;
+  }
+
+  Mutex mutex_;
+  std::set<std::string> calls_ ABSL_GUARDED_BY(mutex_);
 };
 
 RendezvousOptions options_of(int rank, int world_size) {
@@ -77,9 +104,11 @@ class RendezvousTest : public testing::Test {
   // Runs one rank, with a separate clock.
   absl::Status meet(const RendezvousOptions& options, std::function<void()> meanwhile = nullptr) {
     ScriptedClock clock;
+    clock.advance(absl::Hours(1));  // the machine has run for a while
+    const absl::Duration begin = clock.elapsed();
     clock.meanwhile = std::move(meanwhile);
     absl::Status status = meet_ranks(store_, options, clock).status();
-    took_ = clock.elapsed();
+    took_ = clock.elapsed() - begin;
     return status;
   }
 
@@ -382,6 +411,51 @@ TEST_F(RendezvousTest, StoreThatFreezesIsGivenTime) {
     store_.break_with(absl::OkStatus());
     EXPECT_OK(store_.set(key("verdict"), "0 zero," + store_.peek(key("came/1")).value_or("")));
   }));
+}
+
+TEST_F(RendezvousTest, StoreThatDoesNotAnswerTheFirstCallIsGivenTime) {
+  for (const int rank : {0, 1}) {
+    store_.erase("start");
+    if (rank == 1) rank_0_has_come(2);
+    store_.break_with(absl::DeadlineExceededError("busy"));
+    int polls = 0;
+    EXPECT_OK(meet(options_of(rank, 2), [&] {
+      if (++polls == 5) store_.break_with(absl::OkStatus());
+      if (polls != 6) return;
+      if (rank == 0) return comes(1);
+      EXPECT_OK(store_.set(key("verdict"), "0 zero," + store_.peek(key("came/1")).value_or("")));
+    })) << rank;
+  }
+}
+
+TEST_F(RendezvousTest, EachCallOfTheStoreMayHaveNoAnswerOnce) {
+  store_.hesitates = true;
+  for (const absl::Status& result : meet_all({options_of(0, 2), options_of(1, 2)})) {
+    EXPECT_OK(result);
+  }
+  shows_life(1, {.phase = RankPhase::kData, .step = 12});
+  EXPECT_THAT(meet(options_of(1, 2)), StatusIs(absl::StatusCode::kAborted,
+                                               HasSubstr("another process of this rank has come")));
+}
+
+TEST_F(RendezvousTest, ErrorsOfAStoreThatAnswersStayAsTheyAre) {
+  const absl::Status denied = absl::FailedPreconditionError("another secret");
+  store_.break_with(denied);
+  for (const int rank : {0, 1}) EXPECT_EQ(meet(options_of(rank, 2)), denied) << rank;
+}
+
+TEST_F(RendezvousTest, AStoreOfTheLauncherThatFailsIsNotRank0s) {
+  for (const auto& [status, what] :
+       {std::make_pair(absl::UnavailableError("connection refused"), "is gone"),
+        std::make_pair(absl::DeadlineExceededError("connection refused"), "does not answer")}) {
+    store_.break_with(status);
+    for (const int rank : {0, 1}) {
+      RendezvousOptions options = options_of(rank, 2);
+      options.store_outlives_ranks = true;
+      EXPECT_EQ(meet(options), absl::AbortedError("the launcher's store " + std::string(what) +
+                                                  ": connection refused"));
+    }
+  }
 }
 
 TEST_F(RendezvousTest, StoreThatStaysFrozenIsRank0s) {
