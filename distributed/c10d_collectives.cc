@@ -124,12 +124,17 @@ std::vector<uint8_t> to_bytes(absl::string_view text) {
   return std::vector<uint8_t>(text.begin(), text.end());
 }
 
-// Opens a value of the store. Logs and throws the error if no rank of this job sealed the value.
-std::string open_value(const StoreSeal& seal, const std::string& key,
-                       const std::vector<uint8_t>& bytes) {
-  absl::StatusOr<std::string> value =
-      seal.open(key, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  if (value.ok()) return *std::move(value);
+// Opens a value of the store. Errors: of StoreSeal::open().
+absl::StatusOr<std::string> open_value(const StoreSeal& seal, const std::string& key,
+                                       const std::vector<uint8_t>& bytes) {
+  return seal.open(key, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+// Does the same for c10d, which expects exceptions: logs and throws the error.
+std::vector<uint8_t> open_or_throw(const StoreSeal& seal, const std::string& key,
+                                   const std::vector<uint8_t>& bytes) {
+  absl::StatusOr<std::string> value = open_value(seal, key, bytes);
+  if (value.ok()) return to_bytes(*value);
   MILLRACE_LOG(ERROR) << value.status().message();
   throw std::runtime_error(std::string(value.status().message()));
 }
@@ -143,15 +148,15 @@ class TcpStoreClient : public StoreClient {
     store_->set(key, to_bytes(seal_.seal(key, value)));
   }
   bool has_all(const std::vector<std::string>& keys) override { return store_->check(keys); }
-  std::vector<std::string> get_all(const std::vector<std::string>& keys) override {
+  absl::StatusOr<std::vector<std::string>> get_all(const std::vector<std::string>& keys) override {
     std::vector<std::string> values;
     for (const std::vector<uint8_t>& bytes : store_->multiGet(keys)) {
-      values.push_back(open_value(seal_, keys[values.size()], bytes));
+      ASSIGN_OR_RETURN(values.emplace_back(), open_value(seal_, keys[values.size()], bytes));
     }
     return values;
   }
   int64_t add(const std::string& key, int64_t amount) override { return store_->add(key, amount); }
-  std::string set_once(const std::string& key, absl::string_view value) override {
+  absl::StatusOr<std::string> set_once(const std::string& key, absl::string_view value) override {
     return open_value(seal_, key, store_->compareSet(key, {}, to_bytes(seal_.seal(key, value))));
   }
 
@@ -178,10 +183,10 @@ class SealedStore : public c10d::Store {
                                   const std::vector<uint8_t>& desired) override {
     // A nonce makes equal values different, so that only an absent key can be expected.
     if (!expected.empty()) throw std::runtime_error("compareSet() of a sealed value");
-    return to_bytes(open_value(seal_, key, store_->compareSet(key, {}, sealed(key, desired))));
+    return open_or_throw(seal_, key, store_->compareSet(key, {}, sealed(key, desired)));
   }
   std::vector<uint8_t> get(const std::string& key) override {
-    return to_bytes(open_value(seal_, key, store_->get(key)));
+    return open_or_throw(seal_, key, store_->get(key));
   }
   int64_t add(const std::string& key, int64_t value) override { return store_->add(key, value); }
   bool deleteKey(const std::string& key) override { return store_->deleteKey(key); }

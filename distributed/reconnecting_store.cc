@@ -57,24 +57,27 @@ absl::Status ReconnectingStore::judge(const absl::Status& failure) {
   return absl::DeadlineExceededError(text.substr(0, text.find('\n')));
 }
 
-absl::Status ReconnectingStore::call(bool again, const std::function<void(StoreClient&)>& body) {
+absl::Status ReconnectingStore::call(bool again,
+                                     const std::function<absl::Status(StoreClient&)>& body) {
   MutexLock lock(mutex_);
   for (bool last = !again;; last = true) {
     bool reached = false;
     const absl::Status status = catch_exceptions([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
       RETURN_IF_ERROR(reach_server());
       reached = true;
-      body(*client_);
-      return absl::OkStatus();
+      return body(*client_);
     });
-    if (status.ok()) return status;
+    if (status.ok() || (reached && absl::IsFailedPrecondition(status))) return status;
     if (last || !reached) return judge(status);
     disconnect();
   }
 }
 
 absl::Status ReconnectingStore::set(const std::string& key, absl::string_view value) {
-  return call(true, [&](StoreClient& client) { client.set(prefix_ + key, value); });
+  return call(true, [&](StoreClient& client) {
+    client.set(prefix_ + key, value);
+    return absl::OkStatus();
+  });
 }
 
 absl::StatusOr<std::optional<std::string>> ReconnectingStore::get(const std::string& key) {
@@ -92,32 +95,40 @@ std::vector<std::string> ReconnectingStore::prefixed(const std::vector<std::stri
 absl::StatusOr<std::vector<std::string>> ReconnectingStore::get_all(
     const std::vector<std::string>& keys) {
   std::vector<std::string> values;
-  RETURN_IF_ERROR(
-      call(true, [&](StoreClient& client) { values = client.get_all(prefixed(keys)); }));
+  RETURN_IF_ERROR(call(true, [&](StoreClient& client) -> absl::Status {
+    ASSIGN_OR_RETURN(values, client.get_all(prefixed(keys)));
+    return absl::OkStatus();
+  }));
   return values;
 }
 
 absl::StatusOr<std::optional<std::vector<std::string>>> ReconnectingStore::find_all(
     const std::vector<std::string>& keys) {
   std::optional<std::vector<std::string>> values;
-  RETURN_IF_ERROR(call(true, [&](StoreClient& client) {
-    if (client.has_all(prefixed(keys))) values = client.get_all(prefixed(keys));
+  RETURN_IF_ERROR(call(true, [&](StoreClient& client) -> absl::Status {
+    if (!client.has_all(prefixed(keys))) return absl::OkStatus();
+    ASSIGN_OR_RETURN(values, client.get_all(prefixed(keys)));
+    return absl::OkStatus();
   }));
   return values;
 }
 
 absl::StatusOr<int64_t> ReconnectingStore::add(const std::string& key, int64_t amount) {
   int64_t sum = 0;
-  RETURN_IF_ERROR(
-      call(amount == 0, [&](StoreClient& client) { sum = client.add(prefix_ + key, amount); }));
+  RETURN_IF_ERROR(call(amount == 0, [&](StoreClient& client) {
+    sum = client.add(prefix_ + key, amount);
+    return absl::OkStatus();
+  }));
   return sum;
 }
 
 absl::StatusOr<std::string> ReconnectingStore::set_once(const std::string& key,
                                                         absl::string_view value) {
   std::string held;
-  RETURN_IF_ERROR(
-      call(true, [&](StoreClient& client) { held = client.set_once(prefix_ + key, value); }));
+  RETURN_IF_ERROR(call(true, [&](StoreClient& client) -> absl::Status {
+    ASSIGN_OR_RETURN(held, client.set_once(prefix_ + key, value));
+    return absl::OkStatus();
+  }));
   return held;
 }
 

@@ -17,15 +17,17 @@
 
 namespace millrace {
 
-// The library's client, which connects in its constructor. Every call may throw.
+// The library's client, which connects in its constructor. Every call may throw. Errors:
+// FailedPrecondition (a value was not sealed with the secret of this rank; StoreSeal::open()).
 class StoreClient {
  public:
   virtual ~StoreClient() = default;
   virtual void set(const std::string& key, absl::string_view value) = 0;
   virtual bool has_all(const std::vector<std::string>& keys) = 0;
-  virtual std::vector<std::string> get_all(const std::vector<std::string>& keys) = 0;
+  virtual absl::StatusOr<std::vector<std::string>> get_all(
+      const std::vector<std::string>& keys) = 0;
   virtual int64_t add(const std::string& key, int64_t amount) = 0;
-  virtual std::string set_once(const std::string& key, absl::string_view value) = 0;
+  virtual absl::StatusOr<std::string> set_once(const std::string& key, absl::string_view value) = 0;
 };
 
 // Probes the server before every call, limits the blocking time of the client's socket, and
@@ -63,8 +65,9 @@ class ReconnectingStore : public JobStore {
   // Unavailable if the server is gone now, else DeadlineExceeded.
   absl::Status judge(const absl::Status& failure) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<std::string> prefixed(const std::vector<std::string>& keys) const;
-  // Calls `body` with a client. `again`: if true, `body` may be called twice.
-  absl::Status call(bool again, const std::function<void(StoreClient&)>& body);
+  // Calls `body` with a client. `again`: if true, `body` may be called twice. Returns
+  // FailedPrecondition of `body` at once.
+  absl::Status call(bool again, const std::function<absl::Status(StoreClient&)>& body);
 
   const SocketAddress address_;
   const std::string prefix_;

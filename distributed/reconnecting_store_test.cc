@@ -69,7 +69,9 @@ struct Shared {
   std::map<std::string, std::string> values;
   int throws = 0;
   int made = 0;
-  int unmade = 0;  // number of next connections that fail
+  int unmade = 0;        // number of next connections that fail
+  bool foreign = false;  // if true, the values are sealed with another secret
+  int reads = 0;
   std::function<void()> before_throwing;
 };
 
@@ -90,7 +92,9 @@ class FakeClient : public StoreClient {
     }
     return true;
   }
-  std::vector<std::string> get_all(const std::vector<std::string>& keys) override {
+  absl::StatusOr<std::vector<std::string>> get_all(const std::vector<std::string>& keys) override {
+    ++shared_.reads;
+    if (shared_.foreign) return absl::FailedPreconditionError("another secret");
     std::vector<std::string> values;
     for (const std::string& key : keys) values.push_back(shared_.values.at(key));
     return values;
@@ -99,7 +103,7 @@ class FakeClient : public StoreClient {
     maybe_throw();
     return amount;
   }
-  std::string set_once(const std::string& key, absl::string_view value) override {
+  absl::StatusOr<std::string> set_once(const std::string& key, absl::string_view value) override {
     return shared_.values.emplace(key, std::string(value)).first->second;
   }
 
@@ -174,6 +178,17 @@ TEST_F(ReconnectingStoreTest, ClientThatFailsAgainIsAnError) {
   EXPECT_THAT(store.set("a", "4"),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("Connection refused")))
       << "the server is gone";
+}
+
+TEST_F(ReconnectingStoreTest, AValueOfAnotherSecretIsReadOnce) {
+  ReconnectingStore store = make();
+  EXPECT_OK(store.set("a", "1"));
+  shared_.foreign = true;
+  EXPECT_EQ(store.get("a").status(), absl::FailedPreconditionError("another secret"));
+  EXPECT_EQ(shared_.reads, 1);
+  shared_.foreign = false;
+  EXPECT_THAT(store.get("a"), IsOkAndHolds(Optional(std::string("1"))));
+  EXPECT_EQ(shared_.made, 1) << "the client was kept";
 }
 
 TEST_F(ReconnectingStoreTest, SumsAreNotAddedTwice) {

@@ -116,7 +116,7 @@ absl::StatusOr<std::string> StoreSeal::open(absl::string_view key, absl::string_
   const bool is_sealed = absl::StartsWith(sealed, kMagic) && sealed.size() >= kAddedBytes;
   if (sealing_key_.empty()) {
     if (!is_sealed) return std::string(sealed);
-    return absl::PermissionDeniedError(
+    return absl::FailedPreconditionError(
         absl::StrCat("the value of \"", key, "\" in the store of the job is sealed, but ",
                      kJobSecretVariable, " is not set here; set it on all ranks, or on none"));
   }
@@ -126,7 +126,7 @@ absl::StatusOr<std::string> StoreSeal::open(absl::string_view key, absl::string_
         decrypt(sealing_key_, rest.substr(0, kNonceBytes), key, rest.substr(kNonceBytes));
     if (value) return *std::move(value);
   }
-  return absl::PermissionDeniedError(absl::StrCat(
+  return absl::FailedPreconditionError(absl::StrCat(
       "the value of \"", key, "\" in the store of the job was not written by a rank with the same ",
       kJobSecretVariable,
       ": either a rank has another secret or none, or another user or job writes to the store"));

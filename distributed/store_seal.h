@@ -30,7 +30,7 @@ class StoreSeal {
   // Returns the value encrypted and authenticated with its key (AES-256-GCM with a random nonce),
   // 39 bytes longer; unchanged without a secret.
   std::string seal(absl::string_view key, absl::string_view value) const;
-  // Returns the value that was sealed for this key. Errors: PermissionDenied naming the key if no
+  // Returns the value that was sealed for this key. Errors: FailedPrecondition naming the key if no
   // rank with the secret sealed the value for this key. An unsealed value is returned without a
   // secret alone.
   absl::StatusOr<std::string> open(absl::string_view key, absl::string_view sealed) const;

@@ -15,7 +15,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-constexpr auto kDenied = absl::StatusCode::kPermissionDenied;
+constexpr auto kDenied = absl::StatusCode::kFailedPrecondition;
 
 TEST(StoreSeal, OpensWhatWasSealedForTheKey) {
   const StoreSeal seal("secret");

@@ -90,6 +90,8 @@ absl::Status Supervisor::read_others(bool all) {
 void Supervisor::note_store_error(const absl::Status& status) {
   // Another start has replaced this one, and has its own connections.
   if (absl::IsAborted(status)) settle(status).IgnoreError();
+  // A value of the store that no rank of this job wrote.
+  if (absl::IsFailedPrecondition(status)) fail(absl::string_view(status.message())).IgnoreError();
   // check_wait() handles a store that is slow to answer.
   if (!absl::IsUnavailable(status) || options_.rank == 0) return;
   absl::Status failure;

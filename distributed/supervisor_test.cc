@@ -374,6 +374,17 @@ TEST_F(SupervisorTest, BrokenConnectionToALivingRank) {
             peer_error(2, RankPhase::kForward, 4, "the connection to it broke: connection reset"));
 }
 
+TEST_F(SupervisorTest, AnErrorWithoutALostConnectionNamesThisRank) {
+  EXPECT_EQ(supervisor_->explain_broken_connection("cannot listen"),
+            peer_error(1, RankPhase::kRendezvous, 0, "cannot listen"));
+}
+
+TEST_F(SupervisorTest, AValueThatNoRankWroteEndsTheJob) {
+  await_rounds(2);
+  store_.break_with(absl::FailedPreconditionError("another secret"));
+  EXPECT_EQ(wait_in_vain(), peer_error(1, RankPhase::kRendezvous, 0, "another secret"));
+}
+
 TEST_F(SupervisorTest, StoreThatIsGoneMeansRank0) {
   await_rounds(2);  // its last heartbeat is known
   store_.break_with(absl::UnavailableError("refused"));

@@ -124,7 +124,7 @@ class MeshBuilder {
       found = store_.find_all({address_key(ranks[0])});
     }
     // A store that does not answer is asked again.
-    if (absl::IsUnavailable(found.status())) return found.status();
+    if (!found.ok() && !absl::IsDeadlineExceeded(found.status())) return found.status();
     if (!found.ok() || !found->has_value()) return false;
     for (size_t i = 0; i < ranks.size(); ++i) {
       RETURN_IF_ERROR(note_address(ranks[i], (**found)[i]));

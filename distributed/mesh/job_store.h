@@ -18,7 +18,8 @@ namespace millrace {
 // The next call after an error tries to reconnect to the store.
 // Errors, of every call: Unavailable (the store is gone: its machine refuses connections),
 // DeadlineExceeded (the store does not answer, or the network is down), Aborted (the ranks were
-// started again: distributed/start_store.h). Thread-safe.
+// started again: distributed/start_store.h), FailedPrecondition (a value is not of this job's
+// secret). Thread-safe.
 class JobStore {
  public:
   virtual ~JobStore() = default;
