@@ -783,7 +783,8 @@ absl::Status C10dCollectives::connect(const C10dOptions& options,
   const absl::Status status =
       catch_exceptions([&] { return connect_channels(options, ip, store, timeout); });
   if (status.ok()) return status;
-  bool explains = absl::IsUnavailable(status);  // as of a store that is gone
+  // As of a store that is gone or does not answer.
+  bool explains = absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
   {
     MutexLock lock(parts_mutex_);
     explains = explains || refusing_ >= 0;
@@ -791,7 +792,8 @@ absl::Status C10dCollectives::connect(const C10dOptions& options,
   const absl::string_view message = status.message();
   const absl::Status counting =
       explains ? supervisor_->explain_broken_connection(message) : supervisor_->fail(message);
-  return explains || absl::IsAborted(status) ? counting : status;
+  if (kind_of(status) != FailureKind::kOther) return status;
+  return explains || absl::IsAborted(status) || absl::IsInternal(status) ? counting : status;
 }
 
 absl::StatusOr<std::unique_ptr<Collectives>> connect_ranks(const C10dOptions& options) {

@@ -410,10 +410,14 @@ absl::Status Supervisor::explain_broken_connection(absl::string_view error) {
     if (!found.ok()) return accuse(found);
   }
   const std::vector<int> lost = lost_connections();
-  absl::Status unexplained = absl::AbortedError(error);
+  const int64_t doing = doing_.load(std::memory_order_relaxed);
+  absl::Status unexplained;
   bool store_lost = false;
   {
     MutexLock lock(mutex_);
+    // With all connections whole this rank is the only one that is known to have a problem.
+    unexplained = watch_.error_of(options_.rank, static_cast<RankPhase>(doing % kPhases),
+                                  doing / kPhases, error);
     if (answers == answers_ && options_.rank_0_serves_store && options_.rank != 0) {
       // Rank 0, or its machine, is gone. The connection may be that of a rank which found this
       // first and left, and which could not report so to the store.
@@ -423,6 +427,10 @@ absl::Status Supervisor::explain_broken_connection(absl::string_view error) {
                             lost.empty() ? "a rank" : watch_.name(lost[0]), " broke: ", error));
     } else if (!lost.empty()) {
       unexplained = watch_.blame(lost, absl::StrCat("the connection to it broke: ", error));
+    } else if (answers == answers_ && !options_.rank_0_serves_store) {
+      store_lost_ = true;
+      unexplained =
+          absl::AbortedError(absl::StrCat("the launcher's store does not answer: ", error));
     }
     store_lost = store_lost_;
   }

@@ -116,7 +116,8 @@ class Supervisor {
   // time.
   void watch(const SupervisedWait& wait);
   void unwatch();
-  // Determines the cause of a broken connection with this error. Takes a few seconds at most.
+  // Determines the cause of a broken connection with this error. Names this rank if no other one is
+  // suspect. Takes a few seconds at most.
   absl::Status explain_broken_connection(absl::string_view error);
 
   // Stops the thread and reports to the store that the rank is gone. Idempotent.
