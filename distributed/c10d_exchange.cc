@@ -76,9 +76,12 @@ struct C10dExchange::State {
   }
 
   void run() {
+    absl::Status status;  // the first error, after which ranks may be at different exchanges
     while (const std::shared_ptr<Transfer> transfer = next()) {
-      const absl::Status status =
-          catch_exceptions([&] { return exchange_messages(*backend, world_size, *transfer); });
+      if (status.ok()) {
+        status =
+            catch_exceptions([&] { return exchange_messages(*backend, world_size, *transfer); });
+      }
       transfer->sent.reset();
       const absl::string_view message = status.message();
       transfer->ended(std::string(message.substr(0, message.find('\n'))));

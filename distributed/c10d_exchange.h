@@ -35,7 +35,8 @@ class C10dExchange {
     at::Tensor received;                  // uint8, the messages by sender
     std::vector<int64_t> received_bytes;  // by sender
     absl::Time announced;                 // when the lengths of all messages had arrived
-    // Called once, on the thread of the class, with "" or the backend's error.
+    // Called once, on the thread of the class, with "" or the backend's error. After the first
+    // error all later exchanges end with it, without messages.
     std::function<void(std::string error)> ended;
   };
 
