@@ -25,6 +25,7 @@ bool UndoBudget::Share::take(int64_t bytes) {
 }
 
 void UndoBudget::await(absl::FunctionRef<bool()> fits) {
+  if (waits_.must_end && waits_.must_end()) return;
   const absl::Duration begin = clock_.elapsed();
   if (waiting_++ == 0 && waits_.changed) waits_.changed(true);
   while (!mutex_.await_for(kBetweenQuestions, fits)) {

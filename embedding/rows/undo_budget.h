@@ -19,7 +19,8 @@ struct UndoWaits {
   // Called with true when the first thread begins to wait and with false when no thread waits any
   // more. Must not call the budget.
   std::function<void(bool waits)> changed;
-  // Called ten times per second during a wait. If true, the wait ends, and the limit is exceeded.
+  // Called before a wait, and ten times per second during it. If true, there is no wait, or the
+  // wait ends, and the limit is exceeded.
   std::function<bool()> must_end;
 };
 
