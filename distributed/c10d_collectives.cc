@@ -438,6 +438,10 @@ C10dCollectives::C10dCollectives(const C10dOptions& options, Parts parts)
   supervision.checkpoint_timeout = options.checkpoint_timeout;
   supervision.rank_0_serves_store = !options.environment.agent_store;
   supervision.connection_lost = [this](int rank) { return lost_connection(rank); };
+  supervision.connection_silence = [this](int rank) {
+    MutexLock lock(parts_mutex_);
+    return parts_.control == nullptr ? absl::ZeroDuration() : parts_.control->silence(rank);
+  };
   supervision.failed = [this] {
     under_way_->fail();
     abort_connections();

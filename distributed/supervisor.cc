@@ -346,10 +346,25 @@ absl::Status Supervisor::check_wait(SupervisedWait& wait) {
                                                  absl::FormatDuration(options_.checkpoint_timeout),
                                                  " (run.distributed.checkpoint_timeout_seconds)"));
   }
-  if (!too_long) return absl::OkStatus();
-  return absl::AbortedError(absl::StrCat(
-      wait.what, " did not end within ", within,
-      ", though all ranks live and take part in it: is the network down, or do shapes differ?"));
+  return too_long ? no_progress(wait) : absl::OkStatus();
+}
+
+absl::Status Supervisor::no_progress(const SupervisedWait& wait) const {
+  // Connections that work have no such pause.
+  const absl::Duration limit = std::max(0.75 * options_.timeout, absl::Milliseconds(1500));
+  std::vector<std::string> unreached;
+  for (int rank = 0; options_.connection_silence && rank < options_.world_size; ++rank) {
+    if (rank != options_.rank && options_.connection_silence(rank) >= limit) {
+      unreached.push_back(watch_.name(rank));
+    }
+  }
+  const std::string cause =
+      unreached.empty() ? ", or do shapes differ?"
+                        : absl::StrCat("? For ", absl::FormatDuration(limit),
+                                       " no packet has come from ", absl::StrJoin(unreached, ", "));
+  return absl::AbortedError(
+      absl::StrCat(wait.what, " did not end within ", absl::FormatDuration(options_.timeout),
+                   ", though all ranks live and take part in it: is the network down", cause));
 }
 
 absl::Status Supervisor::look_after(SupervisedWait& wait) {

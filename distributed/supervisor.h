@@ -42,6 +42,9 @@ struct SupervisorOptions {
   bool rank_0_serves_store = true;
   // Returns true if the connection to a rank is closed. Called on any thread.
   std::function<bool(int rank)> connection_lost;
+  // Returns the time since the last packet from a rank, which is at most the longer one of 1 s and
+  // half of `timeout` while the network works. Called on any thread. Default: unknown.
+  std::function<absl::Duration(int rank)> connection_silence;
   // Called once, on the thread that detects the failure, when the job cannot continue.
   std::function<void()> failed;
   // Returns the signal that requests this rank to stop, or 0. Called on the supervisor's thread.
@@ -151,6 +154,8 @@ class Supervisor {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Adds the time since the last check to a wait. Returns the error if the wait must end.
   absl::Status check_wait(SupervisedWait& wait) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the error of a wait that is too long though all ranks take part.
+  absl::Status no_progress(const SupervisedWait& wait) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns this rank's current heartbeat.
   Heartbeat own_heartbeat();
   absl::Status publish();

@@ -233,6 +233,18 @@ TEST_F(SupervisorTest, AllTakePartAndNothingComes) {
                                        HasSubstr("though all ranks live and take part")));
 }
 
+TEST_F(SupervisorTest, RanksFromWhichNoPacketComesAreNamed) {
+  supervisor_.reset();
+  options_.connection_silence = [](int rank) { return absl::Seconds(rank == 2 ? 1.5 : 1.4); };
+  start();
+  takes_part(0);
+  takes_part(2);
+  EXPECT_EQ(
+      wait_in_vain(),
+      absl::AbortedError("a sum did not end within 1s, though all ranks live and take part in "
+                         "it: is the network down? For 1.5s no packet has come from rank 2"));
+}
+
 // The states of ranks 0 and 2, and the verdict of rank 1, which waits in its second collective.
 struct PeerStates {
   const char* name;

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "base/net/socket.h"
 #include "distributed/mesh/peer_connections.h"
@@ -55,6 +56,7 @@ class ControlMesh {
   // See PeerConnections. Any thread.
   void shut_down() { connections_.shut_down(); }
   bool lost(int rank) const { return connections_.lost(rank); }
+  absl::Duration silence(int rank) const { return connections_.silence(rank); }
 
  private:
   struct Peer {

@@ -1,5 +1,7 @@
 #include "distributed/mesh/peer_connections.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -99,6 +101,15 @@ void PeerConnections::shut_down() {
 
 bool PeerConnections::lost(int peer) const {
   return poll_until(peers_[peer].socket.get(), POLLRDHUP, Deadline(absl::ZeroDuration()));
+}
+
+absl::Duration PeerConnections::silence(int peer) const {
+  tcp_info info = {};
+  socklen_t size = sizeof(info);
+  if (getsockopt(peers_[peer].socket.get(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) {
+    return absl::ZeroDuration();
+  }
+  return absl::Milliseconds(info.tcpi_last_ack_recv);
 }
 
 }  // namespace millrace

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "base/net/socket.h"
 
 namespace millrace {
@@ -53,6 +54,9 @@ class PeerConnections {
   void shut_down();
   // Returns true if the connection to `peer` is closed. Any thread.
   bool lost(int peer) const;
+  // Returns the time since the kernel last received a packet from `peer`, also one without data, as
+  // detect_loss() causes. Any thread.
+  absl::Duration silence(int peer) const;
 
  private:
   struct Peer {
