@@ -1,7 +1,6 @@
-// The only file that depends on c10d, except the part for NCCL (device/nccl_channel.cc). c10d's
-// headers take long to compile, and the headers of gloo are of another version than the library.
-// This file therefore uses only exported functions, which are the same in both versions, and no
-// members.
+// Only this file, c10d_exchange.cc and nccl_channel.cc depend on c10d, whose headers take long to
+// compile. Gloo's headers are of another version than the library: this file uses only exported
+// functions of Gloo, which are the same in both versions, and no members.
 #include "distributed/c10d_collectives.h"
 
 #include <ATen/ops/empty.h>

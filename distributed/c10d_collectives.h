@@ -56,18 +56,19 @@ struct C10dOptions {
 // only sums up to about 100 KB proceed without wait()), by a FrameMesh or Gloo for the table
 // channel and by Gloo for data; for tensors of `cuda_device` by device/device_channel.h. The store
 // and all connections listen only on the address of MASTER_ADDR, or of the interface of the options
-// or that leads to MASTER_ADDR, without authentication (docs/distributed.md). If MASTER_ADDR is a
-// loopback address on the machine of rank 0, reachable_addresses() and listen_for_ranks() decide,
-// and the connections of the ranks there use the address by which other machines reached the store.
-// From then on the process ignores SIGPIPE, unless it has a handler for the signal.
+// or that leads to MASTER_ADDR. docs/distributed.md, "The secret of a job", says what protects
+// them. If MASTER_ADDR is a loopback address on the machine of rank 0, reachable_addresses() and
+// listen_for_ranks() decide, and the connections of the ranks there use the address by which other
+// machines reached the store. From then on the process ignores SIGPIPE, unless it has a handler for
+// the signal.
 //
 // Errors, on every rank within rendezvous_timeout, each naming the responsible rank if known:
 // ResourceExhausted (too few open files), InvalidArgument (any error of reachable_addresses()),
 // Unavailable (the port is taken, the master cannot be reached, ranks are missing),
 // FailedPrecondition naming the difference (a rank came twice, then of kind kBusy, or differs in
-// world size, job name, version or configuration) and Aborted (a rank died or froze after it had
-// come, or could not connect to another one). With `cuda_device` also any error of
-// connect_device_channel().
+// world size, job name, version, configuration or secret) and Aborted (a rank died or froze after
+// it had come, or could not connect to another one, or a launcher's store failed). With
+// `cuda_device` also any error of connect_device_channel().
 absl::StatusOr<std::unique_ptr<Collectives>> connect_c10d(const C10dOptions& options);
 
 }  // namespace millrace

@@ -32,12 +32,13 @@ enum class RankPhase {
   kBetweenSteps,  // hooks, reports, requests
   kEvaluation,
   kWindowWait,  // no window is ready: also exempt
-  kCheckpoint,  // writing or reading a checkpoint: also exempt
+  kCheckpoint,  // writing or reading a checkpoint: has a time-out of its own, for each rank
   kEnd,
 };
 // Returns "forward", "window wait", …
 absl::string_view rank_phase_name(RankPhase phase);
-// Returns true if other ranks wait for a rank in this phase without limit.
+// Returns true for the phases in which a rank waits outside of a collective: the collective
+// time-out does not run for it. kCheckpoint is limited by the checkpoint time-out.
 bool is_unlimited(RankPhase phase);
 
 // The connections of a collective; see Collectives.
@@ -79,8 +80,8 @@ class PendingCollective {
 //
 // Errors, of every collective: Aborted naming a rank and its activity, if the rank failed (with the
 // argument of fail()), died, or did not take part in time. After the first error every collective
-// returns the same error at once: the job cannot continue. Time-outs pause while an awaited rank is
-// in an unlimited phase.
+// returns the same error at once: the job cannot continue. The time-out runs for each awaited rank,
+// and pauses for a rank in a phase of is_unlimited(); for one in kCheckpoint a longer one runs.
 //
 // Called by one thread, except set_phase(), failure() and fail(), which any thread may call.
 //
