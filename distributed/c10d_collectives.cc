@@ -1,11 +1,10 @@
-// Only this file, c10d_exchange.cc and nccl_channel.cc depend on c10d, whose headers take long to
-// compile. Gloo's headers are of another version than the library: this file uses only exported
-// functions of Gloo, which are the same in both versions, and no members.
+// Only this file, c10d_exchange.cc, c10d_store.cc and nccl_channel.cc depend on c10d, whose headers
+// take long to compile. Gloo's headers are of another version than the library: this file uses only
+// exported functions of Gloo, which are the same in both versions, and no members.
 #include "distributed/c10d_collectives.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
-#include <c10/util/Flags.h>
 #include <gloo/transport/unbound_buffer.h>
 #include <sys/resource.h>
 
@@ -14,13 +13,9 @@
 #include <functional>
 #include <numeric>
 #include <optional>
-#include <stdexcept>
 #include <thread>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
-#include <torch/csrc/distributed/c10d/TCPStore.hpp>
-#include <torch/csrc/distributed/c10d/TCPStoreBackend.hpp>
-#include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
@@ -32,6 +27,7 @@
 #include "base/net/socket.h"
 #include "base/status_macros.h"
 #include "distributed/c10d_exchange.h"
+#include "distributed/c10d_store.h"
 #include "distributed/collectives.h"
 #include "distributed/device_channel.h"
 #include "distributed/device_collective.h"
@@ -48,12 +44,9 @@
 #include "distributed/supervised_collective.h"
 #include "distributed/supervisor.h"
 
-C10_DECLARE_int(caffe2_log_level);
-
 namespace millrace {
 namespace {
 
-using StorePointer = c10::intrusive_ptr<c10d::TCPStore>;
 using WorkPointer = c10::intrusive_ptr<c10d::Work>;
 
 static_assert(FrameMesh::kHeaderBytes == kTableHeaderBytes);
@@ -67,155 +60,8 @@ constexpr char kMasterIp[] = "master_ip";
 // Gloo's own time-outs must never take effect: they close all connections and name no rank.
 constexpr std::chrono::milliseconds kNever = std::chrono::hours(24 * 100);
 
-std::chrono::milliseconds to_milliseconds(absl::Duration duration) {
-  return std::chrono::milliseconds(std::max<int64_t>(1, absl::ToInt64Milliseconds(duration)));
-}
-
 std::string first_line(absl::string_view text) {
   return text.empty() ? "no reason given" : std::string(text.substr(0, text.find('\n')));
-}
-
-// Suppresses warnings of the library while an object of this class exists: the client warns that
-// the address of a rank has no host name. Millrace reports errors. Any thread.
-class QuietLibrary {
- public:
-  QuietLibrary() {
-    const MutexLock lock(mutex_);
-    constexpr int kErrors = 2;
-    if (objects_++ == 0) level_ = std::exchange(FLAGS_caffe2_log_level, kErrors);
-  }
-  ~QuietLibrary() {
-    const MutexLock lock(mutex_);
-    if (--objects_ == 0) FLAGS_caffe2_log_level = level_;
-  }
-  QuietLibrary(const QuietLibrary&) = delete;
-  QuietLibrary& operator=(const QuietLibrary&) = delete;
-
- private:
-  static inline Mutex mutex_;
-  static inline int objects_ ABSL_GUARDED_BY(mutex_) = 0;
-  static inline int level_ ABSL_GUARDED_BY(mutex_) = 0;  // before
-};
-
-// Blocks up to `timeout`, which also limits later calls. Throws.
-StorePointer connect_store(const SocketAddress& address, absl::Duration timeout) {
-  c10d::TCPStoreOptions options;
-  options.port = address.port();
-  options.waitWorkers = false;
-  options.timeout = to_milliseconds(timeout);
-  const QuietLibrary quiet;
-  return c10::make_intrusive<c10d::TCPStore>(address.ip(), options);
-}
-
-// The messages that a TCPStore answers independently of its content.
-StoreGreeting greeting() {
-  const auto query = [](c10d::detail::QueryType type, uint32_t number) {
-    std::string text(1, static_cast<char>(type));
-    return text.append(reinterpret_cast<const char*>(&number), sizeof(number));
-  };
-  constexpr uint32_t kNonce = 0x6d696c6c;
-  return {.hello = query(c10d::detail::QueryType::VALIDATE, c10d::detail::validationMagicNumber),
-          .question = query(c10d::detail::QueryType::PING, kNonce),
-          .answer = std::string(reinterpret_cast<const char*>(&kNonce), sizeof(kNonce))};
-}
-
-std::vector<uint8_t> to_bytes(absl::string_view text) {
-  return std::vector<uint8_t>(text.begin(), text.end());
-}
-
-// Opens a value of the store. Errors: of StoreSeal::open().
-absl::StatusOr<std::string> open_value(const StoreSeal& seal, const std::string& key,
-                                       const std::vector<uint8_t>& bytes) {
-  return seal.open(key, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-}
-
-// Does the same for c10d, which expects exceptions: logs and throws the error.
-std::vector<uint8_t> open_or_throw(const StoreSeal& seal, const std::string& key,
-                                   const std::vector<uint8_t>& bytes) {
-  absl::StatusOr<std::string> value = open_value(seal, key, bytes);
-  if (value.ok()) return to_bytes(*value);
-  MILLRACE_LOG(ERROR) << value.status().message();
-  throw std::runtime_error(std::string(value.status().message()));
-}
-
-class TcpStoreClient : public StoreClient {
- public:
-  TcpStoreClient(const SocketAddress& address, absl::Duration timeout, StoreSeal seal)
-      : store_(connect_store(address, timeout)), seal_(std::move(seal)) {}
-
-  void set(const std::string& key, absl::string_view value) override {
-    store_->set(key, to_bytes(seal_.seal(key, value)));
-  }
-  bool has_all(const std::vector<std::string>& keys) override { return store_->check(keys); }
-  absl::StatusOr<std::vector<std::string>> get_all(const std::vector<std::string>& keys) override {
-    std::vector<std::string> values;
-    for (const std::vector<uint8_t>& bytes : store_->multiGet(keys)) {
-      ASSIGN_OR_RETURN(values.emplace_back(), open_value(seal_, keys[values.size()], bytes));
-    }
-    return values;
-  }
-  int64_t add(const std::string& key, int64_t amount) override { return store_->add(key, amount); }
-  absl::StatusOr<std::string> set_once(const std::string& key, absl::string_view value) override {
-    return open_value(seal_, key, store_->compareSet(key, {}, to_bytes(seal_.seal(key, value))));
-  }
-
- private:
-  const StorePointer store_;
-  const StoreSeal seal_;
-};
-
-// The store for channels of c10d, with sealed values. Counters are not sealed.
-class SealedStore : public c10d::Store {
- public:
-  SealedStore(c10::intrusive_ptr<c10d::Store> store, StoreSeal seal)
-      : store_(std::move(store)), seal_(std::move(seal)) {}
-
-  c10::intrusive_ptr<c10d::Store> clone() override {
-    return c10::make_intrusive<SealedStore>(store_->clone(), seal_);
-  }
-  using Store::set;
-  void set(const std::string& key, const std::vector<uint8_t>& value) override {
-    store_->set(key, sealed(key, value));
-  }
-  using Store::compareSet;
-  std::vector<uint8_t> compareSet(const std::string& key, const std::vector<uint8_t>& expected,
-                                  const std::vector<uint8_t>& desired) override {
-    // A nonce makes equal values different, so that only an absent key can be expected.
-    if (!expected.empty()) throw std::runtime_error("compareSet() of a sealed value");
-    return open_or_throw(seal_, key, store_->compareSet(key, {}, sealed(key, desired)));
-  }
-  std::vector<uint8_t> get(const std::string& key) override {
-    return open_or_throw(seal_, key, store_->get(key));
-  }
-  int64_t add(const std::string& key, int64_t value) override { return store_->add(key, value); }
-  bool deleteKey(const std::string& key) override { return store_->deleteKey(key); }
-  bool check(const std::vector<std::string>& keys) override { return store_->check(keys); }
-  int64_t getNumKeys() override { return store_->getNumKeys(); }
-  void wait(const std::vector<std::string>& keys) override { store_->wait(keys); }
-  void wait(const std::vector<std::string>& keys,
-            const std::chrono::milliseconds& timeout) override {
-    store_->wait(keys, timeout);
-  }
-  const std::chrono::milliseconds& getTimeout() const noexcept override {
-    return store_->getTimeout();
-  }
-  void setTimeout(const std::chrono::milliseconds& timeout) override {
-    store_->setTimeout(timeout);
-  }
-
- private:
-  std::vector<uint8_t> sealed(const std::string& key, const std::vector<uint8_t>& value) const {
-    return to_bytes(seal_.seal(key, {reinterpret_cast<const char*>(value.data()), value.size()}));
-  }
-
-  const c10::intrusive_ptr<c10d::Store> store_;
-  const StoreSeal seal_;
-};
-
-// Returns the store itself without a secret.
-c10::intrusive_ptr<c10d::Store> with_seal(StorePointer store, const RankEnvironment& environment) {
-  if (environment.secret.empty()) return store;
-  return c10::make_intrusive<SealedStore>(std::move(store), StoreSeal(environment.secret));
 }
 
 // One channel: separate connections to all ranks, and their threads.
@@ -616,31 +462,8 @@ absl::StatusOr<std::vector<std::string>> C10dCollectives::all_gather(absl::strin
 
 // ---- connecting ----
 
-// Serves a store on a listening socket, to which `address` leads.
-absl::StatusOr<StorePointer> serve_store(Socket socket, const SocketAddress& address) {
-  return catch_exceptions([&]() -> absl::StatusOr<StorePointer> {
-    c10d::TCPStoreOptions options;
-    options.port = address.port();
-    options.isServer = true;
-    options.waitWorkers = false;
-    options.timeout = std::chrono::seconds(30);
-    options.masterListenFd = socket.release();
-    return c10::make_intrusive<c10d::TCPStore>(address.ip(), options);
-  });
-}
-
-// Connects a client of the store for the channels of c10d. Errors: Unavailable.
-absl::StatusOr<StorePointer> connect_client(const SocketAddress& address, absl::Duration timeout) {
-  absl::StatusOr<StorePointer> client = catch_exceptions(
-      [&]() -> absl::StatusOr<StorePointer> { return connect_store(address, timeout); });
-  if (client.ok() || kind_of(client.status()) != FailureKind::kOther) return client;
-  return absl::UnavailableError(
-      absl::StrCat("could not connect to the store of the job: ",
-                   first_line(absl::string_view(client.status().message()))));
-}
-
 absl::StatusOr<c10::intrusive_ptr<Group>> connect_group(
-    const std::string& ip, const c10::intrusive_ptr<c10d::Store>& store, const C10dOptions& options,
+    const std::string& ip, const StorePointer& store, const C10dOptions& options,
     const std::string& prefix, absl::string_view channel, absl::Duration timeout) {
   absl::StatusOr<c10::intrusive_ptr<Group>> group =
       catch_exceptions([&]() -> absl::StatusOr<c10::intrusive_ptr<Group>> {
@@ -744,11 +567,12 @@ absl::Status C10dCollectives::connect_channels(const C10dOptions& options,
   }
   ASSIGN_OR_RETURN(std::vector<Socket> peers, connect_mesh(mesh, *parts_.start));
   publish(parts_.control, std::make_shared<ControlMesh>(rank_, std::move(peers)));
-  ASSIGN_OR_RETURN(const StorePointer client,
-                   connect_unless<StorePointer>(mesh.interrupted, [=, left = deadline.left()] {
-                     return connect_client(address, left);
-                   }));
-  const c10::intrusive_ptr<c10d::Store> store = with_seal(client, options.environment);
+  ASSIGN_OR_RETURN(
+      const StorePointer store,
+      connect_unless<StorePointer>(
+          mesh.interrupted, [=, left = deadline.left(), secret = options.environment.secret] {
+            return connect_sealed_store(address, left, secret);
+          }));
   const std::string prefix = absl::StrCat(kStorePrefix, parts_.start->name(), "/");
   const auto connect_gloo = [&](const char* channel) {
     return connect_unless<c10::intrusive_ptr<Group>>(
@@ -818,15 +642,16 @@ absl::StatusOr<std::unique_ptr<Collectives>> connect_ranks(const C10dOptions& op
   const std::string where = absl::StrCat(host, ":", environment.master_port);
   ASSIGN_OR_RETURN(SocketAddress address,
                    find_store(absl::StrCat("for the store at ", where, " to answer"), find,
-                              greeting(), deadline - absl::Now()),
+                              store_greeting(), deadline - absl::Now()),
                    absl::StrCat("cannot reach the master, rank 0 at ", where, ", within ",
                                 absl::FormatDuration(options.rendezvous_timeout)));
   const absl::Duration call_limit =
       std::clamp(options.collective_timeout / 4, absl::Seconds(1), absl::Seconds(5));
-  parts.store = std::make_unique<ReconnectingStore>(
-      address, kStorePrefix, call_limit, greeting(), [=, seal = StoreSeal(environment.secret)] {
-        return std::make_unique<TcpStoreClient>(address, call_limit, seal);
-      });
+  parts.store =
+      std::make_unique<ReconnectingStore>(address, kStorePrefix, call_limit, store_greeting(),
+                                          [=, seal = StoreSeal(environment.secret)] {
+                                            return make_store_client(address, call_limit, seal);
+                                          });
   RendezvousOptions meeting;
   meeting.rank = environment.rank;
   meeting.world_size = environment.world_size;

@@ -123,8 +123,8 @@ TEST_F(CudaBuildTest, NcclCompilesAndLinks) {
   std::vector<std::string> link = {"/usr/bin/g++", "-shared",
                                    "-Wl,-z,defs",  "-Wl,--allow-shlib-undefined",
                                    "-o",           output("libnccl_part.so")};
-  for (const char* const source :
-       {"distributed/nccl_channel.cc", "distributed/c10d_collectives.cc"}) {
+  for (const char* const source : {"distributed/nccl_channel.cc", "distributed/c10d_collectives.cc",
+                                   "distributed/c10d_store.cc"}) {
     const std::string object = output(std::to_string(link.size()) + ".o");
     const ProgramResult result = compile(libtorch, {"-c", source, "-o", object});
     ASSERT_EQ(result.exit_code, 0) << source << ":\n" << result.err;
