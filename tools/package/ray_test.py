@@ -57,6 +57,7 @@ class EndsTest(unittest.TestCase):
   def test_restarts_without_a_newer_checkpoint_are_limited(self):
     for most, allowed in ((0, [(-1, False), (50, False)]),
                           (1, [(50, True), (100, True), (100, True), (100, False)]),
+                          (1, [(50, True), (-1, True), (50, False)]),  # no process saw the directory
                           (2, [(-1, True), (-1, True), (-1, False)])):
       restarts = _ranks.Restarts(most, -1)
       self.assertEqual([(step, restarts.allow(step)) for step, _ in allowed], allowed, most)
@@ -138,6 +139,11 @@ class RankProcessTest(unittest.TestCase):
                      [("out", "child"), ("out", "stopped"), ("end", 75)])
     self.rank.signal(signal.SIGTERM)  # does nothing
 
+  def test_a_signal_right_after_the_start_is_not_lost(self):
+    self.start("sleep 1000")
+    self.rank.signal(signal.SIGTERM)
+    self.assertEqual(self.events("end")[-1], ("end", 128 + signal.SIGTERM))
+
   def test_summary(self):
     self.start('echo "{\\"steps\\": 7}" > "$2"', summary="")
     self.assertEqual(self.events("end"), [("end", 0)])
@@ -145,6 +151,14 @@ class RankProcessTest(unittest.TestCase):
     self.start("exit 0", "--summary", "none", summary="none")
     self.events("end")
     self.assertIsNone(self.rank.summary())
+
+  def test_the_summary_of_an_earlier_start_is_ignored(self):
+    with open(os.path.join(self.folder, "summary"), "w", encoding="utf-8") as file:
+      file.write('{"steps": 6}')
+    for script, summary in (("exit 65", None), ('echo "{\\"steps\\": 7}" > "$2"', {"steps": 7})):
+      self.start(script, "--summary", "summary", summary="summary")
+      self.events("end")
+      self.assertEqual(self.rank.summary(), summary)
 
   def test_nothing_is_left_when_the_owner_or_the_guard_is_killed(self):
     script = 'trap "" TERM; sleep 1000 & echo $$ $!; wait'
@@ -184,8 +198,8 @@ class RankProcessTest(unittest.TestCase):
 class FakeActor:
   """An object whose methods run in threads; its end is that of its rank."""
 
-  def __init__(self, owned):
-    self.owned, self.calls, self.dead = owned, [], False
+  def __init__(self, owned, silent):
+    self.owned, self.silent, self.calls, self.dead = owned, silent, [], False
 
   def __getattr__(self, name):
     return types.SimpleNamespace(remote=lambda *arguments: self.call(name, arguments))
@@ -201,6 +215,8 @@ class FakeActor:
 
     if self.dead:
       result.set_exception(FakeRay.RayActorError())
+    elif name == self.silent:
+      result.silent = True
     else:
       threading.Thread(target=answer, daemon=True).start()
     return result
@@ -222,21 +238,24 @@ class FakeRay:
   class RayActorError(RayError):
     pass
 
+  class GetTimeoutError(RayError, TimeoutError):
+    pass
+
   def __init__(self, cpus):
     self.cpus, self.actors = cpus, []
+    self.silent = {}  # number of an actor: its method that never answers
 
   def modules(self):
     module = types.ModuleType("ray")
     module.__version__, module.ObjectRef = "2.40.0", futures.Future
     module.cloudpickle = mock.Mock()
     module.exceptions = types.SimpleNamespace(RayError=self.RayError, RayActorError=self.RayActorError,
-                                              GetTimeoutError=TimeoutError, RayTaskError=())
+                                              GetTimeoutError=self.GetTimeoutError, RayTaskError=())
     module.is_initialized = lambda: True
     module.available_resources = lambda: {"CPU": self.cpus}
     module.remote = lambda kind: types.SimpleNamespace(
         options=lambda **_: types.SimpleNamespace(remote=lambda *arguments: self.make(kind(*arguments))))
-    module.get = lambda calls, timeout=None: ([call.result(timeout) for call in calls]
-                                              if isinstance(calls, list) else calls.result(timeout))
+    module.get = self.get
     module.wait = self.wait
     module.kill = FakeActor.end
     module.util = types.SimpleNamespace(get_node_ip_address=lambda: "127.0.0.1")
@@ -246,7 +265,7 @@ class FakeRay:
             "ray.util.scheduling_strategies": mock.Mock()}
 
   def make(self, owned):
-    self.actors.append(FakeActor(owned))
+    self.actors.append(FakeActor(owned, self.silent.get(len(self.actors))))
     return self.actors[-1]
 
   def group(self, bundles, strategy):
@@ -255,6 +274,16 @@ class FakeRay:
     if sum(bundle["CPU"] for bundle in bundles) <= self.cpus:
       ready.set_result(None)
     return types.SimpleNamespace(ready=lambda: ready)
+
+  def get(self, calls, timeout=None):
+    if isinstance(calls, list):
+      return [self.get(call, timeout) for call in calls]
+    if hasattr(calls, "silent"):  # without the wait
+      raise self.GetTimeoutError()
+    try:
+      return calls.result(timeout)
+    except futures.TimeoutError:
+      raise self.GetTimeoutError() from None
 
   @staticmethod
   def wait(calls, num_returns, timeout, fetch_local=True):
@@ -308,6 +337,27 @@ class JobTest(unittest.TestCase):
     self.ray.actors[1].end()
     result = job.wait(LIMIT_SECONDS)
     self.assertEqual((result.exit_code, result.restarts, result.ranks), (0, 1, 1))
+
+  def test_an_actor_that_does_not_answer_at_the_start_is_lost(self):
+    for method in ("free_port", "start"):
+      for silent in range(1 if method == "free_port" else 2):
+        with self.subTest(method, silent=silent):
+          self.ray.silent = {len(self.ray.actors) + silent: method}
+          result = self.start("[ $R = 1 ] && exit 0; sleep 1000", grace_seconds=0.1).wait(LIMIT_SECONDS)
+          self.assertEqual((result.exit_code, result.restarts, result.ranks), (0, 1, 2))
+
+  def test_several_ranks_with_gpus_need_a_node_each(self):
+    for ranks, options, refused in ((2, {"gpus": 1}, True), (2, {"gpus": 0.5, "strategy": "SPREAD"}, True),
+                                    (2, {"gpus": 1, "strategy": "STRICT_SPREAD"}, False),
+                                    (1, {"gpus": 1}, False)):
+      with self.subTest(ranks=ranks, **options):
+        program = ["/bin/sh", "-c", "exit 0"]
+        if refused:
+          with self.assertRaisesRegex(ValueError, "one rank per node"):
+            self.module.start("job", ranks, program=program, folder="/", **options)
+        else:
+          result = self.module.start("job", ranks, program=program, folder="/", **options).wait(LIMIT_SECONDS)
+          self.assertEqual(result.exit_code, 0)
 
   def test_nothing_is_started_again_after_a_stop(self):
     for options in ({}, {"kill": True}):

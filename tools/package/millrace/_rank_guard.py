@@ -20,8 +20,8 @@ PR_SET_PDEATHSIG = 1
 IGNORED = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGXCPU")
 
 
-def become(command, guard):
-  """Replaces this process, a child of `guard`, by the command."""
+def become(command, guard, mask):
+  """Replaces this process, a child of `guard`, by the command, with `mask` as its blocked signals."""
   os.setpgid(0, 0)
   ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
   if os.getppid() != guard:  # it ended before it could be noticed
@@ -29,6 +29,7 @@ def become(command, guard):
   # Ignored signals would stay ignored; Python itself ignores the last two.
   for name in IGNORED + ("SIGCHLD", "SIGPIPE", "SIGXFSZ"):
     signal.signal(getattr(signal, name), signal.SIG_DFL)
+  signal.pthread_sigmask(signal.SIG_SETMASK, mask)
   os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
   try:
     os.execvp(command[0], command)
@@ -53,9 +54,12 @@ def main():
   signal.signal(signal.SIGCHLD, lambda *_: None)
   signal.set_wakeup_fd(wake)
   guard = os.getpid()
+  # A signal that comes before the child stops ignoring it waits until then.
+  mask = signal.pthread_sigmask(signal.SIG_BLOCK, [getattr(signal, name) for name in IGNORED])
   child = os.fork()
   if child == 0:
-    become(sys.argv[1:], guard)
+    become(sys.argv[1:], guard, mask)
+  signal.pthread_sigmask(signal.SIG_SETMASK, mask)
   try:
     os.setpgid(child, child)  # both processes do, so that the order does not matter
   except OSError:

@@ -30,6 +30,15 @@ def newest_step(output_dir: str) -> int:
   return max((int(found[1]) for found in map(CHECKPOINT.match, names) if found), default=-1)
 
 
+def _version(path: str) -> tuple[int, ...] | None:
+  """Returns what changes when a file is written again, None if there is no such file."""
+  try:
+    status = os.stat(path)
+  except OSError:
+    return None
+  return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
 class RankProcess:
   """Starts a rank, passes its output on, sends it signals. Ends the rank when this process ends."""
 
@@ -40,6 +49,7 @@ class RankProcess:
     self._process: subprocess.Popen | None = None
     self._lock = threading.Lock()  # of the standard input of the guard
     self._summary = ""  # a file; "": none
+    self._earlier: tuple[int, ...] | None = None  # the version of this file before the start
     self._temporary: tempfile.TemporaryDirectory | None = None
 
   def address(self) -> str:
@@ -77,6 +87,7 @@ class RankProcess:
       summary = os.path.join(self._temporary.name, "summary.json")
       command += ["--summary", summary]
     self._summary = os.path.join(folder, summary) if summary else ""
+    self._earlier = _version(self._summary)
     variables = {name: value for name, value in {**os.environ, **environment}.items() if value is not None}
     self._process = subprocess.Popen([sys.executable, "-c", self._guard] + command, cwd=folder, env=variables,
                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -127,8 +138,13 @@ class RankProcess:
         pass  # it has just ended
 
   def summary(self) -> dict | None:
-    """Returns the summary that the rank wrote, None if there is none, and removes a temporary file."""
+    """Returns the summary that the rank wrote, None if there is none, and removes a temporary file.
+
+    A file of an earlier start is no summary of this one.
+    """
     try:
+      if _version(self._summary) == self._earlier:
+        return None
       with open(self._summary, encoding="utf-8") as file:
         return json.load(file)
     except (OSError, ValueError):

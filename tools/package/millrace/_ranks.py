@@ -107,7 +107,7 @@ class Restarts:
     if self._most == 0:
       return False
     self.total += 1
-    self._step = step
+    self._step = max(self._step, step)
     return True
 
 

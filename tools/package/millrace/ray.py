@@ -291,12 +291,14 @@ class Job:
     return _rank_process.newest_step(folder) if step is None else step
 
   def _start_ranks(self, team: _Team) -> None:
+    """Starts the process of each rank. Kills actors that do not answer, so that their ranks count as lost."""
     options = self._options
     first = team.ranks[0]
+    asked = [first.actor.free_port.remote()]
     try:
-      port = ray.get(first.actor.free_port.remote(), timeout=CALL_SECONDS)
+      port = ray.get(asked[0], timeout=CALL_SECONDS)
       secret = secrets.token_hex(32)
-      started = [
+      asked = [
           rank.actor.start.remote(
               options.program, options.arguments,
               {**_ranks.rank_environment(team.places, rank.number, port, self._total_restarts()),
@@ -304,9 +306,14 @@ class Job:
               options.folder, options.summary if rank is first else None)
           for rank in team.ranks
       ]
-      ray.get(started, timeout=CALL_SECONDS + len(started))
-    except (ray.exceptions.RayActorError, ray.exceptions.GetTimeoutError):
-      pass  # the actor does not answer later either, and its rank is lost
+      ray.get(asked, timeout=CALL_SECONDS + len(asked))
+    except ray.exceptions.RayActorError:
+      pass  # the poll of this actor fails too, which ends its rank
+    except ray.exceptions.GetTimeoutError:
+      answered, _ = ray.wait(asked, num_returns=len(asked), timeout=0)
+      for rank, call in zip(team.ranks, asked):
+        if call not in answered:
+          ray.kill(rank.actor)
     except ray.exceptions.RayTaskError as error:
       raise error.as_instanceof_cause() from None
 
@@ -531,7 +538,8 @@ def start(
     job: the configuration of the job, a file that all nodes see.
     ranks: the number of ranks, 1 to 1024.
     cpus: CPUs of each rank, which become its threads unless `args` has `--threads`; at least 1.
-    gpus: GPUs of each rank, 0 or more. `args` needs `--device cuda` then (docs/cuda.md).
+    gpus: GPUs of each rank, 0 or more. `args` needs `--device cuda` then (docs/cuda.md), and several ranks need
+      `strategy="STRICT_SPREAD"`: one rank per node, since Ray shows each rank only its own devices.
     command: `train`, `evaluate` or `predict`.
     args: more arguments of the command, such as `["--max_steps", "100"]`.
     program: a program to run in place of the wheel's, such as that of a job of your own; with a sequence, the
@@ -618,6 +626,9 @@ def _check(ranks: int, cpus: float, gpus: float, command: str, max_restarts: int
       (max_restarts < 0, "max_restarts=%s: give 0 or more" % max_restarts),
       (not 1 <= min_ranks <= ranks, "min_ranks=%s: give 1 to ranks=%s" % (min_ranks, ranks)),
       (strategy not in STRATEGIES, "strategy=%r: give one of %s" % (strategy, ", ".join(STRATEGIES))),
+      # A rank finds its device by LOCAL_RANK, among all devices of its machine.
+      (gpus > 0 and ranks > 1 and strategy != "STRICT_SPREAD",
+       "gpus=%s: give strategy=\"STRICT_SPREAD\", one rank per node" % gpus),
   ):
     if wrong:
       raise ValueError(text)
