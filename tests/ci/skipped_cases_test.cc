@@ -110,6 +110,14 @@ TEST_F(SkippedCasesTest, WhatTheSetUpInstallsMayNotBeMissingInCi) {
   EXPECT_THAT(result.out, HasSubstr("\nrefused //a:bucket\nrefused //a:mpi\n"));
 }
 
+// The probe is that of hosts.py; whether it succeeds depends on the machine.
+TEST_F(SkippedCasesTest, HostsAreProbedByTheirOwnProgram) {
+  add_target("hosts", skip_kernel_feature("network namespaces", "none"));
+  const ProgramResult result = count(true);
+  EXPECT_EQ(result.err, "");
+  EXPECT_THAT(result.out, HasSubstr("1 cases skipped\n  1  kernel: network namespaces: none"));
+}
+
 // A failed target is already listed.
 TEST_F(SkippedCasesTest, AFailedTargetIsNotNamedAgain) {
   add_target("broken", "no form", "FAILED");

@@ -39,6 +39,16 @@ SKIPPED = 77  # exit code of enter(); the last line of the output has the reason
 _INSIDE = "MILLRACE_INSIDE_HOSTS"
 _NAMESPACES = ["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
 _CLONE_NEWNET = 0x40000000
+# Makes one of each kind of object that Network and Host make.
+_PROBE = """
+set -e
+PATH=$PATH:/usr/sbin:/sbin
+ip link add a0 type veth peer name a1
+ip link add b0 type bridge
+nft 'add table inet p; add chain inet p c { type filter hook input priority 0; }'
+nft 'add rule inet p c numgen random mod 2 < 1 drop'
+tc qdisc add dev a0 root tbf rate 1mbit burst 65536 latency 50ms
+"""
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -53,12 +63,15 @@ def _run(*command):
 
 
 def unshare_command():
-  """Returns the command that runs another one in new namespaces; None if the kernel refuses."""
+  """Returns the command that runs another one in new namespaces.
+
+  None if the kernel refuses these, or lacks links, filters or queues that hosts need, or if a
+  program is missing.
+  """
   for user in ([], ["--user", "--map-root-user"]):
     command = ["unshare", *user, *_NAMESPACES]
-    probe = "ip link add a0 type veth peer name a1 && ip link add b0 type bridge"
     try:
-      if subprocess.run([*command, "sh", "-c", probe], capture_output=True).returncode == 0:
+      if subprocess.run([*command, "sh", "-c", _PROBE], capture_output=True).returncode == 0:
         return command
     except OSError:
       pass
@@ -81,7 +94,8 @@ def enter():
       _skip("not provided: %s: ./bazelw test_setup installs %s" % (program, package))
   command = unshare_command()
   if command is None:
-    _skip("kernel: network namespaces: this process may not make them, or links of them")
+    _skip("kernel: network namespaces: this process may not make them, or they have no veth, "
+          "bridge, nf_tables or tbf")
   os.environ[_INSIDE] = "1"
   sys.stdout.flush()
   os.execvp(command[0], [*command, sys.executable, "-B", *sys.argv])
@@ -177,7 +191,7 @@ class Host:
   # Faults.
 
   def set_link(self, up, interface=0):
-    """Takes the link of an interface down at the switch, or up again. No side learns of it."""
+    """Takes the link of an interface down at the switch, or up again. No connection is reset."""
     _run("ip", "link", "set", self._port(interface), "up" if up else "down")
 
   def limit(self, megabits, interface=0):

@@ -4,9 +4,11 @@ import os
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 import unittest
+from unittest import mock
 
 import hosts
 
@@ -223,6 +225,14 @@ class HostsTest(unittest.TestCase):
           else:
             self.assertEqual(connection.recv(1), b"")
         self.assertEqual(node2.processes(), [])
+
+  def test_probe_needs_links_filters_and_queues(self):
+    self.assertIsNotNone(hosts.unshare_command())
+    for program in ("ip", "nft", "tc"):
+      with self.subTest(program), tempfile.TemporaryDirectory() as folder:
+        os.symlink("/bin/false", os.path.join(folder, program))
+        with mock.patch.dict(os.environ, PATH=folder + ":" + os.environ["PATH"]):
+          self.assertIsNone(hosts.unshare_command())
 
   def test_all_is_removed_after_a_failure(self):
     with self.assertRaises(ZeroDivisionError):
