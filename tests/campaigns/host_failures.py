@@ -2,8 +2,8 @@
 """Failures of ranks, hosts and networks in every phase of a job of four ranks on two to four hosts.
 
     ./bazelw build //tests/campaigns:host_rank
-    tests/campaigns/host_failures.py [--sample N] [--shard I/N] [--timeout SECONDS] [--slack SECONDS]
-                                     [--parallel N] [--program FILE]
+    tests/campaigns/host_failures.py [--sample N] [--shard I/N] [--timeout SECONDS]
+                                     [--slack SECONDS|measured] [--parallel N] [--program FILE]
 
 Runs the job of tests/ranks/failing_rank.h once for each case: every phase of a step, window wait,
 evaluation, save and rendezvous × {SIGKILL, SIGSTOP, SIGSEGV, exit, host dead, partition, one-way
@@ -11,10 +11,11 @@ loss} × {rank 0, another rank}. --sample runs the first N cases, in which all p
 equally often; --shard each N-th case, from number I. Checks of each case:
 
 * The failure happens, and every survivor ends with 76: within 10 s, after a failure that no reset
-  announces within twice the time-out [3 s]. --slack [0] is added, for busy machines.
+  announces within twice the time-out [3 s]. --slack [0] is added, for busy machines;
+  `--slack measured` is twice the time from the start of a case to its failure, at least 5 s.
 * Every survivor names the failed rank, its host and its phase. For a partition and for one-way loss
   it names a rank at either end of the cut, or none if all ranks live and reach the store; no
-  other rank is ever named.
+  other rank is ever named. The last line counts the cases in which a survivor names none.
 * No process and no lock is left.
 
 Prints a line for each violation and a table; exits with 1 if there is a violation. Hosts are network
@@ -41,6 +42,7 @@ import hosts
 RANKS = 4
 PEER = 76
 LIMIT = 10  # seconds until survivors have left
+LEAST_SLACK = 5  # seconds, if it is measured
 # Phase of FailurePhase -> as other ranks name it, and hits on each rank (failure_phases()).
 PHASES = {
     "fetch": ("data", 12),
@@ -108,7 +110,10 @@ class Job:
     self.case, self.network, self.folder, self.options = case, network, folder, options
     self.violations = []
     self.took = 0
+    self.unnamed = False  # a survivor names no rank, which is allowed
     self.record = Record(os.path.join(folder, "record"))
+    self.slack = options.slack
+    self.started = time.monotonic()
     # Ranks that are not there yet keep the others in the rendezvous.
     late = RANKS - 1 if case.rank != RANKS - 1 else RANKS - 2
     self.ranks = [rank for rank in range(RANKS) if case.phase != "rendezvous" or rank != late]
@@ -156,7 +161,7 @@ class Job:
         output.close()
 
   def await_failure(self):
-    until = time.monotonic() + 60 + self.options.slack
+    until = self.started + 60 + (30 if self.slack is None else self.slack)
     while self.record.failed_at(self.case.rank) == 0:
       ended = [rank for rank in self.ranks if self.processes[rank].poll() is not None]
       if ended or time.monotonic() > until:
@@ -164,6 +169,8 @@ class Job:
             "rank %d: %s" % (rank, self.output(rank)) for rank in ended or self.ranks))
         return False
       time.sleep(0.005)
+    if self.slack is None:
+      self.slack = max(LEAST_SLACK, 2 * (time.monotonic() - self.started))
     return True
 
   def cause_failure(self):
@@ -187,7 +194,7 @@ class Job:
 
   def check_survivors(self):
     silent = KINDS[self.case.kind]
-    limit = (2 * self.options.timeout if silent else LIMIT) + self.options.slack
+    limit = (2 * self.options.timeout if silent else LIMIT) + self.slack
     survivors = [rank for rank in self.ranks if rank not in self.ended]
     hangs = self.began + max(limit, LIMIT) + 20
     while any(self.processes[rank].poll() is None for rank in survivors) and time.monotonic() < hangs:
@@ -204,6 +211,7 @@ class Job:
       return self.violate("rank %d: exit code %s: %s" % (rank, code, self.output(rank)))
     found = BLAMED.search(self.output(rank))
     if found is None and not self.ended and NOBODY in self.output(rank):
+      self.unnamed = True
       return
     if found is None:
       return self.violate("rank %d names no rank: %s" % (rank, self.output(rank)))
@@ -260,7 +268,8 @@ def main():
   parser.add_argument("--sample", type=int, default=0)
   parser.add_argument("--shard", default="0/1")
   parser.add_argument("--timeout", type=float, default=3)
-  parser.add_argument("--slack", type=float, default=0)
+  parser.add_argument("--slack", default=0,  # None: measured
+                      type=lambda text: None if text == "measured" else float(text))
   parser.add_argument("--parallel", type=int, default=1)
   parser.add_argument("--only", default="", help="text that the description of a case has")
   parser.add_argument("--program", default=os.path.join(ROOT, "bazel-bin/tests/campaigns/host_rank"))
@@ -280,7 +289,8 @@ def main():
         print("VIOLATION " + violation, flush=True)
   print_table(jobs)
   violations = sum(len(job.violations) for job in jobs)
-  print("%d cases, %d violations" % (len(jobs), violations))
+  print("%d cases, %d violations; in %d cases a survivor names no rank" %
+        (len(jobs), violations, sum(job.unnamed for job in jobs)))
   return 1 if violations else 0
 
 
