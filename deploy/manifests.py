@@ -238,6 +238,7 @@ def check_probes(container, args):
     if asked != {"path": "/healthz", "port": PORT}:
       raise ManifestError("%s of container %s asks %s" % (probe, container["name"], asked))
 
+
 def check_sbatch(script):
   """Returns {option: value} of the #SBATCH lines.
 

@@ -39,7 +39,7 @@ namespace {
 
 using MadeSink = absl::StatusOr<std::unique_ptr<Sink>>;
 
-// What built-in kinds are made with, besides their configuration.
+// The arguments of built-in kinds, besides their configuration.
 struct SinkOwner {
   const JobConfig& job;
   const SinkRank& rank;

@@ -3,9 +3,9 @@
   wheel.py --output FOLDER --program FILE --version_header FILE --requirements FILE --licence FILE
            --launcher FILE --readme FILE --python FILE... --examples FILE...
 
-The wheel carries the program, its libraries and the modules of --python, without glibc's and those of the packages torch
-and pyarrow, which it requires in the versions that --requirements pins. 2.XX is the version of
-glibc that the carried files need. The same inputs give the same bytes.
+The wheel carries the program, its libraries and the modules of --python, without glibc's and those
+of the packages torch and pyarrow, which it requires in the versions that --requirements pins. 2.XX
+is the version of glibc that the carried files need. The same inputs give the same bytes.
 """
 import argparse
 import base64
