@@ -29,9 +29,25 @@ absl::StatusOr<RankEnvironment> rank_of_node(const NodeEnvironment& node, const 
   return environment;
 }
 
+// Returns true for a process that srun alone started and that is given a master. SLURM's variables
+// then describe the process. Where MpiDefault of SLURM is pmi2 or pmix, srun sets PMI_* or PMIX_*
+// for every program.
+bool is_rank_of_srun(const GetVariable& get) {
+  if (!get("MASTER_ADDR") || !get("SLURM_PROCID")) return false;
+  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALRANKID"}) {
+    if (get(variable)) return false;
+  }
+  return true;
+}
+
 // Returns the rank of a process that a launcher of MPI started.
-absl::StatusOr<RankEnvironment> rank_of_mpi(const GetVariable& get, const MpiEnvironment& mpi) {
+absl::StatusOr<RankEnvironment> rank_of_mpi(const GetVariable& get, MpiEnvironment mpi) {
   RankEnvironment environment;
+  RETURN_IF_ERROR(read_optional_number(get, "LOCAL_RANK", nullptr, 0, &mpi.local_rank));
+  if (get("LOCAL_WORLD_SIZE")) {
+    RETURN_IF_ERROR(read_optional_number(get, "LOCAL_WORLD_SIZE", nullptr, 1,
+                                         &mpi.local_world_size.emplace(1)));
+  }
   environment.rank = mpi.rank;
   environment.world_size = mpi.world_size;
   environment.local_rank = mpi.local_rank;
@@ -42,6 +58,7 @@ absl::StatusOr<RankEnvironment> rank_of_mpi(const GetVariable& get, const MpiEnv
     ASSIGN_OR_RETURN(MasterAddress master, mpi_master_address(get, mpi));
     environment.master_address = master.host;
     environment.master_port = master.port;
+    ASSIGN_OR_RETURN(environment.secret, read_job_secret(get));
   }
   return environment;
 }
@@ -51,8 +68,10 @@ absl::StatusOr<RankEnvironment> rank_of_mpi(const GetVariable& get, const MpiEnv
 absl::StatusOr<RankEnvironment> read_rank_environment(const GetVariable& get) {
   RankEnvironment environment;
   if (!get("WORLD_SIZE") && !get("RANK")) {
-    ASSIGN_OR_RETURN(std::optional<MpiEnvironment> mpi, read_mpi_environment(get));
-    if (mpi) return rank_of_mpi(get, *mpi);
+    if (!is_rank_of_srun(get)) {
+      ASSIGN_OR_RETURN(std::optional<MpiEnvironment> mpi, read_mpi_environment(get));
+      if (mpi) return rank_of_mpi(get, *mpi);
+    }
     ASSIGN_OR_RETURN(std::optional<NodeEnvironment> node, read_node_environment(get));
     if (node) return rank_of_node(*node, get);
   }

@@ -35,12 +35,13 @@ struct RankEnvironment {
 
 // Reads the variables through `get`.
 //
-// WORLD_SIZE and RANK come first. If neither is set, the variables of MPI describe the process, and
-// LOCAL_RANK and LOCAL_WORLD_SIZE are ignored. Without these and with PET_*
-// (distributed/environment/node_environment.h), the process is the only one of its node, and the
-// rank is the number of the node. SLURM's variables are read only if MASTER_ADDR is set; a single
-// program started inside an allocation stays one rank. Without all these variables the job has one
-// rank.
+// WORLD_SIZE and RANK come first. If neither is set, the variables of MPI describe the process;
+// they are ignored if MASTER_ADDR and SLURM_PROCID are set and neither OMPI_COMM_WORLD_* nor
+// MPI_LOCALRANKID is, since srun may set PMI_* or PMIX_* for every program. Without these and with
+// PET_* (distributed/environment/node_environment.h), the process is the only one of its node, and
+// the rank is the number of the node. SLURM's variables are read only if MASTER_ADDR is set; a
+// single program started inside an allocation stays one rank. Without all these variables the job
+// has one rank.
 //
 // Errors: InvalidArgument naming the variable, its value and the expected value, if a number is
 // missing or invalid, a rank is outside [0, world size), a port is outside [1, 65535], an address

@@ -22,6 +22,11 @@ Variables two_ranks() {
   return {{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "node7"}, {"MASTER_PORT", "29500"}};
 }
 
+// Returns the environment of a rank that mpiexec of MPICH starts.
+Variables mpi() {
+  return {{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}};
+}
+
 TEST(RankEnvironmentTest, NothingSetIsOneRank) {
   ASSERT_OK_AND_ASSIGN(RankEnvironment environment, read({}));
   EXPECT_EQ(environment.rank, 0);
@@ -60,6 +65,9 @@ TEST(RankEnvironmentTest, SecretOfSeveralRanks) {
                      {"PET_MASTER_PORT", "1234"},
                      {"MILLRACE_JOB_SECRET", std::string(32, '7')}};
   ASSERT_OK_AND_ASSIGN(environment, read(nodes));
+  EXPECT_EQ(environment.secret, std::string(16, '\x77'));
+  ASSERT_OK_AND_ASSIGN(environment, read(with(with(mpi(), "MASTER_PORT", "29400"),
+                                              "MILLRACE_JOB_SECRET", std::string(32, '7'))));
   EXPECT_EQ(environment.secret, std::string(16, '\x77'));
 }
 
@@ -141,11 +149,6 @@ TEST(RankEnvironmentTest, VariablesOfNodesGoBeforeSlurms) {
   EXPECT_EQ(environment.master_address, "train-node-0-0.train");
 }
 
-// Returns the environment of a rank that mpiexec of MPICH starts.
-Variables mpi() {
-  return {{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}};
-}
-
 TEST(RankEnvironmentTest, VariablesOfMpiGoBetweenTheUsualOnesAndThoseOfNodes) {
   Variables variables = pod();
   for (const auto& [name, value] : mpi()) variables[name] = value;
@@ -165,6 +168,50 @@ TEST(RankEnvironmentTest, VariablesOfMpiGoBetweenTheUsualOnesAndThoseOfNodes) {
   EXPECT_EQ(environment.rank, 0);
   EXPECT_EQ(environment.world_size, 3);
 }
+
+TEST(RankEnvironmentTest, LocalVariablesGoBeforeThoseOfMpi) {
+  Variables variables = with(with(mpi(), "LOCAL_RANK", "0"), "LOCAL_WORLD_SIZE", "1");
+  variables["MASTER_ADDR"] = "node7";
+  variables["MASTER_PORT"] = "29500";
+  ASSERT_OK_AND_ASSIGN(const RankEnvironment environment, read(variables));
+  EXPECT_EQ(environment.rank, 1);
+  EXPECT_EQ(environment.local_rank, 0);
+  EXPECT_EQ(environment.local_world_size, 1);
+  EXPECT_TRUE(environment.other_machines);
+}
+
+// A task of srun that is given a master, and variables of MPI.
+struct SrunTask {
+  const char* test;
+  Variables mpi;
+  int rank;  // 3: of SLURM; 1: of MPI
+};
+
+class SrunTaskTest : public testing::TestWithParam<SrunTask> {};
+
+TEST_P(SrunTaskTest, IsARankOfTheLauncherThatStartedIt) {
+  Variables variables = {{"SLURM_PROCID", "3"},         {"SLURM_NTASKS", "4"},
+                         {"SLURM_STEP_NUM_TASKS", "4"}, {"SLURM_LOCALID", "1"},
+                         {"LOCAL_WORLD_SIZE", "2"},     {"MASTER_ADDR", "node0"},
+                         {"MASTER_PORT", "1234"}};
+  for (const auto& [name, value] : GetParam().mpi) variables[name] = value;
+  ASSERT_OK_AND_ASSIGN(const RankEnvironment environment, read(variables));
+  EXPECT_EQ(environment.rank, GetParam().rank);
+  EXPECT_EQ(environment.local_rank, 1);
+  EXPECT_EQ(environment.local_world_size, 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Each, SrunTaskTest,
+    testing::Values(SrunTask{"Pmi2", {{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}}, 3},
+                    SrunTask{"Pmix", {{"PMIX_RANK", "1"}}, 3}, SrunTask{"Mpich", mpi(), 1},
+                    SrunTask{"OpenMpi",
+                             {{"OMPI_COMM_WORLD_RANK", "1"},
+                              {"OMPI_COMM_WORLD_SIZE", "2"},
+                              {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                              {"PMIX_RANK", "1"}},
+                             1}),
+    [](const testing::TestParamInfo<SrunTask>& info) { return info.param.test; });
 
 TEST(RankEnvironmentTest, OtherMachinesByTheRanksOfThisOne) {
   const Variables machines = with(with(with(mpi(), "MPI_LOCALNRANKS", "1"), "MASTER_ADDR", "node7"),
@@ -230,6 +277,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadVariables{"LocalRankNegative", with(two_ranks(), "LOCAL_RANK", "-2"),
                      "LOCAL_RANK is \"-2\"; expected is a number of at least 0"},
         BadVariables{"LocalWorldZero", with(two_ranks(), "LOCAL_WORLD_SIZE", "0"),
+                     "LOCAL_WORLD_SIZE is \"0\"; expected is a number of at least 1"},
+        BadVariables{"LocalWorldZeroOfMpi", with(mpi(), "LOCAL_WORLD_SIZE", "0"),
                      "LOCAL_WORLD_SIZE is \"0\"; expected is a number of at least 1"},
         BadVariables{"RestartsNegative", with(two_ranks(), "TORCHELASTIC_RESTART_COUNT", "-1"),
                      "TORCHELASTIC_RESTART_COUNT is \"-1\"; expected is a number of at least 0"},
