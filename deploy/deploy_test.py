@@ -276,28 +276,52 @@ class SlurmTest(Scripts):
       self.assertEqual(self.run_script((code, 76)), (code, False, ""))
       self.assertEqual(self.run_script((76, code)), (code, False, ""))
 
-  def test_failures_in_a_row_are_limited(self):
+  def write_job(self, text):
     with open(os.path.join(self.folder.name, "job.textproto"), "w", encoding="utf-8") as job:
-      job.write('run {\n  output_dir: "out"  # all nodes see it\n}\n')
-    checkpoints = os.path.join(self.folder.name, "out", "checkpoints")
+      job.write(text)
 
-    def fail(times):
-      for _ in range(times):
-        self.assertEqual(self.run_script((75, 76)), (0, True, ""))
+  def make_checkpoint(self, output_dir, name):
+    os.makedirs(os.path.join(self.folder.name, output_dir, "checkpoints", name))
 
-    fail(20)
-    # A stop sets the count back, and so does a newer checkpoint.
-    self.assertEqual(self.run_script((75, 75), SLURM_RESTART_COUNT="99"), (0, True, ""))
-    fail(19)
-    os.makedirs(os.path.join(checkpoints, "step-9"))
-    fail(20)
-    os.makedirs(os.path.join(checkpoints, "step-10"))
-    fail(20)
-    code, requeued, error = self.run_script((76, 137))
+  def assert_started_again(self, codes, times):
+    for _ in range(times):
+      self.assertEqual(self.run_script(codes, SLURM_RESTART_COUNT="99"), (0, True, ""))
+
+  def assert_given_up(self, codes):
+    code, requeued, error = self.run_script(codes)
     self.assertEqual((code, requeued), (76, False))
     self.assertIn("after 20 failures without a newer checkpoint", error)
+
+  def test_failures_in_a_row_are_limited(self):
+    self.write_job('run {\n  output_dir: "model"  # all nodes see it\n}\n')
+    self.assert_started_again((75, 76), 20)
+    self.make_checkpoint("model", "step-9")
+    # A stop with a newer checkpoint sets the count to 0, a failure with one to 1.
+    self.assert_started_again((75, 75), 1)
+    self.assert_started_again((75, 76), 20)
+    self.make_checkpoint("model", "step-10")
+    self.assert_started_again((75, 76), 20)
+    self.assert_given_up((76, 137))
     # The next job with this number begins at 0.
-    fail(1)
+    self.assert_started_again((75, 76), 1)
+
+  def test_stops_without_a_newer_checkpoint_are_failures(self):
+    self.assert_started_again((75, 75), 19)
+    self.assert_started_again((76, 75), 1)
+    self.assert_given_up((75, 75))
+
+  def test_a_save_that_did_not_finish_is_no_newer_checkpoint(self):
+    self.write_job('run { output_dir: "model" }\n')
+    self.make_checkpoint("model", "step-00000010")
+    self.assert_started_again((76, 76), 20)
+    self.make_checkpoint("model", "step-00000011.tmp-0123abcd")
+    self.assert_given_up((76, 76))
+
+  def test_the_default_output_directory(self):
+    self.write_job("train {}\n")
+    self.assert_started_again((76, 76), 20)
+    self.make_checkpoint("out", "step-00000010")
+    self.assert_started_again((76, 76), 1)
 
   def test_a_signal_leaves_the_shell_of_a_rank_waiting(self):
     self.program("srun", 'shift; exec "$@"')
