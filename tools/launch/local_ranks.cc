@@ -171,7 +171,7 @@ class LocalRanks {
   explicit LocalRanks(const LocalRanksOptions& options)
       : options_(options),
         node_(options.ranks),
-        checkpoints_(::memfd_create("checkpoints", MFD_CLOEXEC)) {
+        checkpoints_(::memfd_create(kCheckpointFile, MFD_CLOEXEC)) {
     const bool all_ranks = options.ranks.count == options.ranks.world_size;
     if (all_ranks && !process_variable(kJobSecretVariable)) secret_ = make_job_secret();
     outputs_.push_back(std::make_unique<OutputQueue>(options.out));
@@ -185,7 +185,8 @@ class LocalRanks {
     for (;;) {
       if (const absl::Status started = start(); !started.ok()) {
         kill_ranks();
-        if (!can_have_fewer_ranks() || !restarts_left()) return started;
+        // Without a rank there is no port for the ranks, which fewer ranks need, too.
+        if (ranks_.empty() || !can_have_fewer_ranks() || !restarts_left()) return started;
         begin_restart(absl::StrCat("rank ", ranks_.back()->number, ": ", started.message()),
                       /*fewer_ranks=*/true);
         continue;

@@ -58,7 +58,7 @@ struct LocalRanksOptions {
 // states which rank failed, with the last output of the rank. After a restart this line appears for
 // every code, with the number of restarts.
 // Errors: Unavailable or ResourceExhausted if a rank cannot be started (started ranks are killed)
-// and no restart with fewer ranks is left. REQUIRES: called by
+// and no restart with fewer ranks is left, or if no port is free for the ranks. REQUIRES: called by
 // the main thread, while no other thread handles these signals.
 absl::StatusOr<int> run_local_ranks(const LocalRanksOptions& options);
 

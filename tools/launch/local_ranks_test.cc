@@ -428,18 +428,21 @@ INSTANTIATE_TEST_SUITE_P(
 // The launcher has room for the pipes of one rank only.
 TEST_F(LocalRanksTest, ARankThatCannotBeStartedIsLeftOut) {
   options_.max_restarts = 1;
-  options_.ranks.master.port = 12345;
   const int next = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   ::close(next);
   rlimit before = {};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
-  // Outputs of the test, signals, checkpoints; the input and both ends of the pipes of a rank.
+  // Outputs of the test, signals, checkpoints, port; the input and both ends of the pipes of a
+  // rank.
   rlimit few = before;
-  few.rlim_cur = static_cast<rlim_t>(next) + 2 + 2 + 1 + 4;
+  few.rlim_cur = static_cast<rlim_t>(next) + 2 + 2 + 1 + 1 + 4;
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
   const Outcome refused = run("exit 0");
   options_.min_ranks = 1;
   const Outcome outcome = run("exit 0");
+  few.rlim_cur = static_cast<rlim_t>(next) + 2 + 2;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  const Outcome no_port = run("exit 0");
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_THAT(refused.code, StatusIs(absl::StatusCode::kUnavailable,
                                      HasSubstr("cannot start a rank: Too many open files")));
@@ -447,6 +450,8 @@ TEST_F(LocalRanksTest, ARankThatCannotBeStartedIsLeftOut) {
   EXPECT_EQ(outcome.err,
             "millrace: rank 1: cannot start a rank: Too many open files; starting 1 of 2 ranks "
             "again, restarts left: 0\nmillrace: finished (restarts: 1, ranks: 1)\n");
+  EXPECT_THAT(std::string(no_port.code.status().message()), HasSubstr("for the ranks: "));
+  EXPECT_EQ(no_port.err, "") << "fewer ranks need a port, too";
 }
 
 TEST_F(LocalRanksTest, ALostRankLeadsToARestart) {
