@@ -142,7 +142,9 @@ TEST(HealthTest, AWaitForAWindowIsOneWait) {
   for (int poll = 0; poll < 12; ++poll) {
     EXPECT_TRUE(rank.health(config).healthy) << rank.health(config).text;
     rank.phase(RankPhase::kWindowWait, 6).begin_exchange().end_exchange();
-    rank.phase(RankPhase::kBetweenSteps, 6, 5);
+    rank.phase(RankPhase::kBetweenSteps, 6, 2);
+    // A save continues the wait.
+    rank.phase(RankPhase::kCheckpoint, 6).phase(RankPhase::kBetweenSteps, 6, 3);
   }
   rank.phase(RankPhase::kWindowWait, 6, 1);
   EXPECT_EQ(rank.health(config).text,

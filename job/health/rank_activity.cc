@@ -114,7 +114,8 @@ void RankActivity::set_phase(RankPhase phase, int64_t step) {
     // A wait for a window is many short waits.
     if (window_wait_since_ < 0) window_wait_since_ = since;
     since = window_wait_since_;
-  } else if (phase != RankPhase::kBetweenSteps) {
+  } else if (phase == RankPhase::kData || is_within_step(phase)) {
+    // The window came. A save between two waits does not end the wait.
     window_wait_since_ = -1;
   }
   const bool same_step = is_within_step(phase) && is_within_step(phase_of(state));

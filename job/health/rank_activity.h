@@ -77,8 +77,8 @@ class RankActivity {
   std::atomic<int64_t> step_ = 0;
   std::atomic<int64_t> epoch_ = 0, window_ = 0;
   std::atomic<int64_t> exchange_since_ = -1;  // -1: none is under way
-  // Used by the trainer's thread: the beginning of the wait for a window that continues if the rank
-  // waits again after kBetweenSteps; -1: no such wait.
+  // Used by the trainer's thread: the beginning of the wait for a window. The wait continues if the
+  // rank waits again before it reads data or begins a step. -1: no such wait.
   int64_t window_wait_since_ = -1;
 
   mutable Mutex mutex_;
