@@ -109,7 +109,10 @@ TEST_F(HealthEndToEndTest, AWaitForAWindowIsHealthyAndEndsStopped) {
   EXPECT_EQ(status["process"], run.process());
   EXPECT_THAT(status["checkpoint"].get<std::string>(), HasSubstr("step-00000010"));
   // Longer than the limits of steps and data.
-  while (status["seconds"] < 1) status = await_status("phase", "window wait");
+  while (status["seconds"] < 1) {
+    status = await_status("phase", "window wait");
+    ASSERT_EQ(status["phase"], "window wait") << status;
+  }
   expect_health(200, "ok: window wait of step 10");
   run.send(SIGTERM);
   EXPECT_EQ(run.finish().exit_code, kRunAgain);
