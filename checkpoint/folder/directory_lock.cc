@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/failure_kind.h"
 #include "base/status_macros.h"
@@ -48,6 +49,16 @@ std::string holder(const absl::StatusOr<std::string>& content) {
 // Returns the second line of a lock file.
 std::string token_line(absl::string_view token) { return absl::StrCat("run ", token, "\n"); }
 
+// Locks a file; returns null if another object holds the lock. Tries three times within 40 ms,
+// since is_lock_held() of another process may hold the lock for some microseconds.
+absl::StatusOr<std::unique_ptr<FileLock>> lock_file(FileSystem& files, const std::string& path) {
+  for (int tries_left = 2;; --tries_left) {
+    ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock, files.lock(path));
+    if (lock != nullptr || tries_left == 0) return lock;
+    absl::SleepFor(absl::Milliseconds(20));
+  }
+}
+
 // Makes the names of a folder and its parents durable: losing a single name would lose all saved
 // files. Directories further up may belong to other owners and may be impossible to open or sync;
 // their durability is the owners' responsibility.
@@ -70,7 +81,7 @@ absl::StatusOr<std::unique_ptr<DirectoryLock>> DirectoryLock::acquire(FileSystem
                                                                       absl::string_view token) {
   const std::string path = lock_path(folder);
   RETURN_IF_ERROR(files.create_directories(folder));
-  ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock, files.lock(path));
+  ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock, lock_file(files, path));
   if (lock == nullptr) {
     return with_kind(absl::FailedPreconditionError(
                          absl::StrCat("another run writes in ", folder, ": ",

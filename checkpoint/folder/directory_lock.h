@@ -21,9 +21,9 @@ namespace millrace {
 //   ASSIGN_OR_RETURN(auto done, clean_up(files, folder));
 class DirectoryLock {
  public:
-  // Acquires the lock without waiting. Makes the folder if it is missing, and its place durable.
-  // Writes `token` to the lock file, for check_owner(); "": a new one.
-  // Errors: FailedPrecondition of kind kBusy (base/failure_kind.h) naming the folder and the
+  // Acquires the lock, for which it tries three times within 40 ms. Makes the folder if it is
+  // missing, and its place durable. Writes `token` to the lock file, for check_owner(); "": a new
+  // one. Errors: FailedPrecondition of kind kBusy (base/failure_kind.h) naming the folder and the
   // holder, by host, process and time of acquisition; write errors, such as PermissionDenied for a
   // read-only folder.
   static absl::StatusOr<std::unique_ptr<DirectoryLock>> acquire(FileSystem& files,
@@ -51,8 +51,8 @@ absl::Status check_owner(FileSystem& files, const std::string& folder, absl::str
 bool is_directory_lock(FileSystem& files, const std::string& path);
 
 // Returns true if a process holds the lock at `path`, a local file. Holds a shared lock for some
-// microseconds, in which acquire() fails. Returns false if there is no file. Errors: Unavailable if
-// the file cannot be opened or locked.
+// microseconds, after which acquire() tries again. Returns false if there is no file. Errors:
+// Unavailable if the file cannot be opened or locked.
 absl::StatusOr<bool> is_lock_held(const std::string& path);
 
 }  // namespace millrace

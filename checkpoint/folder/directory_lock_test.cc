@@ -51,6 +51,26 @@ TEST_F(DirectoryLockTest, TheSecondIsToldWhoTheFirstIs) {
   EXPECT_OK(acquire());
 }
 
+// Files whose lock another process holds at the first `times` tries.
+class BrieflyLockedFiles : public MemoryFileSystem {
+ public:
+  explicit BrieflyLockedFiles(int times) : times_(times) {}
+  absl::StatusOr<std::unique_ptr<FileLock>> lock(const std::string& path) override {
+    if (times_-- > 0) return std::unique_ptr<FileLock>();
+    return MemoryFileSystem::lock(path);
+  }
+
+ private:
+  int times_;
+};
+
+TEST_F(DirectoryLockTest, ALockThatIsHeldBrieflyIsTriedAgain) {
+  BrieflyLockedFiles twice(2), three_times(3);
+  EXPECT_OK(DirectoryLock::acquire(twice, "out", clock_));
+  EXPECT_THAT(DirectoryLock::acquire(three_times, "out", clock_),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
 TEST_F(DirectoryLockTest, TheFileSaysWho) {
   ASSERT_OK_AND_ASSIGN(const auto lock, acquire());
   ASSERT_OK_AND_ASSIGN(const std::string content, read_file(files_, folder_ + "/lock"));
