@@ -64,7 +64,7 @@ Saver::Saver(SaverOptions options, FileSystem& files, const Clock& clock)
       files_(files),
       clock_(clock),
       threads_(options_.write_threads),
-      token_(new_nonce()) {}
+      token_(options_.token.empty() ? new_nonce() : options_.token) {}
 
 absl::StatusOr<std::unique_ptr<Saver>> Saver::create(SaverOptions options, FileSystem& files,
                                                      const Clock& clock) {
@@ -103,8 +103,12 @@ absl::Status Saver::open_folder(bool chooses) {
     lock_.reset();
     opened_ = false;
   }
-  if (opened_ && options_.read_only) return absl::OkStatus();
-  if (opened_) return check_owner(files_, options_.folder, token_);
+  if (opened_) {
+    if (!options_.run_folder.empty()) {
+      RETURN_IF_ERROR(check_owner(files_, options_.run_folder, token_));
+    }
+    return options_.read_only ? absl::OkStatus() : check_owner(files_, options_.folder, token_);
+  }
   std::unique_ptr<DirectoryLock> run_lock, lock;
   if (!options_.run_folder.empty()) {
     ASSIGN_OR_RETURN(run_lock, DirectoryLock::acquire(files_, options_.run_folder, clock_, token_));

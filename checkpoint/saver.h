@@ -39,6 +39,9 @@ struct SaverOptions {
   // The folder of the other files of the run; locked as `folder` is, also if read_only is true. "":
   // no such folder.
   std::string run_folder = {};
+  // The token of this run in both locks (check_owner() in checkpoint/folder/directory_lock.h). "":
+  // a new one.
+  std::string token = {};
   // If true, the run resumes only from a checkpoint that it restored itself: open() fails if
   // another checkpoint is the newest of the folder.
   bool own_folder = false;

@@ -181,7 +181,8 @@ class JobBuilder {
     RETURN_IF_ERROR(make_optimizers());
     make_event_log();
     make_model_bank(model_bank_of(config_.train()));
-    ASSIGN_OR_RETURN(parts_.saver, create_saver(config_, resources_.files, resources_.clock));
+    ASSIGN_OR_RETURN(parts_.saver,
+                     create_saver(config_, resources_.files, resources_.clock, resources_.token));
     return absl::OkStatus();
   }
 

@@ -55,6 +55,9 @@ struct JobResources {
   RankActivity* activity = nullptr;
   // Started on rank 0 when the output directory exists; must outlive the trainer. Null: none.
   StatusFile* status = nullptr;
+  // The token of the run in the locks of its directories (check_owner() in
+  // checkpoint/folder/directory_lock.h). "": a new one.
+  std::string token = "";
 };
 
 // Returns a trainer for `train`: opens all data, builds model, optimizers and hooks. Hooks are

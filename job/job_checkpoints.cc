@@ -178,12 +178,14 @@ Cadence checkpoint_cadence(const CheckpointConfig& config) {
 }
 
 absl::StatusOr<std::unique_ptr<StateSaver>> create_saver(const JobConfig& config, FileSystem& files,
-                                                         const Clock& clock) {
+                                                         const Clock& clock,
+                                                         const std::string& token) {
   const CheckpointConfig& checkpoint = config.run().checkpoint();
   const std::string& resume = config.run().resume();
   SaverOptions options;
   options.folder = checkpoint_folder(config.run());
   options.run_folder = config.run().output_dir();
+  options.token = token;
   options.write_threads = checkpoint.write_threads();
   options.on_damage =
       checkpoint.on_damage() == CheckpointConfig::STRICT ? OnDamage::kStrict : OnDamage::kFallback;

@@ -32,11 +32,12 @@ std::string checkpoint_folder(const RunConfig& run);
 Cadence checkpoint_cadence(const CheckpointConfig& config);
 
 // Returns a Saver of checkpoint_folder(), which also holds the lock of the output directory,
-// including for a job without checkpoints. Borrows the arguments except the configuration.
-// REQUIRES: `config` is of a CheckedJob.
+// including for a job without checkpoints. Borrows `files` and `clock`. `token`: of the run, see
+// JobResources. REQUIRES: `config` is of a CheckedJob.
 // Errors: errors of Saver::create() and find_vocabularies().
 absl::StatusOr<std::unique_ptr<StateSaver>> create_saver(const JobConfig& config, FileSystem& files,
-                                                         const Clock& clock);
+                                                         const Clock& clock,
+                                                         const std::string& token = "");
 
 // The start of training.
 struct Resumption {

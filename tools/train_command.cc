@@ -20,6 +20,7 @@
 #include "base/status_macros.h"
 #include "base/version.h"
 #include "checkpoint/folder/directory_lock.h"
+#include "checkpoint/format/checkpoint_names.h"
 #include "embedding/embedding_collection.h"
 #include "framework/model/model.h"
 #include "framework/trainer.h"
@@ -128,8 +129,10 @@ class TrainCommand {
     status_.emplace(files_, Clock::real(), activity_,
                     StatusFileOptions{.directory = config_.run().output_dir(),
                                       .world_size = ranks_.world_size,
-                                      .limits = config_.run().health()});
+                                      .limits = config_.run().health(),
+                                      .token = token_});
     resources.status = &*status_;
+    resources.token = token_;
     resources.log = &std::cerr;
     resources.terminal = ::isatty(STDERR_FILENO) == 1;
     resources.colors = has_colors(STDERR_FILENO);
@@ -278,10 +281,22 @@ class TrainCommand {
   void mark_run_directory() {
     const std::string& directory = config_.run().output_dir();
     if (is_run_directory(files_, directory)) return;
-    const auto lock = DirectoryLock::acquire(files_, directory, Clock::real());
+    const auto lock = DirectoryLock::acquire(files_, directory, Clock::real(), token_);
     if (!lock.ok()) return;  // writing the summary reports the error
     MILLRACE_LOG(WARNING) << directory << " was removed while this run wrote there: it is made "
                           << "again, but what was in it is gone";
+  }
+
+  // Writes OUTPUT_DIR/summary.json, unless the directory belongs to another run by now.
+  absl::Status write_run_summary(const std::string& json) {
+    const std::string& directory = config_.run().output_dir();
+    const absl::Status owner = check_owner(files_, directory, token_);
+    if (absl::IsAborted(owner)) {
+      MILLRACE_LOG(WARNING) << "summary.json is not written: " << owner.message();
+      return absl::OkStatus();
+    }
+    mark_run_directory();
+    return write_file_atomically(files_, join_path(directory, "summary.json"), json);
   }
 
   // Writes the requested summary, and OUTPUT_DIR/summary.json if the output directory exists.
@@ -293,11 +308,7 @@ class TrainCommand {
     if (!is_first()) return absl::OkStatus();
     const std::string json = summary_json(summary_, &data_);
     absl::Status status;
-    if (started_) {
-      mark_run_directory();
-      status.Update(write_file_atomically(
-          files_, join_path(config_.run().output_dir(), "summary.json"), json));
-    }
+    if (started_) status.Update(write_run_summary(json));
     status.Update(summary_file_.write(json));
     return status;
   }
@@ -349,6 +360,7 @@ class TrainCommand {
   const ConfigFlags& flags_;
   const RankListener& listener_;
   FileSystem& files_ = UriFileSystem::process();
+  const std::string token_ = new_nonce();  // of this run, in the locks of its directories
   RankEnvironment ranks_;
   JobConfig config_;
   SummaryFile summary_file_;

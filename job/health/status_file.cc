@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "checkpoint/folder/directory_lock.h"
 #include "job/health/health.h"
 
 namespace millrace {
@@ -93,6 +94,7 @@ void StatusFile::write() {
 }
 
 absl::Status StatusFile::try_write() {
+  RETURN_IF_ERROR(check_owner(files_, options_.directory, options_.token));
   const std::string path = join_path(options_.directory, kStatusFile);
   // One name for all processes, so that killed ones leave at most one file.
   const std::string aside = absl::StrCat(path, ".next");

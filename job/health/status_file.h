@@ -25,6 +25,7 @@ struct StatusFileOptions {
   int world_size = 1;
   HealthConfig limits;
   absl::Duration interval = absl::Seconds(2);
+  std::string token = {};  // of the run in the lock of the directory; "": not compared
 };
 
 // Writes OUTPUT_DIR/status.json on rank 0: a JSON object with `written` and `started` (RFC 3339,
@@ -33,7 +34,9 @@ struct StatusFileOptions {
 // `seconds` (of the exchange, else without progress, see Activity::idle), `waits_for` (objects with
 // `rank`, `phase`, `step`), `healthy` and `health` (check_health()). A thread of its own replaces
 // the file at each interval, without fsync, since a status that a crash of the machine loses is of
-// no use after it. The first error is logged; later intervals try again.
+// no use after it. Writes nothing while the directory belongs to another run (check_owner() in
+// checkpoint/folder/directory_lock.h), which is an error. The first error is logged; later
+// intervals try again.
 class StatusFile {
  public:
   // Borrows the references.

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
 
@@ -61,6 +62,21 @@ TEST(StatusFileTest, IsWrittenFromTheStartToTheEnd) {
     activity.set_phase(RankPhase::kEnd, 9);
   }
   EXPECT_EQ(step(), 9);
+}
+
+TEST(StatusFileTest, IsWrittenOnlyByTheOwnerOfTheDirectory) {
+  for (const char* owner : {"this", "another"}) {
+    MemoryFileSystem files;
+    ASSERT_OK(files.create_directories("o"));
+    ASSERT_OK(write_file_atomically(files, "o/lock", absl::StrCat("host b\nrun ", owner, "\n")));
+    FakeClock clock;
+    RankActivity activity(clock);
+    {
+      StatusFile status(files, clock, activity, {.directory = "o", .token = "this"});
+      status.start();
+    }
+    EXPECT_EQ(files.info("o/status.json").ok(), owner == std::string("this")) << owner;
+  }
 }
 
 TEST(StatusFileTest, WritesNothingUnlessStarted) {

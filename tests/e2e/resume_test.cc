@@ -241,6 +241,19 @@ TEST_F(ResumeTest, TwoAtOnce) {
   EXPECT_EQ(first.finish().exit_code, kRunAgain);
 }
 
+// A network file system gives the lock to another run while this one is cut off.
+TEST_F(ResumeTest, ARunThatLostItsDirectoryLeavesTheSummaryOfTheOther) {
+  RunningProgram run = start({"--set", "train.max_epochs=100000000", "--summary", "own.json"});
+  ASSERT_TRUE(run.wait_for("step 6 "));
+  write("out/summary.json", "of the other run");
+  write("out/lock", "host b pid 7 since 2026-01-02T03:04:05Z\nrun another\n");
+  const ProgramResult result = run.finish();
+  EXPECT_EQ(result.exit_code, kPeer);
+  EXPECT_THAT(result.err, HasSubstr("summary.json is not written: out was taken by another run"));
+  EXPECT_EQ(read("out/summary.json"), "of the other run");
+  EXPECT_THAT(read("own.json"), HasSubstr("was taken by another run"));
+}
+
 // The log file contains the messages from before it was opened, and all messages of the console.
 TEST_F(ResumeTest, TheLogFileTellsTheRuns) {
   const auto in_order = [](const std::string& text, const std::vector<std::string>& parts) {

@@ -655,6 +655,24 @@ TEST_F(SaverTest, AFolderThatIsRemovedIsMadeAgain) {
   EXPECT_THAT(restored(files_), IsOkAndHolds(MemoryCheckpoint(state_of(*trainer)).to_string()));
 }
 
+TEST_F(SaverTest, ARunWhoseFolderAnotherRunTookSavesNothing) {
+  const std::unique_ptr<Trainer> trainer = trained();
+  for (const bool read_only : {false, true}) {
+    SaverOptions options;
+    options.run_folder = "out";
+    options.read_only = read_only;
+    const std::unique_ptr<Saver> one = saver(files_, options);
+    ASSERT_OK(one->open(ranks_));
+    ASSERT_OK(one->open(ranks_));
+    files_.put("out/lock", "host b pid 7 since 2026-01-02T03:04:05Z\nrun another\n");
+    EXPECT_THAT(one->open(ranks_),
+                StatusIs(absl::StatusCode::kAborted, HasSubstr("out was taken by another run")));
+    if (read_only) continue;
+    EXPECT_THAT(one->save(state_of(*trainer), {}, ranks_), StatusIs(absl::StatusCode::kAborted));
+    EXPECT_FALSE(files_.info("out/checkpoints/step-00000005").ok());
+  }
+}
+
 // Trainers that save after every step, through one saver. train() sets `end` to the final state.
 class DeltaTest : public SaverTest {
  protected:
