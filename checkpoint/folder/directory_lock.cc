@@ -31,9 +31,7 @@ constexpr int64_t kMaxHolderBytes = 4096;
 
 // "host a pid 12 since 2026-01-02T03:04:05Z"
 std::string this_process(const Clock& clock) {
-  char host[256] = {};
-  if (::gethostname(host, sizeof(host) - 1) != 0) host[0] = '\0';
-  return absl::StrCat("host ", host, " pid ", ::getpid(), " since ",
+  return absl::StrCat("host ", host_name(), " pid ", ::getpid(), " since ",
                       absl::FormatTime("%Y-%m-%d%ET%H:%M:%SZ", clock.now(), absl::UTCTimeZone()));
 }
 
@@ -74,6 +72,11 @@ absl::Status sync_way_to(FileSystem& files, const std::string& folder) {
 }
 
 }  // namespace
+
+std::string host_name() {
+  char host[256] = {};
+  return ::gethostname(host, sizeof(host) - 1) == 0 ? host : "";
+}
 
 absl::StatusOr<std::unique_ptr<DirectoryLock>> DirectoryLock::acquire(FileSystem& files,
                                                                       const std::string& folder,

@@ -1,16 +1,14 @@
 #include "job/health/health.h"
 
-#include <algorithm>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
+#include "job/health/awaited_ranks.h"
 
 namespace millrace {
 namespace {
-
-constexpr size_t kMostPeers = 3;
 
 struct Limit {
   const char* field;    // of run.health
@@ -42,25 +40,20 @@ std::string seconds_text(absl::Duration time) {
   return absl::StrFormat(seconds < 10 ? "%.1f s" : "%.0f s", seconds);
 }
 
-}  // namespace
-
 std::string peers_text(const std::vector<PeerActivity>& peers) {
-  std::vector<std::string> texts;
-  for (size_t i = 0; i < std::min(peers.size(), kMostPeers); ++i) {
-    texts.push_back(
-        absl::StrCat("rank ", peers[i].rank, " (", phase_text(peers[i].phase, peers[i].step), ")"));
+  std::vector<AwaitedRank> ranks;
+  for (const PeerActivity& peer : peers) {
+    ranks.push_back({peer.rank, std::string(rank_phase_name(peer.phase)), peer.step});
   }
-  if (peers.size() > kMostPeers) {
-    texts.push_back(absl::StrCat(peers.size() - kMostPeers, " more"));
-  }
-  return absl::StrJoin(texts, ", ");
+  return awaited_text(ranks);
 }
+
+}  // namespace
 
 HealthReport check_health(const Activity& activity, const HealthConfig& limits) {
   const std::string phase = phase_text(activity.phase, activity.step);
   if (activity.exchange.has_value()) {
-    const std::string peers = activity.behind.empty() ? "other ranks" : peers_text(activity.behind);
-    return {true, absl::StrCat("ok: ", phase, ", waits for ", peers, " for ",
+    return {true, absl::StrCat("ok: ", phase, ", waits for ", peers_text(activity.behind), " for ",
                                seconds_text(*activity.exchange))};
   }
   const Limit limit = limit_of(activity, limits);

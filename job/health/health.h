@@ -15,10 +15,6 @@ namespace millrace {
 // and the time-outs of run.distributed, end such a wait.
 HealthReport check_health(const Activity& activity, const HealthConfig& limits);
 
-// Returns "rank 1 (data of step 12), rank 2 (forward of step 12)", at most the first three ranks
-// and the number of the others; "" for none.
-std::string peers_text(const std::vector<PeerActivity>& peers);
-
 }  // namespace millrace
 
 #endif  // MILLRACE_JOB_HEALTH_HEALTH_H_

@@ -18,11 +18,6 @@ std::string utc_text(absl::Time time) {
   return absl::FormatTime("%Y-%m-%d%ET%H:%M:%E3SZ", time, absl::UTCTimeZone());
 }
 
-std::string host_name() {
-  char host[256] = {};
-  return ::gethostname(host, sizeof(host) - 1) == 0 ? host : "";
-}
-
 }  // namespace
 
 std::string status_json(const Activity& activity, const StatusFileOptions& options,

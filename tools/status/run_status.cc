@@ -1,7 +1,5 @@
 #include "tools/status/run_status.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <type_traits>
@@ -9,7 +7,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "checkpoint/folder/checkpoint_list.h"
 #include "checkpoint/folder/directory_lock.h"
@@ -22,7 +19,7 @@ namespace {
 using Json = nlohmann::json;
 using Ordered = nlohmann::ordered_json;
 
-constexpr double kIntervals = 5;  // after which a file is not of a running process
+constexpr double kIntervals = 5;  // after which a running process has written the file again
 
 // Returns the object in a file; null if there is no file.
 absl::StatusOr<Json> read_object(FileSystem& files, const std::string& path) {
@@ -56,13 +53,6 @@ absl::Time time_of(const Json& json, const char* name) {
   return time;
 }
 
-std::string own_host() {
-  char host[256] = {};
-  return ::gethostname(host, sizeof(host) - 1) == 0 ? host : "";
-}
-
-bool is_local(const std::string& path) { return !absl::StrContains(path, "://"); }
-
 // Returns the error of the last run in the events; "" if it has none or the events are unreadable.
 std::string last_failure(FileSystem& files, const std::string& directory) {
   const auto history = read_event_history(files, join_path(directory, "events.jsonl"));
@@ -94,28 +84,34 @@ void take_activity(const Json& json, RunStatus& status) {
   }
 }
 
-std::string awaited_text(const RunStatus& status) {
-  if (status.waits_for.empty()) return "other ranks";
-  return absl::StrJoin(status.waits_for, ", ", [](std::string* out, const AwaitedRank& rank) {
-    absl::StrAppend(out, "rank ", rank.rank, " (", rank.phase, " of step ", rank.step, ")");
-  });
+void take_end(const Json& summary, RunStatus& status) {
+  status.state = field<std::string>(summary, "outcome", "failed");
+  status.stop_reason = field<std::string>(summary, "stop_reason", "");
+  status.error = field<std::string>(summary, "error", "");
+  status.step = field(summary, "steps", status.step);
+  status.epoch = field(summary, "epochs", status.epoch);
+  status.window = field(summary, "windows", status.window);
+  status.world_size = field(summary, "world_size", status.world_size);
 }
 
 // Decides the state of the run, and takes its end from the summary.
 absl::Status decide_state(FileSystem& files, const std::string& directory, const Json& written,
                           RunStatus& status) {
   const std::string lock = join_path(directory, "lock");
-  bool held = false;
-  if (is_local(directory)) {
-    ASSIGN_OR_RETURN(held, is_lock_held(lock));
-  }
+  const std::string path = join_path(directory, "summary.json");
+  ASSIGN_OR_RETURN(const bool held, is_lock_held(lock));
+  ASSIGN_OR_RETURN(const Json summary, read_object(files, path));
+  const absl::StatusOr<FileInfo> info = files.info(path);
+  // The summary of an earlier process stays until the first step.
+  const bool has_ended =
+      !summary.is_null() && info.ok() && info->modified >= time_of(written, "started");
   const bool has_file = status.age.has_value();
-  const bool may_be_elsewhere = !is_local(directory) || status.host != own_host();
   const bool is_young =
       has_file &&
       *status.age <
           absl::Seconds(kIntervals * std::max(1.0, field(written, "interval_seconds", 1.0)));
-  if (held || (may_be_elsewhere && is_young)) {
+  // The lock of a process on another host may be invisible here.
+  if (held || (status.host != host_name() && is_young && !has_ended)) {
     status.state = "running";
     // The process with the lock may not have written yet.
     const auto holder = read_file(files, lock);
@@ -124,26 +120,24 @@ absl::Status decide_state(FileSystem& files, const std::string& directory, const
         (!held ||
          (holder.ok() && absl::StrContains(*holder, absl::StrCat("host ", status.host, " pid ",
                                                                  status.process, " "))));
-    if (is_of_holder) take_activity(written, status);
-    if (!is_of_holder) status.loading = true;
+    if (!is_of_holder) {
+      status.loading = true;
+      return absl::OkStatus();
+    }
+    take_activity(written, status);
+    if (!is_young) {
+      status.healthy = false;
+      status.health = absl::StrFormat("status.json is %.0f s old; the process or its disk hangs",
+                                      absl::ToDoubleSeconds(*status.age));
+    }
     return absl::OkStatus();
   }
-  const std::string path = join_path(directory, "summary.json");
-  ASSIGN_OR_RETURN(const Json summary, read_object(files, path));
-  const absl::StatusOr<FileInfo> info = files.info(path);
-  // The summary of an earlier process stays until the first step.
-  if (summary.is_null() || !info.ok() || info->modified < time_of(written, "started")) {
+  if (!has_ended) {
     status.state = "killed";
     status.error = last_failure(files, directory);
     return absl::OkStatus();
   }
-  status.state = field<std::string>(summary, "outcome", "failed");
-  status.stop_reason = field<std::string>(summary, "stop_reason", "");
-  status.error = field<std::string>(summary, "error", "");
-  status.step = field(summary, "steps", status.step);
-  status.epoch = field(summary, "epochs", status.epoch);
-  status.window = field(summary, "windows", status.window);
-  status.world_size = field(summary, "world_size", status.world_size);
+  take_end(summary, status);
   return absl::OkStatus();
 }
 
@@ -217,10 +211,10 @@ std::string run_status_text(const RunStatus& status) {
   if (status.state == "running" && status.phase.empty()) {
     absl::StrAppend(&text, "the process starts and has written no status yet\n");
   } else if (!status.phase.empty()) {
-    absl::StrAppend(&text, status.phase, " of step ", status.step,
-                    status.loading ? ", loading" : "",
-                    status.exchanges ? absl::StrCat(", waits for ", awaited_text(status)) : "",
-                    absl::StrFormat(" for %.1f s\n", status.seconds));
+    absl::StrAppend(
+        &text, status.phase, " of step ", status.step, status.loading ? ", loading" : "",
+        status.exchanges ? absl::StrCat(", waits for ", awaited_text(status.waits_for)) : "",
+        absl::StrFormat(" for %.1f s\n", status.seconds));
     if (!status.healthy) absl::StrAppend(&text, "unhealthy: ", status.health, "\n");
   }
   if (!status.error.empty()) absl::StrAppend(&text, "error: ", status.error, "\n");

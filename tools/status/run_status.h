@@ -10,15 +10,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/file_system.h"
+#include "job/health/awaited_ranks.h"
 
 namespace millrace {
-
-// Another rank that rank 0 waits for.
-struct AwaitedRank {
-  int64_t rank = 0;
-  std::string phase;
-  int64_t step = 0;
-};
 
 struct RunStatus {
   // "running"; "completed", "stopped" or "failed" as in summary.json; "killed": the process ended
@@ -35,8 +29,9 @@ struct RunStatus {
   double seconds = 0;  // without progress, or in the exchange under way, now
   bool exchanges = false;
   std::vector<AwaitedRank> waits_for;
-  bool healthy = true;  // when status.json was written
-  std::string health;   // the reason
+  // When status.json was written; false if it is older than five of its intervals.
+  bool healthy = true;
+  std::string health;  // the reason
 
   std::string checkpoint;  // path of the newest readable one; "": none
   int64_t checkpoint_step = 0;
@@ -49,11 +44,10 @@ struct RunStatus {
 };
 
 // Reads status.json, summary.json, events.jsonl, the lock and the newest checkpoint of a directory.
-// A run is running if its lock is held; on another host or an object store, whose locks may be
-// invisible here, also if status.json is younger than five of its intervals. `now`: the time of
-// day. Writes nothing.
-// Errors: NotFound if the directory has no run; DataLoss for a damaged status.json or summary.json;
-// errors of reading.
+// A run is running if its lock is held. The lock of a run on another host may be invisible here;
+// the run is running if status.json is younger than five of its intervals and no summary was
+// written since the process started. `now`: the time of day. Writes nothing. Errors: NotFound if
+// the directory has no run; DataLoss for a damaged status.json or summary.json; errors of reading.
 absl::StatusOr<RunStatus> read_run_status(FileSystem& files, const std::string& directory,
                                           absl::Time now);
 

@@ -71,6 +71,17 @@ TEST_F(RunStatusTest, ARunningRunSaysWhatItWaitsFor) {
   EXPECT_EQ(json["world_size"], 2);
 }
 
+TEST_F(RunStatusTest, AHolderThatWritesNoStatusIsUnhealthy) {
+  written_["written"] = utc(now_ - absl::Seconds(11));
+  write_status();
+  EXPECT_EQ(read().state, "running");
+  EXPECT_FALSE(read().healthy);
+  EXPECT_THAT(run_status_text(read()), HasSubstr("unhealthy: status.json is 11 s old; "));
+  written_["written"] = utc(now_ - absl::Seconds(9));
+  write_status();
+  EXPECT_TRUE(read().healthy);
+}
+
 TEST_F(RunStatusTest, AStatusOfAnEarlierProcessIsNotThatOfTheHolder) {
   written_["process"] = 1 << 30;
   write_status();
@@ -113,6 +124,14 @@ TEST_F(RunStatusTest, AnotherHostIsRunningWhileItsStatusIsYoung) {
   write_status();
   EXPECT_EQ(read().state, "killed");
   EXPECT_THAT(run_status_text(read()), HasSubstr("its status is 11 s old"));
+  // A summary ends the run at once.
+  written_["written"] = utc(now_ - absl::Seconds(1));
+  write_status();
+  write("summary.json", R"({"outcome": "completed", "steps": 20})");
+  EXPECT_EQ(read().state, "completed");
+  written_["started"] = utc(now_ + absl::Hours(1));
+  write_status();
+  EXPECT_EQ(read().state, "running") << "the summary is of an earlier process";
 }
 
 TEST_F(RunStatusTest, ADirectoryWithoutARunAndDamageAreErrors) {
