@@ -221,6 +221,8 @@ class Checker:
   def _check_bazelw(self, words):
     if len(words) == 1 and words[0] in programs.SETUP_COMMANDS:
       return
+    if len(words) == 2 and words[0] == "test_setup" and words[1] in programs.TEST_FAMILIES:
+      return
     if not words or words[0] not in programs.BAZEL_COMMANDS:
       raise Mistake(f"./bazelw has no command {' '.join(words[:1])}")
     end = words.index("--") if "--" in words else len(words)

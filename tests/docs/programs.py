@@ -11,7 +11,9 @@ SHELL = frozenset("alias cd cp export head id ls mkdir tail tar wait".split())
 LAUNCHERS = {
     "torchrun": "--no-python --nnodes= --nproc-per-node= --node-rank= --master-addr= "
                 "--master-port= --rdzv-backend= --rdzv-endpoint= --rdzv-id= --max-restarts= "
-                "--standalone",
+                "--shutdown-timeout= --standalone",
+    "mpirun": "-n= --host= --bind-to= -x= --oversubscribe",
+    "mpiexec": "-n= -hosts= -genv=",
     "srun": "--ntasks= -n= --nodes= -N= --cpus-per-task= -c= --ntasks-per-node= --gpus-per-task= "
             "--partition= -p= --time= -t= --kill-on-bad-exit= --signal= --mpi= --label -l",
 }
@@ -32,6 +34,7 @@ PROGRAMS = {
     "kubectl wait": "-f= -l= -n= --for= --timeout= --namespace=",
     "mlflow server": "--backend-store-uri= --default-artifact-root= --host= --port= -p=",
     "mlflow ui": "--backend-store-uri= --host= --port= -p=",
+    "openssl rand": "-hex",
     "pip install": "--no-compile --no-deps --no-index --find-links= --target= --upgrade -U -r= "
                    "--user --quiet -q",
     "prometheus": "--config.file= --storage.tsdb.path= --web.listen-address=",
@@ -57,6 +60,7 @@ BAZEL = ("--config= --profile= --output_groups= --test_output= --test_filter= --
 BAZEL_COMMANDS = ("build", "test", "run")
 # Do not reach Bazel.
 SETUP_COMMANDS = ("test_setup", "cuda_setup")
+TEST_FAMILIES = ("ray", "slurm")  # of third_party/test_families
 
 # Targets of a reader's own.
 OWN_TARGETS = ("//my:job",)
