@@ -278,7 +278,7 @@ C10dCollectives::C10dCollectives(const C10dOptions& options, Parts parts)
   SupervisorOptions supervision;
   supervision.rank = rank_;
   supervision.world_size = world_size_;
-  supervision.host = own_host();
+  supervision.host = host_name();
   supervision.timeout = options.collective_timeout;
   supervision.checkpoint_timeout = options.checkpoint_timeout;
   supervision.rank_0_serves_store = !options.environment.agent_store;
@@ -655,7 +655,7 @@ absl::StatusOr<std::unique_ptr<Collectives>> connect_ranks(const C10dOptions& op
   RendezvousOptions meeting;
   meeting.rank = environment.rank;
   meeting.world_size = environment.world_size;
-  meeting.host = own_host();
+  meeting.host = host_name();
   meeting.identity = options.identity;
   meeting.timeout = options.rendezvous_timeout;
   meeting.waited = options.rendezvous_timeout - (deadline - absl::Now());

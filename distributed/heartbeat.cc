@@ -1,7 +1,5 @@
 #include "distributed/heartbeat.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -45,11 +43,6 @@ std::optional<Heartbeat> parse_heartbeat(absl::string_view text) {
                    .knows_failure = values[7] != 0,
                    .stop_signal = static_cast<int>(values[8]),
                    .host = std::string(fields.size() > kFields ? fields[kFields] : "")};
-}
-
-std::string own_host() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof(name) - 1) == 0 ? name : "";
 }
 
 PeerWatch::PeerWatch(int rank, int world_size, absl::Duration longest_step, std::string host)

@@ -26,8 +26,6 @@ struct Heartbeat {
   std::string host;                 // the name of the rank's machine, without spaces; "": unknown
 };
 
-// Returns the name of this machine for heartbeats; "" if the system does not know one.
-std::string own_host();
 // The key of the first failure of the job, as text.
 inline constexpr char kFailureKey[] = "failure";
 // Returns the key of the heartbeat of a rank.

@@ -260,6 +260,11 @@ absl::StatusOr<SocketAddress> interface_address(const std::string& name, int por
                    absl::StrJoin(names, ", ")));
 }
 
+std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof(name) - 1) == 0 ? name : "";
+}
+
 absl::StatusOr<std::string> ip_towards(const SocketAddress& address) {
   // Connecting a datagram socket sends nothing; it only consults the routing table.
   ASSIGN_OR_RETURN(const Socket socket, make_socket(address.family(), SOCK_DGRAM));

@@ -85,6 +85,8 @@ absl::StatusOr<SocketAddress> local_address(const Socket& socket);
 // Returns the address of the interface of this machine with this name, IPv4 first. Errors:
 // InvalidArgument naming the interfaces that have an address.
 absl::StatusOr<SocketAddress> interface_address(const std::string& name, int port);
+// Returns the name of this machine; "" if the system does not know one.
+std::string host_name();
 // Returns the IP of this machine's interface that leads to `address`. Errors: Unavailable.
 absl::StatusOr<std::string> ip_towards(const SocketAddress& address);
 

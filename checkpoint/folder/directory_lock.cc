@@ -20,6 +20,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/failure_kind.h"
+#include "base/net/socket.h"
 #include "base/status_macros.h"
 #include "checkpoint/format/checkpoint_names.h"
 #include "checkpoint/format/chunked_file.h"
@@ -72,11 +73,6 @@ absl::Status sync_way_to(FileSystem& files, const std::string& folder) {
 }
 
 }  // namespace
-
-std::string host_name() {
-  char host[256] = {};
-  return ::gethostname(host, sizeof(host) - 1) == 0 ? host : "";
-}
 
 absl::StatusOr<std::unique_ptr<DirectoryLock>> DirectoryLock::acquire(FileSystem& files,
                                                                       const std::string& folder,

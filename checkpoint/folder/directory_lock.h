@@ -45,9 +45,6 @@ class DirectoryLock {
 // error, since its folder was removed or moved.
 absl::Status check_owner(FileSystem& files, const std::string& folder, absl::string_view token);
 
-// Returns the name of this machine, as locks have it; "" if the system does not know one.
-std::string host_name();
-
 // Returns true if the file is a lock that DirectoryLock made, held or not: its first line names a
 // host, a process and a time. Returns false for a lock without text, left by a process that was
 // killed before writing.

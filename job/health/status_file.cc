@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "base/net/socket.h"
 #include "base/status_macros.h"
 #include "checkpoint/folder/directory_lock.h"
 #include "job/health/health.h"

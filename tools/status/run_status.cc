@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/net/socket.h"
 #include "base/status_macros.h"
 #include "checkpoint/folder/checkpoint_list.h"
 #include "checkpoint/folder/directory_lock.h"
