@@ -57,9 +57,6 @@ constexpr char kStorePrefix[] = "millrace/";
 // The key of the IP by which ranks of other machines reached the store.
 constexpr char kMasterIp[] = "master_ip";
 
-// Gloo's own time-outs must never take effect: they close all connections and name no rank.
-constexpr std::chrono::milliseconds kNever = std::chrono::hours(24 * 100);
-
 std::string first_line(absl::string_view text) {
   return text.empty() ? "no reason given" : std::string(text.substr(0, text.find('\n')));
 }

@@ -20,15 +20,11 @@
 namespace millrace {
 namespace {
 
-// The supervisor decides that an exchange takes too long. The backend's own time-out would name no
-// rank.
-constexpr std::chrono::milliseconds kNoTimeout = std::chrono::hours(24 * 100);
-
 absl::Status all_to_all(c10d::Backend& backend, at::Tensor received,
                         std::vector<int64_t> received_counts, at::Tensor sent,
                         std::vector<int64_t> sent_counts) {
   c10d::AllToAllOptions options;
-  options.timeout = kNoTimeout;
+  options.timeout = kNever;
   backend.alltoall_base(received, sent, received_counts, sent_counts, options)->wait();
   return absl::OkStatus();
 }

@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/util/intrusive_ptr.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -19,6 +20,10 @@ class Backend;
 }
 
 namespace millrace {
+
+// The time-out of collectives of a library. The supervisor decides that a collective takes too
+// long: Gloo's own time-outs close all connections and name no rank.
+inline constexpr std::chrono::milliseconds kNever = std::chrono::hours(24 * 100);
 
 // One rank's part of exchanges in which each rank sends one message to every rank. A thread of this
 // class runs the exchanges one after the other, in the order of start(): first the lengths of the
