@@ -220,13 +220,17 @@ absl::Status Supervisor::accuse(const absl::Status& failure) {
   return settle(held.ok() ? absl::AbortedError(*held) : failure);
 }
 
-absl::Status Supervisor::fail(absl::string_view reason) {
+absl::Status Supervisor::own_error(absl::string_view reason) const {
   const int64_t doing = doing_.load(std::memory_order_relaxed);
+  return watch_.error_of(options_.rank, static_cast<RankPhase>(doing % kPhases), doing / kPhases,
+                         reason);
+}
+
+absl::Status Supervisor::fail(absl::string_view reason) {
   absl::Status failure;
   {
     MutexLock lock(mutex_);
-    failure = watch_.error_of(options_.rank, static_cast<RankPhase>(doing % kPhases),
-                              doing / kPhases, reason);
+    failure = own_error(reason);
   }
   return accuse(failure);
 }
@@ -425,14 +429,12 @@ absl::Status Supervisor::explain_broken_connection(absl::string_view error) {
     if (!found.ok()) return accuse(found);
   }
   const std::vector<int> lost = lost_connections();
-  const int64_t doing = doing_.load(std::memory_order_relaxed);
   absl::Status unexplained;
   bool store_lost = false;
   {
     MutexLock lock(mutex_);
     // With all connections whole this rank is the only one that is known to have a problem.
-    unexplained = watch_.error_of(options_.rank, static_cast<RankPhase>(doing % kPhases),
-                                  doing / kPhases, error);
+    unexplained = own_error(error);
     if (answers == answers_ && options_.rank_0_serves_store && options_.rank != 0) {
       // Rank 0, or its machine, is gone. The connection may be that of a rank which found this
       // first and left, and which could not report so to the store.

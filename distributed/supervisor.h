@@ -156,6 +156,8 @@ class Supervisor {
   absl::Status check_wait(SupervisedWait& wait) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the error of a wait that is too long though all ranks take part.
   absl::Status no_progress(const SupervisedWait& wait) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the error of this rank in its current phase.
+  absl::Status own_error(absl::string_view reason) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns this rank's current heartbeat.
   Heartbeat own_heartbeat();
   absl::Status publish();
