@@ -126,6 +126,14 @@ bool RunningProgram::wait_for(const std::string& text, int times) {
   return true;
 }
 
+bool RunningProgram::wait_for_more(const std::string& text) {
+  int times = 1;
+  for (size_t at = 0; (at = err_.text.find(text, at)) != std::string::npos; at += text.size()) {
+    ++times;
+  }
+  return wait_for(text, times);
+}
+
 void RunningProgram::send(int signal) {
   if (process_ > 0) ::kill(process_, signal);
 }

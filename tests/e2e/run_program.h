@@ -48,6 +48,8 @@ class RunningProgram {
   // Waits until stderr has contained `text` this number of times. Returns false if the program
   // ended before.
   bool wait_for(const std::string& text, int times = 1);
+  // Waits until stderr has contained `text` once more than up to the last wait. As wait_for().
+  bool wait_for_more(const std::string& text);
   void send(int signal);
   // Valid until finish() returns.
   pid_t process() const { return process_; }

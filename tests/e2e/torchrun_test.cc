@@ -113,6 +113,7 @@ TEST_F(TorchrunTest, ARangeOfNodesTrainsOnTheNodesThatAreThere) {
   }
   ASSERT_TRUE(first.wait_for("ranks: 1,", 2));
   ASSERT_TRUE(first.wait_for("resuming from ", 2));
+  ASSERT_TRUE(first.wait_for_more("\nstep "));  // before, a signal ends the rank without a summary
   first.send(SIGTERM);
   const ProgramResult stopped = first.finish();
   EXPECT_EQ(stopped.exit_code, 1) << stopped.err;
