@@ -20,10 +20,13 @@ a checkpoint every 50 steps. The cases, by default all:
               replaces it afterwards
     driver    SIGKILL to the driver: no rank is left
 
-Prints for each run the seconds from the signal until all ranks are started again (`starting`), until rank 0 says
-that it resumes, and until the first step after that is finished; at the end their medians. After each run
-no process of its ranks may be left after 10 seconds. A run may take 300 seconds. Exits with 1 if a run ended in
-another way than expected.
+Prints for each run the seconds from the signal until all ranks are started again (`starting`), until rank 0
+says that it resumes, and until the first step after that is finished, then the seconds of the whole run, and
+for each case the medians. After each run no process of its ranks may be left after 10 seconds. A run may take
+300 seconds. A case that ends in another way than expected is printed as FAILED; the exit code is then 1.
+
+A raylet aborts if its agent needs longer than 15 s to start, so each node is tried up to five times: run the
+campaign on a machine that is not loaded.
 """
 import argparse
 import os
@@ -42,6 +45,7 @@ MARKER = "MILLRACE_RAY_CASE"  # a variable of the ranks, which tells them from o
 RANKS = 3
 CHECKPOINT, KILLED = 50, 120  # steps between checkpoints, and the step of the kill
 SECONDS_OF_RUN = 300
+TRIES_OF_START = 5  # of a node of Ray
 NODE = {"num_cpus": 1, "no_monitor": True, "include_log_monitor": False}  # no process that the cases do not need
 SECONDS_LEFT_OVER = 10
 STEP = re.compile(r"\[rank 0\] step (\d+)\b")
@@ -72,8 +76,7 @@ def drive(options):
   sys.path.insert(0, os.path.join(ROOT, "tools", "package"))
   import millrace.ray  # pylint: disable=import-outside-toplevel
   ray.init(address=options.address, logging_level="warning")
-  if "--max_steps" not in options.arguments:
-    options.arguments += ["--max_epochs", "1000"]  # until it is stopped
+  options.arguments += ["--max_epochs", "1000"]  # until --max_steps, or until it is stopped
   configuration = os.path.join(ROOT, "examples", options.job + ".textproto")
   arguments = ["--output_dir", "out", "--set", "run.report.when={every_steps: 1}", "--set",
                "run.evaluation.enabled=false", "--set", "run.checkpoint.when={every_steps: %d}" % CHECKPOINT]
@@ -120,22 +123,34 @@ def parent_of(process):
     return int(file.read().rsplit(")", 1)[1].split()[1])
 
 
+def start_again(start):
+  """Returns start(), tried several times: a raylet aborts if its agent does not start within 15 s."""
+  for tries in range(TRIES_OF_START, 0, -1):
+    try:
+      return start()
+    except Exception as error:  # Ray raises no other class
+      if tries == 1:
+        raise CaseError("Ray does not start: %s" % error) from None
+  return None
+
+
 class Nodes:
   """The cluster."""
 
   def __init__(self):
     # A busy machine needs longer to start Ray.
-    for name, value in (("raylet_start_wait_time_s", 600), ("worker_register_timeout_seconds", 600),
+    for name, value in (("raylet_start_wait_time_s", 60), ("worker_register_timeout_seconds", 600),
                         ("agent_register_timeout_ms", 600000), ("worker_niceness", 0)):
       os.environ.setdefault("RAY_" + name, str(value))
     from ray.cluster_utils import Cluster  # pylint: disable=import-outside-toplevel
-    self.cluster = Cluster(initialize_head=True, head_node_args={"include_dashboard": False, **NODE})
+    self.cluster = start_again(
+        lambda: Cluster(initialize_head=True, head_node_args={"include_dashboard": False, **NODE}))
     self.nodes = []  # without the head
     self.fill()
 
   def fill(self):
     while len(self.nodes) < RANKS - 1:
-      self.nodes.append(self.cluster.add_node(**NODE))
+      self.nodes.append(start_again(lambda: self.cluster.add_node(**NODE)))
 
   def kill_one(self):
     self.cluster.remove_node(self.nodes.pop(), allow_graceful=False)
@@ -232,27 +247,39 @@ def parse():
   return options
 
 
+def repeat(options, case, nodes, names):
+  """Does the runs of a case, and prints a row for each and their medians. Returns False if one failed."""
+  runs = []
+  for _ in range(options.repeats):
+    begin = time.monotonic()
+    try:
+      runs.append(measure(options, case, nodes))
+    except CaseError as error:
+      print("FAILED %s" % error, flush=True)
+      return False
+    print("%-12s" % case + "".join("%10s" % ("%.1f" % runs[-1][name] if runs[-1] else "-") for name in names) +
+          "%10.1f" % (time.monotonic() - begin), flush=True)
+  if runs[0]:
+    print("%-12s" % "  median" + "".join(
+        "%10.1f" % statistics.median(run[name] for run in runs) for name in names), flush=True)
+  return True
+
+
 def main():
   options = parse()
   if options.drive:
     drive(options)
     return
   names = [name for name, _ in MARKS]
-  print("%-12s" % "case" + "".join("%10s" % name for name in names), flush=True)
+  print("%-12s" % "case" + "".join("%10s" % name for name in (*names, "seconds")), flush=True)
   nodes = Nodes()
   try:
     with tempfile.TemporaryDirectory() as options.folder:
-      for case in options.cases or CASES:
-        runs = []
-        for _ in range(options.repeats):
-          runs.append(measure(options, case, nodes))
-          print("%-12s" % case + "".join("%10.1f" % runs[-1][name] for name in names if runs[-1]),
-                flush=True)
-        if runs and runs[0]:
-          print("%-12s" % "  median" + "".join(
-              "%10.1f" % statistics.median(run[name] for run in runs) for name in names), flush=True)
+      failed = sum(not repeat(options, case, nodes, names) for case in options.cases or CASES)
   finally:
     nodes.cluster.shutdown()
+  if failed:
+    raise CaseError("%d cases failed" % failed)
 
 
 if __name__ == "__main__":

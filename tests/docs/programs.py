@@ -43,6 +43,7 @@ PROGRAMS = {
     "python3 -m json.tool": "--json-lines --indent= --sort-keys",
     "python3 -m mlperf_logging.compliance_checker": "--usage= --ruleset= --log_output= --quiet",
     "python3 -m venv": "--system-site-packages --clear",
+    "python3 tests/campaigns/ray_ranks.py": "--job= --repeats= --program=",
     "sbatch": "--ntasks= -n= --nodes= -N= --ntasks-per-node= --cpus-per-task= -c= --partition= "
               "-p= --time= -t= --kill-on-bad-exit= --signal= --requeue --job-name= -J= --output= "
               "-o= --array= --open-mode=",
