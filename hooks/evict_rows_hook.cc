@@ -64,6 +64,11 @@ EvictRowsHook::EvictRowsHook(Cadence when, std::vector<EmbeddingCollection*> col
 
 absl::StatusOr<std::unique_ptr<Hook>> EvictRowsHook::create(const HookConfig& config,
                                                             const HookResources& resources) {
+  // A rank whose eviction failed and that continues would keep rows that one rank would not have.
+  if (on_error_of(config) != OnError::kFail) {
+    return absl::InvalidArgumentError(
+        "on_error must be FAIL: without its eviction a rank has other rows than the job");
+  }
   const EvictRowsConfig& own = config.GetExtension(evict_rows);
   const Cadence when = own.has_when() ? Cadence::from_config(own.when()) : kEvictRowsCadence;
   if (!when.enabled()) {

@@ -223,6 +223,11 @@ TEST_F(EvictRowsHookTest, IsMadeFromItsConfiguration) {
   HookConfig config;
   config.set_name("evict_rows");
   EXPECT_OK(create_hook(config, resources));
+  for (const auto on_error : {HookConfig::WARN, HookConfig::DISABLE}) {
+    config.set_on_error(on_error);
+    EXPECT_THAT(create_hook(config, resources), StatusIs(kInvalid, HasSubstr("must be FAIL")));
+  }
+  config.clear_on_error();
   CadenceConfig* when = config.MutableExtension(evict_rows)->mutable_when();
   EXPECT_THAT(create_hook(config, resources), StatusIs(kInvalid, HasSubstr("never comes")));
   config.MutableExtension(evict_rows)->mutable_when()->set_at_end(true);
