@@ -116,6 +116,19 @@ TEST_P(RefusedStepTest, Limit) {
   }
 }
 
+TEST_P(RefusedStepTest, Eviction) {
+  TableRun run = refused_run();
+  run.options.table.mutable_eviction()->set_idle_steps(2);
+  run.prepare = [](Trainer& trainer, int rank) {
+    return refuse_first_step(trainer, rank, [&trainer](HookContext& context) {
+      EvictionTime now;
+      now.step = context.progress().step;
+      EXPECT_OK(trainer.collections()[0]->tables()[0]->maintenance().evict(now).status());
+    });
+  };
+  expect_no_trace(run);
+}
+
 // The loaded rows find no rows of the step.
 TEST_P(RefusedStepTest, Reload) {
   MemoryFileSystem files;
