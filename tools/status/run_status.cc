@@ -21,6 +21,9 @@ using Json = nlohmann::json;
 using Ordered = nlohmann::ordered_json;
 
 constexpr double kIntervals = 5;  // after which a running process has written the file again
+// A phase or exchange that had lasted this long when the file was written lasts until now, as far
+// as the file says; a shorter one has probably ended since.
+constexpr double kLastingSeconds = 1;
 
 // Returns the object in a file; null if there is no file.
 absl::StatusOr<Json> read_object(FileSystem& files, const std::string& path) {
@@ -71,11 +74,14 @@ std::string last_failure(FileSystem& files, const std::string& directory) {
 void take_activity(const Json& json, RunStatus& status) {
   status.phase = field<std::string>(json, "phase", "");
   status.loading = field(json, "loading", false);
-  status.seconds = field(json, "seconds", 0.0) + absl::ToDoubleSeconds(*status.age);
-  status.exchanges = field(json, "exchanges", false);
+  status.seconds = field(json, "seconds", 0.0);
+  const bool lasts = status.seconds >= kLastingSeconds;
+  if (lasts) status.seconds += absl::ToDoubleSeconds(*status.age);
+  status.exchanges = lasts && field(json, "exchanges", false);
   status.healthy = field(json, "healthy", true);
   status.health = field<std::string>(json, "health", "");
   const auto peers = json.find("waits_for");
+  if (!status.exchanges) return;
   if (peers == json.end() || !peers->is_array()) return;
   for (const Json& peer : *peers) {
     if (!peer.is_object()) continue;

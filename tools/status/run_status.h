@@ -26,7 +26,9 @@ struct RunStatus {
   // Of a running process that has written status.json; "": it has not yet.
   std::string phase;
   bool loading = false;
-  double seconds = 0;  // without progress, or in the exchange under way, now
+  // Without progress, or in the exchange under way: from 1 s on until now, else when status.json
+  // was written, without an exchange.
+  double seconds = 0;
   bool exchanges = false;
   std::vector<AwaitedRank> waits_for;
   // When status.json was written; false if it is older than five of its intervals.

@@ -71,6 +71,13 @@ TEST_F(RunStatusTest, ARunningRunSaysWhatItWaitsFor) {
   EXPECT_EQ(json["world_size"], 2);
 }
 
+TEST_F(RunStatusTest, AShortExchangeHasEnded) {
+  written_["seconds"] = 0.002;
+  write_status();
+  EXPECT_THAT(run_status_text(read()), HasSubstr("\ncommit of step 12 for 0.0 s\n"));
+  EXPECT_TRUE(read().waits_for.empty());
+}
+
 TEST_F(RunStatusTest, AHolderThatWritesNoStatusIsUnhealthy) {
   written_["written"] = utc(now_ - absl::Seconds(11));
   write_status();
