@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/failure_kind.h"
+#include "base/log.h"
 #include "base/random/random_hex.h"
 #include "base/status_macros.h"
 #include "distributed/collectives.h"
@@ -27,6 +28,11 @@ constexpr size_t kWordDigits = 16;
 constexpr absl::Duration kBeatInterval = absl::Milliseconds(500);
 // Time that rank 0 stays after a refusal, so that the other ranks can read the reason.
 constexpr absl::Duration kFarewell = absl::Seconds(3);
+// The number of processes that could not read the start. Outside of the start, whose name they do
+// not know.
+constexpr char kStrangersKey[] = "strangers";
+// Rank 0 logs at most one line about refusals in this time.
+constexpr absl::Duration kRefusalInterval = absl::Seconds(10);
 
 std::string encode_job(int world_size, const JobIdentity& identity) {
   return absl::StrJoin({std::string(kJobFormat), absl::StrCat(world_size), identity.name,
@@ -210,6 +216,9 @@ class Meeting {
   absl::Status find_start() {
     for (;;) {
       absl::StatusOr<std::optional<std::string>> name = store_.get(kStartKey);
+      if (absl::IsFailedPrecondition(name.status())) {
+        store_.add(kStrangersKey, 1).IgnoreError();  // best effort: rank 0 logs it
+      }
       if (!still_answers(name.status())) return store_failed(name.status());
       if (name.ok() && *name) {
         enter(**std::move(name));
@@ -412,12 +421,33 @@ class Meeting {
     return absl::UnavailableError(text);
   }
 
+  // Logs the newest refusal since the last line, as rank 0. Errors: of the store.
+  absl::Status log_refusals() {
+    if (clock_.elapsed() < next_refusal_) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const int64_t strangers, store_.add(kStrangersKey, 0));
+    ASSIGN_OR_RETURN(const int64_t refusals, start_->add("refusals", 0));
+    // The launcher's store may have counted strangers of earlier starts.
+    const bool strange = strangers > strangers_.value_or(strangers);
+    strangers_ = strangers;
+    std::optional<std::string> note;
+    if (refusals > refusals_) {
+      ASSIGN_OR_RETURN(note, start_->get(absl::StrCat("refusal/", refusals)));
+    }
+    if (note) refusals_ = refusals;  // a rank counts before it writes
+    if (!note && !strange) return absl::OkStatus();
+    next_refusal_ = clock_.elapsed() + kRefusalInterval;
+    MILLRACE_LOG(WARNING) << note.value_or(
+        "a process that does not have the same MILLRACE_JOB_SECRET tried to join, and was refused");
+    return absl::OkStatus();
+  }
+
   // Runs one round of rank 0.
   absl::StatusOr<Word> decide() {
     ASSIGN_OR_RETURN(const bool all, all_came());
     if (all) return speak(absl::OkStatus());
     if (clock_.elapsed() >= next_beat_) {
       RETURN_IF_ERROR(beat());
+      RETURN_IF_ERROR(log_refusals());
       ASSIGN_OR_RETURN(const std::vector<int> absent, missing());  // reads all heartbeats
       if (!absent.empty()) {
         notice_.log_if_due(
@@ -519,7 +549,11 @@ class Meeting {
   std::optional<int64_t> first_beat_of_0_;
   absl::Duration next_beat_;
   absl::Duration answered_;  // last answer of the store
-  int arrived_ = 0;          // on rank 0: all lower ranks have come
+  // On rank 0.
+  int arrived_ = 0;                   // all lower ranks have come
+  int64_t refusals_ = 0;              // logged
+  std::optional<int64_t> strangers_;  // at the last look
+  absl::Duration next_refusal_ = -absl::InfiniteDuration();
 };
 
 }  // namespace

@@ -28,6 +28,7 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
 
 // A clock that advances only while a rank sleeps; then the other ranks act.
 class ScriptedClock : public FakeClock {
@@ -171,6 +172,20 @@ TEST_F(RendezvousTest, ARankThatWaitsSaysSo) {
   EXPECT_FALSE(meet(options_of(1, 4), [&] { shows_life(0); }).ok());
   set_log_sink(nullptr);
   EXPECT_THAT(lines, Contains(HasSubstr("waiting for rank 0 to find all ranks there")));
+}
+
+TEST_F(RendezvousTest, Rank0LogsRefusalsWhileItWaits) {
+  std::vector<std::string> lines;
+  set_log_sink([&](LogSeverity, absl::string_view line) { lines.emplace_back(line); });
+  int sleeps = 0;
+  EXPECT_FALSE(meet(options_of(0, 2), [&] {
+                 if (++sleeps == 1) EXPECT_OK(store_.set(key("refusal/1"), "rank 1 was refused"));
+                 if (sleeps == 1) EXPECT_OK(store_.add(key("refusals"), 1).status());
+                 if (sleeps == 200) EXPECT_OK(store_.add("strangers", 1).status());
+               }).ok());
+  set_log_sink(nullptr);
+  EXPECT_THAT(lines, IsSupersetOf({HasSubstr("rank 1 was refused"), HasSubstr("JOB_SECRET")}));
+  EXPECT_EQ(lines.size(), 4) << "with two about the wait";
 }
 
 TEST_F(RendezvousTest, MissingRanksAreNamedOnAllOthers) {
