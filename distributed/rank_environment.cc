@@ -9,6 +9,30 @@
 namespace millrace {
 namespace {
 
+// A job has at most as many ranks as tables have parts (embedding/rows/placement.h).
+constexpr int kMostRanks = 1024;
+
+// Errors: InvalidArgument if the numbers cannot be those of one job. LOCAL_WORLD_SIZE is checked if
+// it is set, and only against LOCAL_RANK: the nodes of SLURM may have different numbers of ranks.
+absl::Status check_sizes(const RankEnvironment& environment, const GetVariable& get) {
+  if (environment.world_size > kMostRanks) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the job has ", environment.world_size, " ranks; at most ", kMostRanks, " are possible"));
+  }
+  if (!get("LOCAL_WORLD_SIZE")) return absl::OkStatus();
+  if (environment.local_world_size > environment.world_size) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("LOCAL_WORLD_SIZE is ", environment.local_world_size, ", but the job has ",
+                     environment.world_size, " ranks on all machines"));
+  }
+  if (get("LOCAL_RANK") && environment.local_rank >= environment.local_world_size) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("LOCAL_RANK is ", environment.local_rank, ", but LOCAL_WORLD_SIZE is ",
+                     environment.local_world_size, "; ranks are counted from 0"));
+  }
+  return absl::OkStatus();
+}
+
 // Returns the rank of the only process of a node.
 absl::StatusOr<RankEnvironment> rank_of_node(const NodeEnvironment& node, const GetVariable& get) {
   RankEnvironment environment;
@@ -20,6 +44,7 @@ absl::StatusOr<RankEnvironment> rank_of_node(const NodeEnvironment& node, const 
   }
   environment.rank = node.node;
   environment.world_size = node.nodes;
+  RETURN_IF_ERROR(check_sizes(environment, get));
   environment.other_machines = node.nodes > 1;
   environment.master_address = node.master.host;
   environment.master_port = node.master.port;
@@ -52,6 +77,7 @@ absl::StatusOr<RankEnvironment> rank_of_mpi(const GetVariable& get, MpiEnvironme
   environment.world_size = mpi.world_size;
   environment.local_rank = mpi.local_rank;
   environment.local_world_size = mpi.local_world_size.value_or(1);
+  RETURN_IF_ERROR(check_sizes(environment, get));
   environment.other_machines =
       mpi.local_world_size && environment.local_world_size < environment.world_size;
   if (environment.world_size > 1) {
@@ -93,6 +119,7 @@ absl::StatusOr<RankEnvironment> read_rank_environment(const GetVariable& get) {
                                        &environment.local_rank));
   RETURN_IF_ERROR(
       read_optional_number(get, "LOCAL_WORLD_SIZE", nullptr, 1, &environment.local_world_size));
+  RETURN_IF_ERROR(check_sizes(environment, get));
   environment.other_machines =
       get("LOCAL_WORLD_SIZE") && environment.local_world_size < environment.world_size;
   RETURN_IF_ERROR(read_optional_number(get, "TORCHELASTIC_RESTART_COUNT", nullptr, 0,

@@ -74,11 +74,15 @@ std::string make_job_secret() { return random_hex(kDigits); }
 absl::StatusOr<std::string> read_job_secret(const GetVariable& get) {
   const std::optional<std::string> text = get(kJobSecretVariable);
   if (!text) return std::string();
-  const bool digits = std::all_of(text->begin(), text->end(),
-                                  [](unsigned char digit) { return std::isxdigit(digit) != 0; });
-  if (!digits || text->size() < kFewestDigits || text->size() % 2 != 0) {
+  const auto wrong = std::find_if(text->begin(), text->end(),
+                                  [](unsigned char digit) { return std::isxdigit(digit) == 0; });
+  if (wrong != text->end() || text->size() < kFewestDigits || text->size() % 2 != 0) {
+    const std::string place =
+        wrong == text->end()
+            ? ""
+            : absl::StrCat(", of which number ", wrong - text->begin() + 1, " is no digit");
     return absl::InvalidArgumentError(absl::StrCat(kJobSecretVariable, " has ", text->size(),
-                                                   " characters; it must have at least ",
+                                                   " characters", place, "; it must have at least ",
                                                    kFewestDigits,
                                                    " hexadecimal digits, an even number of them, "
                                                    "and be equal on all ranks: `openssl rand -hex "

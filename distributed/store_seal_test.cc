@@ -82,6 +82,8 @@ TEST(JobSecret, IsReadFromItsVariable) {
                  AllOf(HasSubstr("MILLRACE_JOB_SECRET has "), HasSubstr("openssl rand -hex 32"),
                        Not(HasSubstr(std::string(30, 'a'))), Not(HasSubstr("qqq")))));
   }
+  EXPECT_THAT(read(std::string(40, 'a') + "x" + std::string(23, 'a')).status().ToString(),
+              HasSubstr("has 64 characters, of which number 41 is no digit; it must"));
 }
 
 }  // namespace

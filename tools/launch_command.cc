@@ -132,7 +132,12 @@ Command add_launch_command(CLI::App& program) {
   auto flags = std::make_shared<LaunchFlags>();  // shared with the parser's callbacks
   CLI::App* command = program.add_subcommand(
       "launch", "run a command of this program as several ranks on this machine");
-  command->add_option("-n,--ranks", flags->ranks, "how many; by default PET_NPROC_PER_NODE");
+  // The parser takes an empty text for no number.
+  const auto check_given = [](const std::string& text) {
+    return std::string(text.empty() ? "it is empty; give a number, or leave the flag out" : "");
+  };
+  command->add_option("-n,--ranks", flags->ranks, "how many; by default PET_NPROC_PER_NODE")
+      ->check(check_given);
   command->add_option("--master_port", flags->master_port,
                       "where the ranks come together; by default PET_MASTER_PORT if there are "
                       "several nodes (PET_NNODES), else a port that is free");
@@ -145,9 +150,11 @@ Command add_launch_command(CLI::App& program) {
                    "how often all ranks are started again without a newer checkpoint, after a rank "
                    "was killed or lost another")
       ->capture_default_str();
-  command->add_option("--min_ranks", flags->min_ranks,
-                      "the least number of ranks with which to start again where the machine has "
-                      "no room for all; by default all");
+  command
+      ->add_option("--min_ranks", flags->min_ranks,
+                   "the least number of ranks with which to start again where the machine has no "
+                   "room for all; by default all")
+      ->check(check_given);
   command->add_option("command", flags->command, "behind --: the command of each rank");
   return [flags] { return run_launch(*flags); };
 }

@@ -88,6 +88,8 @@ TEST_F(LaunchTest, WrongUse) {
               HasSubstr("--min_ranks 3: give 1 to the number of ranks, 2"));
   EXPECT_THAT(refused({"-n", "2", "--min_ranks", "1", "--", "train", "job"}),
               HasSubstr("--min_ranks 1: give --max_restarts, too"));
+  EXPECT_THAT(refused({"-n", "2", "--min_ranks", "", "--", "train", "job"}),
+              HasSubstr("--min_ranks: it is empty"));
   EXPECT_THAT(refused({"-n", "2", "--", "launch", "-n", "2"}), HasSubstr("cannot launch"));
   EXPECT_THAT(refused({"-n", "2", "train", "job", "--set", "a=1"}),
               AllOf(HasSubstr("there is no flag --set"),
