@@ -607,7 +607,7 @@ absl::Status C10dCollectives::connect(const C10dOptions& options,
   const absl::Status status =
       catch_exceptions([&] { return connect_channels(options, ip, store, timeout); });
   if (status.ok()) return status;
-  // As of a store that is gone or does not answer.
+  // The error is of a store that is gone or does not answer: the supervisor finds the reason.
   bool explains = absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
   {
     MutexLock lock(parts_mutex_);

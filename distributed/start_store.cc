@@ -38,7 +38,7 @@ absl::Status StartStore::check() {
   }
   ASSIGN_OR_RETURN(const std::optional<std::string> newest, store_.get(kStartKey));
   MutexLock lock(mutex_);
-  // From before the read, which a pause of this process may have interrupted.
+  // Counts from before the read, since a pause of this process may have interrupted the read.
   next_check_ = now + check_interval_;
   if (newest == name_) return absl::OkStatus();
   replaced_ = true;

@@ -23,6 +23,8 @@ std::optional<std::string> WaitNotice::line_if_due(absl::string_view text) {
   next_ = now + interval_;
   const bool ends = deadline_ < absl::InfiniteDuration();
   const absl::Duration shown = absl::Trunc(ends ? deadline_ - now : now - began_, absl::Seconds(1));
+  // The end of the wait says more than "at most 0 longer".
+  if (ends && shown <= absl::ZeroDuration()) return std::nullopt;
   return absl::StrCat("waiting ", text, ends ? ", at most " : ", for ", absl::FormatDuration(shown),
                       ends ? " longer" : " so far");
 }

@@ -20,7 +20,7 @@ TEST(WaitNoticeTest, SaysWhatForAndHowLong) {
   FakeClock clock;
   clock.advance(absl::Seconds(100));
   WaitNotice notice(clock, absl::Seconds(160));
-  for (int second = 0; second < 60; ++second) {
+  for (int second = 0; second <= 66; ++second) {
     notice.log_if_due("for rank 1");
     clock.advance(absl::Seconds(1));
   }

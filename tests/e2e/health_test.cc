@@ -118,7 +118,7 @@ TEST_F(HealthEndToEndTest, AWaitForAWindowIsHealthyAndEndsStopped) {
   EXPECT_EQ(run.finish().exit_code, kRunAgain);
   EXPECT_EQ(await_status("state", "stopped")["stop_reason"], "signal SIGTERM");
   EXPECT_THAT(millrace_ok({"status", "out"}).out,
-              HasSubstr("stopped (signal SIGTERM): step 10, 0 epochs and 1 windows finished"));
+              HasSubstr("stopped (signal SIGTERM): step 10, 0 epochs and 1 window finished"));
 }
 
 TEST_F(HealthEndToEndTest, AHookThatHangsIsUnhealthyAndMayBeKilled) {

@@ -6,7 +6,9 @@
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "tools/exit_code.h"
 
 namespace millrace {
@@ -31,6 +33,11 @@ std::string describe_end(int code) {
 }
 
 bool is_progress_line(absl::string_view line) {
+  // Figures of the hook `logger`: "step 200/400  epoch 1". Errors have "step 200: ".
+  if (absl::ConsumePrefix(&line, "step ")) {
+    const size_t end = line.find_first_not_of("0123456789/");
+    return end == absl::string_view::npos || absl::StartsWith(line.substr(end), "  ");
+  }
   constexpr size_t kDateDigits = 8;
   if (line.size() <= kDateDigits + 1 || line[0] != 'I') return false;
   const absl::string_view date = line.substr(1, kDateDigits);

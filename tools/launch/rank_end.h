@@ -28,7 +28,8 @@ bool can_restart_after(int code);
 std::string describe_end(int code);
 
 // Returns true for a log line of severity INFO, such as "I20261121 05:37:05.542506 27767
-// saver.cc:52] saved", which does not explain the end of a rank.
+// saver.cc:52] saved", and for figures of a step, such as "step 200  epoch 2  loss 0.13". They do
+// not explain the end of a rank.
 bool is_progress_line(absl::string_view line);
 
 // Returns the end that decides the job's end. `ends` are in the order in which ranks ended. The

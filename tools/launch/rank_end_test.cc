@@ -26,9 +26,12 @@ TEST(DecidingEndTest, Order) {
 
 TEST(RankEndTest, LinesThatAreNoReason) {
   EXPECT_TRUE(is_progress_line("I20261121 05:37:05.542506 27767 saver.cc:52] saved"));
-  for (const char* line : {"", "I", "I20261121", "W20261121 05:37:05 x.cc:1] slow",
-                           "E20261121 05:37:05 x.cc:1] broken", "F20261121 05:37:05 x.cc:1] broken",
-                           "I2026112x 05:37:05 x", "In 20261121 steps", "the data is bad"}) {
+  EXPECT_TRUE(is_progress_line("step 200/400  epoch 1/2  1:40 left  0 examples/s"));
+  EXPECT_TRUE(is_progress_line("step 200"));
+  for (const char* line : {"", "I", "step 4: rank 1 failed", "step by step", "I20261121",
+                           "W20261121 05:37:05 x.cc:1] slow", "E20261121 05:37:05 x.cc:1] broken",
+                           "F20261121 05:37:05 x.cc:1] broken", "I2026112x 05:37:05 x",
+                           "In 20261121 steps", "the data is bad"}) {
     EXPECT_FALSE(is_progress_line(line)) << line;
   }
 }

@@ -71,6 +71,11 @@ std::string last_failure(FileSystem& files, const std::string& directory) {
   return error;
 }
 
+// Returns "1 epoch", "2 epochs".
+std::string counted(int64_t number, absl::string_view what) {
+  return absl::StrCat(number, " ", what, number == 1 ? "" : "s");
+}
+
 void take_activity(const Json& json, RunStatus& status) {
   status.phase = field<std::string>(json, "phase", "");
   status.loading = field(json, "loading", false);
@@ -213,8 +218,8 @@ std::string run_status_json(const RunStatus& status) {
 std::string run_status_text(const RunStatus& status) {
   std::string text = status.state;
   if (!status.stop_reason.empty()) absl::StrAppend(&text, " (", status.stop_reason, ")");
-  absl::StrAppend(&text, ": step ", status.step, ", ", status.epoch, " epochs and ", status.window,
-                  " windows finished\n");
+  absl::StrAppend(&text, ": step ", status.step, ", ", counted(status.epoch, "epoch"), " and ",
+                  counted(status.window, "window"), " finished\n");
   if (status.state == "running" && status.phase.empty()) {
     absl::StrAppend(&text, "the process starts and has written no status yet\n");
   } else if (!status.phase.empty()) {

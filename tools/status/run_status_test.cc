@@ -60,7 +60,7 @@ class RunStatusTest : public testing::Test {
 TEST_F(RunStatusTest, ARunningRunSaysWhatItWaitsFor) {
   const RunStatus status = read();
   EXPECT_THAT(run_status_text(status),
-              HasSubstr("running: step 12, 1 epochs and 3 windows finished\n"
+              HasSubstr("running: step 12, 1 epoch and 3 windows finished\n"
                         "commit of step 12, waits for rank 1 (data of step 11) for 6.0 s\n"
                         "checkpoint: none\n"));
   const Json json = Json::parse(run_status_json(status));
