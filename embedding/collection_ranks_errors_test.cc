@@ -259,6 +259,24 @@ TEST_P(CollectionRanksErrorsTest, RowsStayWhereTheyAreOnceThereAreSome) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
+TEST(CollectionShardTest, ManyRanksHaveEvenSharesUnlessATableHasASketch) {
+  for (const int world_size : {kMostCoarseRanks, kMostCoarseRanks + 1}) {
+    for (const bool sketch : {false, true}) {
+      EmbeddingCollectionOptions options = two_tables().collection;
+      if (sketch) {
+        AdmissionConfig::Count& count = *options.tables[1].mutable_admission()->mutable_count();
+        count.set_min_count(2);
+        count.mutable_sketch()->set_capacity(100);
+      }
+      ASSERT_OK_AND_ASSIGN(const auto collection, EmbeddingCollection::create(options));
+      ASSERT_OK(collection->shard({0, world_size}));
+      const bool fine = world_size > kMostCoarseRanks && !sketch;
+      EXPECT_EQ(collection->exchange().placement(), (Placement{0, world_size, fine}));
+      EXPECT_EQ(collection->table(0).placement(), (Placement{0, world_size, fine}));
+    }
+  }
+}
+
 TEST_P(CollectionRanksErrorsTest, UpdatesNeedTheTotalsOfAllRanks) {
   Job job(two_tables(), ranks());
   ASSERT_OK(job.fetch(first_has(batch_of({{1}, {2}})), true));

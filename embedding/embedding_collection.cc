@@ -418,8 +418,14 @@ absl::Status EmbeddingCollection::shard(const Placement& placement) {
         absl::StrCat("a job of ", placement.world_size, " ranks cannot have tables: there are ",
                      kPlacementParts, " parts of a table; use at most so many ranks"));
   }
-  for (const auto& table : tables_) RETURN_IF_ERROR(table->set_placement(placement));
-  shard_->shard(placement);
+  // The counters of a part of a sketch cannot be divided.
+  const bool sketches = std::any_of(tables_.begin(), tables_.end(), [](const auto& table) {
+    return table->content().admission_state().sketch.width > 0;
+  });
+  Placement own = placement;
+  own.fine = placement.world_size > kMostCoarseRanks && !sketches;
+  for (const auto& table : tables_) RETURN_IF_ERROR(table->set_placement(own));
+  shard_->shard(own);
   for (size_t t = 0; t < tables_.size(); ++t) {
     const auto number = static_cast<int64_t>(t);
     shard_->owner(number).set_mean_gradients(step_->plans[t]->step_lookups().mean_gradients());

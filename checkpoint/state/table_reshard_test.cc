@@ -33,11 +33,11 @@ constexpr char kExact[] = "admission { count { min_count: 2 } } eviction { idle_
 constexpr char kSketch[] =
     "admission { count { min_count: 2 sketch { capacity: 3000 } } } eviction { idle_steps: 4 }";
 
-Tables tables_on(int world_size, const std::string& config) {
+Tables tables_on(int world_size, const std::string& config, bool fine = false) {
   Tables tables;
   for (int rank = 0; rank < world_size; ++rank) {
     tables.push_back(tiny_table(config));
-    EXPECT_OK(tables.back()->set_placement({rank, world_size}));
+    EXPECT_OK(tables.back()->set_placement({rank, world_size, fine}));
   }
   return tables;
 }
@@ -87,9 +87,9 @@ class TableReshardTest : public testing::Test {
 
   // Reads the newest checkpoint on other ranks, which then continue at the clock of `like`.
   absl::StatusOr<Tables> read(int64_t step, int world_size, const std::string& config,
-                              const EmbeddingTable& like) {
+                              const EmbeddingTable& like, bool fine = false) {
     ASSIGN_OR_RETURN(const auto chain, open_chain(files_, path(step)));
-    Tables tables = tables_on(world_size, config);
+    Tables tables = tables_on(world_size, config, fine);
     TableReaderOptions options;
     options.table = "items";
     PlacedRows sum;
@@ -127,10 +127,13 @@ TEST_F(TableReshardTest, AnyNumberOfRanksReadsWhatAnyOtherWrote) {
     const int64_t k = 1 + static_cast<int64_t>(random() % 3);
     const bool skewed = random() % 2 == 0, delta = random() % 2 == 0;
     const std::string config = random() % 2 == 0 ? kExact : kSketch;
+    const bool fine_from = config == kExact && random() % 2 == 0;
+    const bool fine_to = config == kExact && random() % 2 == 0;
     SCOPED_TRACE(absl::StrCat("trial ", trial, ": ", from, " to ", to, " ranks, ", k, " files each",
-                              skewed ? ", skewed" : "", delta ? ", a delta" : ""));
+                              skewed ? ", skewed" : "", delta ? ", a delta" : "",
+                              fine_from ? ", fine" : "", fine_to ? ", to fine" : ""));
     if (files_.info("c").ok()) ASSERT_OK(remove_recursively(files_, "c"));
-    Tables one = tables_on(1, config), written = tables_on(from, config);
+    Tables one = tables_on(1, config), written = tables_on(from, config, fine_from);
     const auto step_both = [&](const Tables& others, int64_t step) {
       const Ids ids = random_ids(random, skewed);
       step_tables(one, step, ids);
@@ -147,7 +150,7 @@ TEST_F(TableReshardTest, AnyNumberOfRanksReadsWhatAnyOtherWrote) {
     EXPECT_EQ(reader->manifest().tables(0).state_digest(),
               format_digest(table_state_digest(one[0]->content().admission_state(),
                                                one[0]->content().evicted_log(), {})));
-    ASSERT_OK_AND_ASSIGN(const Tables back, read(8, to, config, *one[0]));
+    ASSERT_OK_AND_ASSIGN(const Tables back, read(8, to, config, *one[0], fine_to));
     ASSERT_EQ(content_of(back), content_of(one));
     for (int64_t step = 9; step <= 12; ++step) step_both(back, step);
     ASSERT_EQ(content_of(back), content_of(one)) << "after four more steps";
@@ -160,7 +163,8 @@ TEST_F(TableReshardTest, FilesOfEachRankCoverItsHashes) {
     if (files_.info("c").ok()) ASSERT_OK(remove_recursively(files_, "c"));
     Ids ids(300);
     for (int64_t i = 0; i < 300; ++i) ids[i] = i;
-    Tables tables = tables_on(world_size, "");
+    const bool fine = world_size > kMostCoarseRanks;
+    Tables tables = tables_on(world_size, "", fine);
     step_tables(tables, 1, ids);
     const int64_t k = world_size > 100 ? 1 : 3;
     ASSERT_OK(write(1, tables, k));
@@ -168,7 +172,7 @@ TEST_F(TableReshardTest, FilesOfEachRankCoverItsHashes) {
     int64_t number = 0;
     for (const CheckpointManifest::File& file : reader->manifest().files()) {
       if (file.kind() != CheckpointManifest::TABLE_FILE) continue;
-      const Placement owner = {static_cast<int>(number++ / k), world_size};
+      const Placement owner = {static_cast<int>(number++ / k), world_size, fine};
       EXPECT_GE(file.first_hash(), owner.first_hash());
       EXPECT_LE(file.last_hash(), owner.last_hash());
     }
