@@ -511,7 +511,7 @@ absl::Status check_file_limit(const RankEnvironment& environment) {
   constexpr int64_t kOthers = 32;  // files of the program and its first connections
   const int64_t others = environment.world_size - 1;
   const bool serves = environment.rank == 0 && !environment.agent_store;
-  const int64_t needed = kOthers + (serves ? 5 : 3) * others;  // of the store: two for each rank
+  const int64_t needed = kOthers + (serves ? 6 : 3) * others;  // of the store: three for each rank
   rlimit limit = {};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= static_cast<rlim_t>(needed)) {
     return absl::OkStatus();

@@ -94,13 +94,13 @@ TEST(C10dCollectivesTest, RanksWithOneSecretMeetAndOthersAreRefused) {
 TEST(C10dCollectivesTest, TooFewOpenFiles) {
   rlimit before = {};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
-  const rlimit low = {46, before.rlim_max};
+  const rlimit low = {49, before.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
   const absl::Status status = connect_c10d(options_for(environment_of(0, 4, 1))).status();
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
-                               AllOf(HasSubstr("rank 0 of 4 needs about 47 open files, but may "
-                                               "open 46"),
+                               AllOf(HasSubstr("rank 0 of 4 needs about 50 open files, but may "
+                                               "open 49"),
                                      HasSubstr("ulimit -Hn"))));
 }
 
