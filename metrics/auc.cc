@@ -13,29 +13,42 @@ namespace {
 MILLRACE_REGISTER_METRIC(auc, "area under the ROC curve", &create_plain_metric<AucMetric>,
                          {.direction = MetricDirection::kHigherIsBetter, .keeps_examples = true});
 
+// Returns the threshold `i` of ThresholdWeights, 0 to kIntervals.
+double threshold_at(int64_t i) { return static_cast<double>(i) / ThresholdWeights::kIntervals; }
+
 }  // namespace
 
-double AucMetric::compute_sorted(absl::Span<const ScoredExample> sorted) const {
-  ClassWeights sums;
-  return auc_of_sorted(
-      sorted, [](const ScoredExample& example) { return example.signed_weight; }, &sums);
+void AucMetric::add_sorted(absl::Span<const ScoredExample> sorted, RankingSums* sums) const {
+  add_to_area(
+      sorted, [](const ScoredExample& example) { return example.signed_weight; }, &sums->area,
+      &sums->classes);
+}
+
+void AucMetric::add_details(absl::Span<const ScoredExample> sorted, RankingSums* sums) const {
+  add_classes(sorted, &sums->all);
+  for (int64_t i = 0; i < ThresholdWeights::kIntervals; ++i) {
+    size_t end = 0;
+    while (end < sorted.size() && sorted[end].prediction <= threshold_at(i + 1)) ++end;
+    add_classes(sorted.first(end), &sums->intervals[i]);
+    sorted.remove_prefix(end);
+  }
+}
+
+double AucMetric::value(const RankingSums& sums) const {
+  return auc_of_area(sums.area, sums.classes);
 }
 
 std::optional<ThresholdWeights> AucMetric::threshold_weights() const {
   if (std::isnan(compute())) return std::nullopt;
-  absl::Span<const ScoredExample> sorted = examples();  // by compute()
-  const ClassWeights all = sum_classes(sorted);
+  const RankingSums sums = all_sums();
   ThresholdWeights weights;
   ClassWeights below;
-  for (int64_t i = 0; i <= ThresholdWeights::kIntervals; ++i) {
-    const double threshold = static_cast<double>(i) / ThresholdWeights::kIntervals;
-    size_t end = 0;
-    while (i > 0 && end < sorted.size() && sorted[end].prediction <= threshold) ++end;
-    const ClassWeights next = sum_classes(sorted.first(end));
-    sorted.remove_prefix(end);
-    below.positives += next.positives;
-    below.negatives += next.negatives;
-    weights.add(threshold, below.positives, below.negatives, all.positives, all.negatives);
+  weights.add(threshold_at(0), 0, 0, sums.all.positives, sums.all.negatives);
+  for (int64_t i = 0; i < ThresholdWeights::kIntervals; ++i) {
+    below.positives += sums.intervals[i].positives;
+    below.negatives += sums.intervals[i].negatives;
+    weights.add(threshold_at(i + 1), below.positives, below.negatives, sums.all.positives,
+                sums.all.negatives);
   }
   return weights;
 }
@@ -48,17 +61,21 @@ MILLRACE_REGISTER_METRIC(pr_auc, "average precision, the area under the precisio
 
 }  // namespace
 
-double PrAucMetric::compute_sorted(absl::Span<const ScoredExample> sorted) const {
-  double area = 0, positives = 0, negatives = 0;
+void PrAucMetric::add_sorted(absl::Span<const ScoredExample> sorted, RankingSums* sums) const {
+  ClassWeights& classes = sums->classes;
   while (!sorted.empty()) {
     const absl::Span<const ScoredExample> tie = highest_tie(sorted);
     const ClassWeights tied = sum_classes(tie);
-    positives += tied.positives;
-    negatives += tied.negatives;
-    area += tied.positives * (positives / (positives + negatives));
+    classes.positives += tied.positives;
+    classes.negatives += tied.negatives;
+    sums->area += tied.positives * (classes.positives / (classes.positives + classes.negatives));
     sorted.remove_suffix(tie.size());
   }
-  return positives == 0 ? std::numeric_limits<double>::quiet_NaN() : area / positives;
+}
+
+double PrAucMetric::value(const RankingSums& sums) const {
+  const double positives = sums.classes.positives;
+  return positives == 0 ? std::numeric_limits<double>::quiet_NaN() : sums.area / positives;
 }
 
 }  // namespace millrace

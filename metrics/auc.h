@@ -13,14 +13,13 @@
 
 namespace millrace {
 
-// Returns the area for examples that are sorted as by sort_examples(), by the formula of AucMetric.
-// An example has a `prediction`; `signed_weight` returns a value as ScoredExample::signed_weight.
-// Returns not-a-number without a positive or without a negative. Sets `sums` to the weights of both
-// classes.
+// Adds examples that are sorted as by sort_examples() to the area, not divided, and to the weights
+// of both classes, by the formula of AucMetric. An example has a `prediction`; `signed_weight`
+// returns a value as ScoredExample::signed_weight.
 template <typename Example, typename SignedWeight>
-double auc_of_sorted(absl::Span<const Example> sorted, const SignedWeight& signed_weight,
-                     ClassWeights* sums) {
-  double area = 0, positives = 0, negatives = 0;
+void add_to_area(absl::Span<const Example> sorted, const SignedWeight& signed_weight, double* area,
+                 ClassWeights* classes) {
+  double sum = *area, positives = classes->positives, negatives = classes->negatives;
   for (size_t begin = 0, end = 0; begin < sorted.size(); begin = end) {
     ClassWeights tied;
     for (; end < sorted.size() && sorted[end].prediction == sorted[begin].prediction; ++end) {
@@ -28,13 +27,21 @@ double auc_of_sorted(absl::Span<const Example> sorted, const SignedWeight& signe
       tied.positives += std::max(weight, 0.0);
       tied.negatives += std::max(-weight, 0.0);
     }
-    area += tied.positives * (negatives + tied.negatives / 2);
+    sum += tied.positives * (negatives + tied.negatives / 2);
     positives += tied.positives;
     negatives += tied.negatives;
   }
-  *sums = {positives, negatives};
-  if (positives == 0 || negatives == 0) return std::numeric_limits<double>::quiet_NaN();
-  return area / (positives * negatives);
+  *area = sum;
+  *classes = {positives, negatives};
+}
+
+// Returns the value of AucMetric for the results of add_to_area() over all examples: not-a-number
+// without a positive or without a negative.
+inline double auc_of_area(double area, const ClassWeights& classes) {
+  if (classes.positives == 0 || classes.negatives == 0) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  return area / (classes.positives * classes.negatives);
 }
 
 // The probability that a positive example is predicted above a negative one, both drawn by weight:
@@ -50,7 +57,9 @@ class AucMetric : public SortedExamplesMetric {
   std::optional<ThresholdWeights> threshold_weights() const override;
 
  private:
-  double compute_sorted(absl::Span<const ScoredExample> sorted) const override;
+  void add_sorted(absl::Span<const ScoredExample> sorted, RankingSums* sums) const override;
+  void add_details(absl::Span<const ScoredExample> sorted, RankingSums* sums) const override;
+  double value(const RankingSums& sums) const override;
 };
 
 // Average precision, by the step-wise definition of scikit-learn's average_precision_score:
@@ -67,7 +76,9 @@ class PrAucMetric : public SortedExamplesMetric {
   absl::string_view name() const override { return "pr_auc"; }
 
  private:
-  double compute_sorted(absl::Span<const ScoredExample> sorted) const override;
+  bool descending() const override { return true; }
+  void add_sorted(absl::Span<const ScoredExample> sorted, RankingSums* sums) const override;
+  double value(const RankingSums& sums) const override;
 };
 
 }  // namespace millrace

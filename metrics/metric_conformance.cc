@@ -11,6 +11,7 @@
 #include "base/random/philox.h"
 #include "base/status_matchers.h"
 #include "metrics/metric_registry.h"
+#include "metrics/ranged_metric.h"
 
 namespace millrace {
 namespace {
@@ -205,6 +206,69 @@ void expect_taken_or_refused(const MakeMetric& make, const MetricExamples& examp
   EXPECT_EQ(metric->save(), before);
 }
 
+// Merges the metrics of all ranks as RangedMetric describes.
+void merge_by_ranges(absl::Span<RangedMetric* const> ranks, size_t most) {
+  std::vector<std::string> shares;
+  for (RangedMetric* rank : ranks) shares.push_back(rank->save_share(most));
+  for (RangedMetric* rank : ranks) {
+    rank->begin_merge();
+    for (const std::string& share : shares) EXPECT_OK(rank->merge_saved(share));
+  }
+  if (ranks[0]->is_partial()) {
+    std::vector<std::vector<absl::string_view>> received(ranks.size());
+    std::vector<std::vector<ByteBuffer>> sent(ranks.size());
+    for (size_t from = 0; from < ranks.size(); ++from) {
+      EXPECT_TRUE(std::isnan(ranks[from]->compute())) << "examples are missing";
+      sent[from].resize(ranks.size());
+      ranks[from]->write_ranges(static_cast<int>(from), absl::MakeSpan(sent[from]));
+      for (size_t to = 0; to < ranks.size(); ++to) {
+        if (to != from) received[to].push_back(ByteReader(sent[from][to].view()).read_string());
+      }
+    }
+    for (size_t rank = 0; rank < ranks.size(); ++rank) {
+      EXPECT_OK(ranks[rank]->read_ranges(received[rank]));
+    }
+    for (RangedMetric* root : ranks) {
+      ByteWriter sums;
+      root->add_range(&sums);
+      for (RangedMetric* rank : ranks) {
+        ByteReader reader(sums.bytes());
+        EXPECT_OK(rank->read_sums(&reader));
+        EXPECT_TRUE(reader.done());
+      }
+    }
+  }
+  for (RangedMetric* rank : ranks) rank->end_merge();
+}
+
+void check_ranges(const MakeMetric& make, const MetricExamples& examples) {
+  if (dynamic_cast<RangedMetric*>(make().get()) == nullptr) return;
+  const double expected = compute_all(make, examples);
+  for (const size_t count : {1, 2, 5}) {
+    for (const size_t most : {size_t{0}, size_t{50}, size_t{200}}) {
+      SCOPED_TRACE(testing::Message() << count << " ranks gather " << most);
+      std::vector<std::unique_ptr<Metric>> ranks;
+      std::vector<RangedMetric*> ranged;
+      for (size_t rank = 0; rank < count; ++rank) {
+        ranks.push_back(make());
+        ranged.push_back(dynamic_cast<RangedMetric*>(ranks.back().get()));
+      }
+      for (int merge = 0; merge < 2; ++merge) {
+        for (size_t i = 0; i < examples.predictions.size(); ++i) {
+          // Half of the examples are on rank 0, and none on rank 1.
+          const size_t rank = philox64(count, 23, i) % (2 * count);
+          ranks[rank < count && rank != 1 ? rank : 0]->update(examples.slice(i, i + 1));
+        }
+        merge_by_ranges(ranged, most);
+        for (const auto& rank : ranks) {
+          expect_same_bits(rank->compute(), expected);
+          rank->reset();
+        }
+      }
+    }
+  }
+}
+
 void check_bad_bytes(const MakeMetric& make, const MetricExamples& examples) {
   std::unique_ptr<Metric> metric = make();
   metric->update(examples.all());
@@ -212,6 +276,12 @@ void check_bad_bytes(const MakeMetric& make, const MetricExamples& examples) {
   ASSERT_FALSE(bytes.empty()) << "save() of a metric with examples returned nothing";
   EXPECT_THAT(make()->merge_saved(""), StatusIs(absl::StatusCode::kDataLoss));
   EXPECT_THAT(make()->merge_saved(bytes + "x"), StatusIs(absl::StatusCode::kDataLoss));
+  if (const auto* ranged = dynamic_cast<const RangedMetric*>(metric.get())) {
+    const std::string share = ranged->save_share(0);
+    for (size_t size = 0; size < share.size(); size += 61) {
+      expect_taken_or_refused(make, examples, share.substr(0, size));
+    }
+  }
   for (size_t size = 0; size < bytes.size(); ++size) {
     expect_taken_or_refused(make, examples, bytes.substr(0, size));
   }
@@ -286,6 +356,7 @@ std::vector<Property> metric_properties(const MakeMetric& make) {
       of_examples("MergesLikeOnePass", 200, check_merge),
       of_examples("IsNewAfterReset", 200, check_reset),
       of_examples("ContinuesFromSavedBytes", 200, check_save),
+      of_examples("MergesByRanges", 200, check_ranges),
       of_examples("RefusesDamagedBytes", 20, check_bad_bytes),
       property("CountsExamplesByWeight", check_weights),
       property("KeepsNotANumber", check_not_a_number),

@@ -39,8 +39,9 @@ using MakeMetric = std::function<std::unique_ptr<Metric>()>;
 // where parts are empty; after reset() the state of a new metric; weight 1 that equals no weights,
 // weight 0 no example, and weight 2 two examples or, with MetricTraits::ignores_weights, one;
 // not-a-number after not-a-number, also through merge() and merge_saved(). A saved metric that is
-// merged into a new one has the same bits and continues alike; bytes that are cut short, too long,
-// changed or random are DataLoss or a metric, and DataLoss changes nothing.
+// merged into a new one has the same bits and continues alike; a RangedMetric has the same bits
+// after each merge by ranges; bytes that are cut short, too long, changed or random are DataLoss or
+// a metric, and DataLoss changes nothing.
 std::vector<Property> metric_properties(const MakeMetric& make);
 
 // Registers metric_properties() as tests of `suite`, see register_properties().

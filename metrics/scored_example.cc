@@ -31,16 +31,22 @@ absl::Span<const ScoredExample> highest_tie(absl::Span<const ScoredExample> sort
   return sorted.subspan(begin);
 }
 
-ClassWeights sum_classes(absl::Span<const ScoredExample> examples) {
-  ClassWeights sums;
+void add_classes(absl::Span<const ScoredExample> examples, ClassWeights* sums) {
+  ClassWeights added = *sums;
   for (const ScoredExample& example : examples) {
     const double weight = example.signed_weight;
     if (weight > 0) {
-      sums.positives += weight;
+      added.positives += weight;
     } else {
-      sums.negatives -= weight;
+      added.negatives -= weight;
     }
   }
+  *sums = added;
+}
+
+ClassWeights sum_classes(absl::Span<const ScoredExample> examples) {
+  ClassWeights sums;
+  add_classes(examples, &sums);
   return sums;
 }
 

@@ -53,6 +53,8 @@ void sort_examples(std::vector<ScoredExample>* examples);
 absl::Span<const ScoredExample> lowest_tie(absl::Span<const ScoredExample> sorted);
 absl::Span<const ScoredExample> highest_tie(absl::Span<const ScoredExample> sorted);
 
+// Adds the weights of both classes to `sums`, in the order of `examples`.
+void add_classes(absl::Span<const ScoredExample> examples, ClassWeights* sums);
 // Returns the weights of both classes, summed in the order of `examples`.
 ClassWeights sum_classes(absl::Span<const ScoredExample> examples);
 

@@ -1,22 +1,8 @@
 #include "metrics/sorted_examples_metric.h"
 
-#include <limits>
+#include "base/sort/radix_sort.h"
 
 namespace millrace {
-
-double SortedExamplesMetric::compute() const {
-  if (has_not_a_number()) return std::numeric_limits<double>::quiet_NaN();
-  if (sorted_ != examples().size()) {
-    sort_examples(&examples());
-    sorted_ = examples().size();
-  }
-  return compute_sorted(examples());
-}
-
-void SortedExamplesMetric::reset() {
-  KeptExamplesMetric::reset();
-  sorted_ = 0;
-}
 
 bool SortedExamplesMetric::keep(const MetricInput& input, std::vector<ScoredExample>* kept) const {
   bool are_numbers = true;
@@ -30,6 +16,10 @@ bool SortedExamplesMetric::keep(const MetricInput& input, std::vector<ScoredExam
     }
   }
   return are_numbers;
+}
+
+uint32_t SortedExamplesMetric::range_key(const ScoredExample& example) const {
+  return ordered_bits(example.prediction);
 }
 
 }  // namespace millrace

@@ -10,15 +10,18 @@
 namespace millrace {
 namespace {
 
-// The mean of the signed weights of the lower half, which shows what compute_sorted() is given.
+// The mean of the signed weights of the lower half, which shows what add_sorted() is given.
 class LowerHalf : public SortedExamplesMetric {
  public:
   absl::string_view name() const override { return "lower_half"; }
 
  private:
-  double compute_sorted(absl::Span<const ScoredExample> sorted) const override {
-    const ClassWeights classes = sum_classes(sorted.first((sorted.size() + 1) / 2));
-    return (classes.positives - classes.negatives) / (classes.positives + classes.negatives);
+  void add_sorted(absl::Span<const ScoredExample> sorted, RankingSums* sums) const override {
+    add_classes(sorted.first((sorted.size() + 1) / 2), &sums->classes);
+  }
+  double value(const RankingSums& sums) const override {
+    const auto [positives, negatives] = sums.classes;
+    return (positives - negatives) / (positives + negatives);
   }
 };
 
@@ -41,11 +44,11 @@ class FirstPrediction : public SortedExamplesMetric {
   absl::string_view name() const override { return "first_prediction"; }
 
  private:
-  double compute_sorted(absl::Span<const ScoredExample> sorted) const override {
-    const double first = sorted[0].prediction;
+  void add_sorted(absl::Span<const ScoredExample> sorted, RankingSums* sums) const override {
+    sums->area = sorted[0].prediction;
     std::reverse(examples().begin(), examples().end());
-    return first;
   }
+  double value(const RankingSums& sums) const override { return sums.area; }
 };
 
 TEST(SortedExamplesMetricTest, ExamplesAreSortedOnceUntilSomeAreAdded) {

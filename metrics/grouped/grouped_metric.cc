@@ -11,8 +11,6 @@
 namespace millrace {
 namespace {
 
-constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
-
 // Number of bits of groups and of predictions that are sorted by digits, in two passes each.
 constexpr int kSortedBits = 22;
 
@@ -97,20 +95,26 @@ bool GroupedMetric::keep(const MetricInput& input, std::vector<GroupedExample>* 
   return are_numbers;
 }
 
-double GroupedMetric::compute() const {
-  if (has_not_a_number()) return kNotANumber;
-  std::vector<GroupedExample>& sorted = examples();
-  sort_examples(&sorted);
-  double sum = 0, weights = 0;
+void GroupedMetric::sort_kept(std::vector<GroupedExample>* examples) const {
+  sort_examples(examples);
+}
+
+uint32_t GroupedMetric::range_key(const GroupedExample& example) const {
+  return hash_of_group(example.group);
+}
+
+void GroupedMetric::add_sorted(absl::Span<const GroupedExample> sorted, GroupSums* sums) const {
   for (size_t begin = 0, end = 0; begin < sorted.size(); begin = end) {
     while (end < sorted.size() && sorted[end].group == sorted[begin].group) ++end;
-    const std::optional<GroupResult> result =
-        compute_group(absl::MakeConstSpan(sorted).subspan(begin, end - begin));
+    const std::optional<GroupResult> result = compute_group(sorted.subspan(begin, end - begin));
     if (!result.has_value()) continue;
-    sum += result->weight * result->value;
-    weights += result->weight;
+    sums->sum += result->weight * result->value;
+    sums->weights += result->weight;
   }
-  return weights == 0 ? kNotANumber : sum / weights;
+}
+
+double GroupedMetric::value(const GroupSums& sums) const {
+  return sums.weights == 0 ? std::numeric_limits<double>::quiet_NaN() : sums.sum / sums.weights;
 }
 
 }  // namespace millrace

@@ -26,6 +26,12 @@ struct GroupedExample {
 void write_example(const GroupedExample& example, ByteWriter* writer);
 bool read_example(ByteReader* reader, GroupedExample* example);
 
+// The mean over groups, not divided.
+struct GroupSums {
+  double sum = 0;
+  double weights = 0;
+};
+
 // Base class of metrics that have a value for each group, such as a user or a request, and are the
 // mean of these by the weights of groups:
 //
@@ -37,10 +43,7 @@ bool read_example(ByteReader* reader, GroupedExample* example);
 //
 // Keeps every example exactly: 16 bytes an example. compute() sorts the examples, O(n), and needs
 // the same amount of memory again.
-class GroupedMetric : public KeptExamplesMetric<GroupedExample> {
- public:
-  double compute() const override;
-
+class GroupedMetric : public KeptExamplesMetric<GroupedExample, GroupSums> {
  protected:
   struct GroupResult {
     double value = 0;
@@ -60,6 +63,11 @@ class GroupedMetric : public KeptExamplesMetric<GroupedExample> {
  private:
   bool keep(const MetricInput& input, std::vector<GroupedExample>* kept) const override;
   bool may_keep(const GroupedExample& example) const override { return is_kept(example.value); }
+  void sort_kept(std::vector<GroupedExample>* examples) const override;
+  // Returns a hash of the group.
+  uint32_t range_key(const GroupedExample& example) const override;
+  void add_sorted(absl::Span<const GroupedExample> sorted, GroupSums* sums) const override;
+  double value(const GroupSums& sums) const override;
 
   mutable std::vector<float> values_;  // of the batch in keep(); its memory is kept
 };

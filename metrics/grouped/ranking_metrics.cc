@@ -209,12 +209,14 @@ std::optional<GroupedMetric::GroupResult> GaucMetric::compute_group(
                   [&](const auto& example) { return is_positive(example) == first; })) {
     return std::nullopt;
   }
+  double area = 0;
   ClassWeights sums;
-  const double auc = auc_of_sorted(
-      examples, [](const GroupedExample& example) { return example.value; }, &sums);
+  add_to_area(
+      examples, [](const GroupedExample& example) { return example.value; }, &area, &sums);
   if (sums.positives == 0 || sums.negatives == 0) return std::nullopt;
   const bool positives = weight_ == GroupWeight::kPositives;
-  return GroupResult{auc, positives ? sums.positives : sums.positives + sums.negatives};
+  return GroupResult{auc_of_area(area, sums),
+                     positives ? sums.positives : sums.positives + sums.negatives};
 }
 
 }  // namespace millrace
