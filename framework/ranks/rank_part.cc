@@ -14,7 +14,9 @@ namespace millrace {
 absl::Status merge_ranks(Collectives& collectives, std::initializer_list<RankPart*> parts) {
   if (collectives.world_size() == 1) return absl::OkStatus();
   ByteWriter writer;
-  for (const RankPart* part : parts) writer.write_string(part->save());
+  for (const RankPart* part : parts) {
+    writer.write_string(part->save_share(collectives.world_size()));
+  }
   ASSIGN_OR_RETURN(const std::vector<std::string> gathered, collectives.all_gather(writer.bytes()));
 
   std::vector<std::vector<absl::string_view>> by_part(parts.size());
@@ -27,7 +29,9 @@ absl::Status merge_ranks(Collectives& collectives, std::initializer_list<RankPar
     }
   }
   size_t i = 0;
-  for (RankPart* part : parts) RETURN_IF_ERROR(part->load_ranks(by_part[i++]));
+  for (RankPart* part : parts) {
+    RETURN_IF_ERROR(part->merge_shares(by_part[i++], collectives));
+  }
   return absl::OkStatus();
 }
 

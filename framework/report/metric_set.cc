@@ -14,6 +14,7 @@
 #include "base/catch_exceptions.h"
 #include "base/failure_kind.h"
 #include "base/status_macros.h"
+#include "framework/report/merge_ranges.h"
 
 namespace millrace {
 namespace {
@@ -261,7 +262,22 @@ size_t MetricSet::metric_count() const {
   return tasks_.empty() ? 0 : tasks_.size() * tasks_[0].metrics.size();
 }
 
-std::string MetricSet::save() const {
+std::vector<RangedMetric*> MetricSet::ranged_metrics() {
+  std::vector<RangedMetric*> metrics;
+  for (const Task& task : tasks_) {
+    for (const std::unique_ptr<Metric>& metric : task.metrics) {
+      if (auto* ranged = dynamic_cast<RangedMetric*>(metric.get())) metrics.push_back(ranged);
+    }
+  }
+  for (SliceMetrics& slice : slices_) slice.add_ranged(metrics);
+  return metrics;
+}
+
+std::string MetricSet::save() const { return save_metrics(std::numeric_limits<size_t>::max()); }
+
+std::string MetricSet::save_share(int ranks) const { return save_metrics(most_gathered_ / ranks); }
+
+std::string MetricSet::save_metrics(size_t most_examples) const {
   ByteWriter writer;
   const bool divided = !counted_ && divisor_ != static_cast<double>(examples_);
   writer.write_uint8(counted_  ? kVersionWithTargets
@@ -279,15 +295,38 @@ std::string MetricSet::save() const {
   for (const Task& task : tasks_) {
     for (const std::unique_ptr<Metric>& metric : task.metrics) {
       writer.write_string(absl::StrCat(task.prefix, metric->name()));
-      writer.write_string(call_metric(*metric, [&] { return metric->save(); }));
+      writer.write_string(save_metric(*metric, most_examples));
     }
   }
-  for (const SliceMetrics& slice : slices_) slice.save(writer);
+  for (const SliceMetrics& slice : slices_) slice.save(writer, most_examples);
   return writer.take();
 }
 
 absl::Status MetricSet::load_ranks(absl::Span<const absl::string_view> ranks) {
   reset();
+  RETURN_IF_ERROR(add_ranks(ranks));
+  for (const RangedMetric* metric : ranged_metrics()) {
+    if (!metric->is_partial()) continue;
+    reset();
+    return absl::DataLossError("metrics lack examples");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MetricSet::merge_shares(absl::Span<const absl::string_view> shares,
+                                     Collectives& collectives) {
+  for (RangedMetric* metric : ranged_metrics()) metric->begin_merge();
+  reset();
+  absl::Status status = add_ranks(shares);
+  // Shares may have added slices, and merged others into "other", here as on all ranks.
+  const std::vector<RangedMetric*> ranged = ranged_metrics();
+  if (status.ok()) status = merge_ranges(ranged, collectives);
+  for (RangedMetric* metric : ranged) metric->end_merge();
+  if (!status.ok()) reset();
+  return status;
+}
+
+absl::Status MetricSet::add_ranks(absl::Span<const absl::string_view> ranks) {
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
     const absl::Status status = load_rank(rank, ranks[rank]);
     if (!status.ok()) {

@@ -2,7 +2,9 @@
 #ifndef MILLRACE_FRAMEWORK_REPORT_METRIC_SET_H_
 #define MILLRACE_FRAMEWORK_REPORT_METRIC_SET_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -16,6 +18,7 @@
 #include "framework/report/slice_metrics.h"
 #include "hook/events.h"
 #include "metrics/metric.h"
+#include "metrics/ranged_metric.h"
 
 namespace millrace {
 
@@ -61,6 +64,11 @@ class MetricSet : public RankPart {
   // Returns task → weights, from the first metric of each task that provides them; the key is "" if
   // there is one task. See Metric::threshold_weights().
   std::map<std::string, ThresholdWeights> threshold_weights() const;
+  // Returns true if a metric keeps every example.
+  bool keeps_examples() { return !ranged_metrics().empty(); }
+  // From now on, merge_shares() gathers all examples on every rank, as merge() into another set
+  // needs.
+  void gather_examples() { most_gathered_ = std::numeric_limits<int64_t>::max(); }
   // Returns the number of examples that the loss covers.
   int64_t examples() const { return examples_; }
   void reset();
@@ -71,6 +79,18 @@ class MetricSet : public RankPart {
   // the last bit. Errors: DataLoss for bytes that save() did not write; InvalidArgument for a rank
   // with other metrics or tasks.
   absl::Status load_ranks(absl::Span<const absl::string_view> ranks) override;
+
+  // Examples of one metric, over all ranks, up to which every rank receives all of them.
+  static constexpr int64_t kMostGathered = 1 << 16;
+
+  // Returns save(), except that a metric with more than kMostGathered / `ranks` examples omits
+  // them.
+  std::string save_share(int ranks) const override;
+  // As load_ranks(). No rank receives all examples of a metric that a share omits; see
+  // RangedMetric. Only compute(), threshold_weights(), examples() and reset() may follow, unless
+  // gather_examples() was called.
+  absl::Status merge_shares(absl::Span<const absl::string_view> shares,
+                            Collectives& collectives) override;
 
   // Adds the content of `other`: its loss, and each metric that this set has. Slices are unchanged.
   // REQUIRES: `other` has the same tasks, and all metrics of this set.
@@ -91,9 +111,13 @@ class MetricSet : public RankPart {
   void compute_loss(std::map<std::string, double>& values) const;
   // Updates the metrics of a task with the examples that have its label.
   absl::Status update_task(size_t task, const StepResult& step, absl::Span<const FirstIds> slices);
+  std::string save_metrics(size_t most_examples) const;
+  absl::Status add_ranks(absl::Span<const absl::string_view> ranks);
   absl::Status load_rank(size_t rank, absl::string_view bytes);
   absl::Status load_metrics(ByteReader& reader);
   size_t metric_count() const;
+  // Returns the metrics that are merged by ranges, also those of slices.
+  std::vector<RangedMetric*> ranged_metrics();
 
   std::vector<Task> tasks_;
   std::vector<SliceMetrics> slices_;
@@ -103,6 +127,7 @@ class MetricSet : public RankPart {
   double divisor_ = 0;
   int64_t examples_ = 0;
   bool counted_ = false;  // true if the steps have targets
+  int64_t most_gathered_ = kMostGathered;
 };
 
 }  // namespace millrace

@@ -119,7 +119,9 @@ Reporter::Reporter(MetricSet metrics, SpanMetrics spans,
       clock_(clock),
       process_(read_process_figures()),
       figures_since_(clock.trained()),
-      last_report_(clock.trained()) {}
+      last_report_(clock.trained()) {
+  if (spans_.keeps_examples()) metrics_.gather_examples();
+}
 
 absl::Status Reporter::add(const StepResult& step, SpanPosition position) {
   ++steps_;

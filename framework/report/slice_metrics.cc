@@ -27,6 +27,13 @@ absl::Status cut_short() { return absl::DataLossError("slices are cut short"); }
 
 }  // namespace
 
+std::string save_metric(const Metric& metric, size_t most_examples) {
+  return call_metric(metric, [&] {
+    const auto* ranged = dynamic_cast<const RangedMetric*>(&metric);
+    return ranged != nullptr ? ranged->save_share(most_examples) : metric.save();
+  });
+}
+
 absl::Status merge_saved_metric(Metric& metric, absl::string_view bytes) {
   const std::string what = absl::StrCat("metric ", metric.name());
   return catch_part_exceptions(
@@ -156,24 +163,37 @@ void SliceMetrics::reset() {
   reset(none_);
 }
 
-void SliceMetrics::save(const Slice& slice, ByteWriter& writer) {
+void SliceMetrics::save(const Slice& slice, ByteWriter& writer, size_t most_examples) {
   writer.write_int64(slice.examples);
   for (const auto& metrics : slice.tasks) {
     for (const std::unique_ptr<Metric>& metric : metrics) {
-      writer.write_string(call_metric(*metric, [&] { return metric->save(); }));
+      writer.write_string(save_metric(*metric, most_examples));
     }
   }
 }
 
-void SliceMetrics::save(ByteWriter& writer) const {
+void SliceMetrics::save(ByteWriter& writer, size_t most_examples) const {
   writer.write_string(options_.name);
   writer.write_uint64(ids_.size());
   for (const auto& [id, slice] : ids_) {
     writer.write_int64(id);
-    save(slice, writer);
+    save(slice, writer, most_examples);
   }
-  save(other_, writer);
-  save(none_, writer);
+  save(other_, writer, most_examples);
+  save(none_, writer, most_examples);
+}
+
+void SliceMetrics::add_ranged(std::vector<RangedMetric*>& metrics) {
+  const auto add = [&](const Slice& slice) {
+    for (const auto& task : slice.tasks) {
+      for (const std::unique_ptr<Metric>& metric : task) {
+        if (auto* ranged = dynamic_cast<RangedMetric*>(metric.get())) metrics.push_back(ranged);
+      }
+    }
+  };
+  for (const auto& [id, slice] : ids_) add(slice);
+  add(other_);
+  add(none_);
 }
 
 absl::Status SliceMetrics::merge_saved(Slice& slice, ByteReader& reader) {

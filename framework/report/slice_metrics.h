@@ -2,7 +2,9 @@
 #ifndef MILLRACE_FRAMEWORK_REPORT_SLICE_METRICS_H_
 #define MILLRACE_FRAMEWORK_REPORT_SLICE_METRICS_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -17,6 +19,7 @@
 #include "base/catch_exceptions.h"
 #include "framework/report/slice_and_span_options.h"
 #include "metrics/metric.h"
+#include "metrics/ranged_metric.h"
 
 namespace millrace {
 
@@ -25,6 +28,10 @@ template <typename Call>
 auto call_metric(const Metric& metric, Call&& call) -> decltype(call()) {
   return name_exceptions("metric", metric.name(), call);
 }
+
+// Returns RangedMetric::save_share(), or Metric::save() of another metric. Exceptions name the
+// metric.
+std::string save_metric(const Metric& metric, size_t most_examples);
 
 // Calls metric.merge_saved(). Errors, also for exceptions: as merge_saved(), with the name of the
 // metric.
@@ -59,11 +66,15 @@ class SliceMetrics {
   void compute(absl::Span<const std::string> prefixes, std::map<std::string, double>& values) const;
   void reset();
 
-  // Writes the result of all calls of add_ids() and update().
-  void save(ByteWriter& writer) const;
+  // Writes the result of all calls of add_ids() and update(). See save_metric() for
+  // `most_examples`.
+  void save(ByteWriter& writer, size_t most_examples = std::numeric_limits<size_t>::max()) const;
   // Merges the output of save() of slices with equal options. Errors: DataLoss for other bytes; the
   // object may then contain a part of them.
   absl::Status merge_saved(ByteReader& reader);
+  // Appends the metrics that are merged by ranges. Their number and order follow from the ids that
+  // have a slice.
+  void add_ranged(std::vector<RangedMetric*>& metrics);
 
  private:
   struct Slice {
@@ -81,7 +92,7 @@ class SliceMetrics {
   std::vector<std::pair<std::string, const Slice*>> named_slices() const;
   static void merge(const Slice& from, Slice& into);
   static void reset(Slice& slice);
-  static void save(const Slice& slice, ByteWriter& writer);
+  static void save(const Slice& slice, ByteWriter& writer, size_t most_examples);
   static absl::Status merge_saved(Slice& slice, ByteReader& reader);
 
   SliceOptions options_;

@@ -61,6 +61,11 @@ void SpanMetrics::clear() {
   }
 }
 
+bool SpanMetrics::keeps_examples() const {
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [&](const Entry& entry) { return make_checked(entry.span).keeps_examples(); });
+}
+
 void SpanMetrics::add(const MetricSet& report, SpanPosition position) {
   for (Entry& entry : entries_) {
     if (entry.span == ReportConfig::MOVING) {

@@ -45,6 +45,9 @@ class SpanMetrics {
   // Returns true if any span exists.
   bool active() const { return !entries_.empty(); }
 
+  // Returns true if a span keeps the examples of reports.
+  bool keeps_examples() const;
+
   // Adds the metrics of a report, merged over all ranks, whose steps belong to `position`. If the
   // window or epoch differs from the last report's, its span begins with this report.
   void add(const MetricSet& report, SpanPosition position);
