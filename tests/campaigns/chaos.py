@@ -23,14 +23,14 @@ one another. The kinds:
 
 Checked after each fault: the other ranks end with 76 within 10 s, after a fault that no reset announces
 within twice the time-out [5 s], and accuse no healthy rank; after SIGTERM all ranks end with 75 after
-the same step, whose checkpoint the next start resumes from, and no other file is left; of a start,
-the ranks that got SIGTERM end with 75. No process is left. --slack [10] is added to all limits. Checked
-at the end: by the hook example_trace, windows.jsonl and the frequencies of the table each example was
-committed once; with one world size the last checkpoint equals that of an undisturbed run.
+the same step, whose checkpoint the next start resumes from, and no other file is left; ranks that
+get SIGTERM while they start end with 75, or by the signal before they read the configuration; no
+process is left. --slack [10] is added to all limits. Checked at the end: by the hook example_trace,
+windows.jsonl and the frequencies of the table each example was committed once; with one world size
+the last checkpoint equals that of an undisturbed run.
 
 Prints a line for each fault and violation and a table of the seconds until the other ranks had left
-and until the next new step; exits with 1 if there is a violation, and with 77 where the machine does not
-allow hosts (tests/hosts/hosts.py).
+and until the next new step. Exits with 1 after a violation, with 77 where the machine allows no hosts.
 """
 import argparse
 import collections
@@ -88,13 +88,6 @@ Fault = collections.namedtuple("Fault", "kind starting")
 Outcome = collections.namedtuple("Outcome", "fault left trained")  # seconds; None: does not apply
 
 
-def plan(options, draw):
-  """Returns all faults in their order."""
-  kinds = [options.kinds[i % len(options.kinds)] for i in range(options.faults)]
-  draw.shuffle(kinds)
-  return [Fault(kind, i % STARTING == STARTING - 1) for i, kind in enumerate(kinds)]
-
-
 class Stream:
   """The files that arrive, in `folder`."""
 
@@ -107,14 +100,11 @@ class Stream:
     """Lets files arrive until the job can make this step."""
     while self.files * STEPS < step:
       rows = range(self.files * ROWS, (self.files + 1) * ROWS)
-      self._add("part-%04d.csv" % self.files, "label,i1,c1,id\n" + "".join(
+      self.add("part-%04d.csv" % self.files, "label,i1,c1,id\n" + "".join(
           "%d,%d,%d,%d\n" % (row * 7 % 3 == 0, row % 11, row % IDS, row) for row in rows))
       self.files += 1
 
-  def end(self):
-    self._add("_END", "")
-
-  def _add(self, name, text):
+  def add(self, name, text):
     hidden = os.path.join(self.folder, "." + name)
     with open(hidden, "w") as file:
       file.write(text)
@@ -127,6 +117,7 @@ class Start:
   def __init__(self, chaos, number, ranks, host_count, late=None):
     self.chaos, self.number, self.ranks, self.host_count, self.late = chaos, number, ranks, host_count, late
     self.folder = chaos.path("start-%d" % number)
+    self.began = time.monotonic()
     os.mkdir(self.folder)
     self.processes = {}
     for rank in range(ranks):
@@ -163,21 +154,23 @@ class Start:
   def code(self, rank):
     return self.processes[rank].poll()
 
-  def running(self, ranks):
-    return [rank for rank in ranks if self.code(rank) is None]
-
-  def last_lines(self, ranks):
+  def ends(self, ranks):
+    """Says how ranks ended."""
     return "; ".join("rank %d, exit code %s: %s" % (rank, self.code(rank), self.output(rank).strip()[-600:])
                      for rank in ranks)
 
   def await_end(self, ranks, seconds):
     """Waits for the end of ranks. Returns the seconds that it took, or None after `seconds`."""
     began = time.monotonic()
-    while self.running(ranks):
+    while any(self.code(rank) is None for rank in ranks):
       if time.monotonic() > began + seconds:
         return None
       time.sleep(0.005)
     return time.monotonic() - began
+
+  def signal(self, ranks, number):
+    for rank in ranks:
+      self.processes[rank].send_signal(number)
 
   def kill(self):
     for process in self.processes.values():
@@ -191,9 +184,10 @@ class Chaos:
     self.options, self.folder, self.network = options, folder, network
     self.draw = random.Random(options.seed)
     self.stream = Stream(self.path("incoming"))
-    self.violations = 0
+    self.violations = self.starts = 0
     self.outcomes = []
-    self.starts = 0
+    self.start_seconds = 0  # until the first step, of the last start that trained
+    self.starting_codes = collections.Counter()  # of ranks that got SIGTERM while they started
     self.reached = 0  # the last step that was reported
     self.start = None
     self.stopped_at = None  # the step after which the start before was stopped
@@ -222,17 +216,20 @@ class Chaos:
     """Waits for a step after those that were reported. Starts again if a rank ends before."""
     self.stream.reach(self.reached + 1)
     until = time.monotonic() + START + self.options.slack
+    starts = self.start.step() == 0
     while self.start.step() <= self.reached:
       ranks = list(self.start.processes)
-      if len(self.start.running(ranks)) < len(ranks) or time.monotonic() > until:
+      if any(self.start.code(rank) is not None for rank in ranks) or time.monotonic() > until:
         self.start.await_end(ranks, LIMIT)
-        self.violate("start %d does not train: %s" % (self.starts, self.start.last_lines(ranks)))
+        self.violate("start %d does not train: %s" % (self.starts, self.start.ends(ranks)))
         if self.violations > 20:
           raise RuntimeError("too many violations")
         self.start.kill()
         self.begin()
         until = time.monotonic() + START + self.options.slack
       time.sleep(0.005)
+    if starts:
+      self.start_seconds = time.monotonic() - self.start.began
     if self.stopped_at not in (None, self.start.resumed_at()):
       self.violate("start %d resumed from step %d, not %d" %
                    (self.starts, self.start.resumed_at(), self.stopped_at))
@@ -256,7 +253,7 @@ class Chaos:
     steps = {}
     for rank in range(start.ranks):
       if start.code(rank) != AGAIN:
-        self.violate("start %d got SIGTERM: %s" % (self.starts, start.last_lines([rank])))
+        self.violate("start %d got SIGTERM: %s" % (self.starts, start.ends([rank])))
       trace = "example_trace/rank-%d/from-%08d.jsonl" % (rank, start.resumed_at())
       with open(self.path("out", trace)) as file:
         steps[rank] = json.loads(file.readlines()[-1])["step"]
@@ -269,8 +266,7 @@ class Chaos:
   def stop(self):
     """Stops a start that trains."""
     ranks = list(self.start.processes)
-    for rank in ranks:
-      self.start.processes[rank].send_signal(signal.SIGTERM)
+    self.start.signal(ranks, signal.SIGTERM)
     self.start.await_end(ranks, LIMIT + self.options.slack)
     self.check_stopped()
     self.end_start()
@@ -282,11 +278,10 @@ class Chaos:
     start, host = self.start, self.start.host(victim)
     if kind == "SIGTERM":
       stopped = list(start.processes) if self.draw.random() < 0.5 else [victim]
-      for rank in stopped:
-        start.processes[rank].send_signal(signal.SIGTERM)
+      start.signal(stopped, signal.SIGTERM)
       return stopped, stopped
     if kind.startswith("SIG"):
-      start.processes[victim].send_signal(getattr(signal, kind))
+      start.signal([victim], getattr(signal, kind))
       return [victim], [victim]
     here = [rank for rank in range(start.ranks) if start.host(rank) is host]
     if kind == "host dead":
@@ -300,14 +295,12 @@ class Chaos:
 
   def check_survivor(self, rank, fault, ended, accused):
     code, found = self.start.code(rank), host_failures.BLAMED.search(self.start.output(rank))
-    # An engine does not wait for ranks that wait for one that will not come.
-    if code != PEER and not (code is None and fault.starting):
-      self.violate("start %d, %s: %s" % (self.starts, fault, self.start.last_lines([rank])))
+    if code != PEER and not (code is None and fault.starting and fault.kind not in SILENT):
+      self.violate("start %d, %s: %s" % (self.starts, fault, self.start.ends([rank])))
     elif found and int(found[1]) not in accused:
-      self.violate("start %d, %s: accuses a healthy rank: %s" %
-                   (self.starts, fault, self.start.last_lines([rank])))
+      self.violate("start %d, %s: accuses a healthy rank: %s" % (self.starts, fault, self.start.ends([rank])))
     elif not found and ended and not fault.starting:
-      self.violate("start %d, %s: names no rank: %s" % (self.starts, fault, self.start.last_lines([rank])))
+      self.violate("start %d, %s: names no rank: %s" % (self.starts, fault, self.start.ends([rank])))
 
   def end_ranks(self, fault, victim):
     """Causes a fault and checks the end of the ranks. Returns the seconds until they had left."""
@@ -317,17 +310,22 @@ class Chaos:
       start.start_rank(start.late)
     stops = fault.kind == "SIGTERM" and not fault.starting
     survivors = [rank for rank in start.processes if stops or rank not in ended]
-    limit = LIMIT
+    limit = LIMIT + self.options.slack
     if fault.kind in SILENT:
-      limit = RENDEZVOUS + LIMIT if fault.starting else 2 * self.options.timeout
-    left = start.await_end(survivors, limit + self.options.slack)
+      limit = (RENDEZVOUS + LIMIT if fault.starting else 2 * self.options.timeout) + self.options.slack
+    elif fault.starting:
+      start.await_end(ended, limit)
+      limit = LIMIT  # an engine does not wait for ranks that wait for one that will not come
+    left = start.await_end(survivors, limit)
     if stops:
       self.check_stopped()
       return left
     for rank in survivors:
       self.check_survivor(rank, fault, ended, accused)
-    if fault.kind == "SIGTERM" and any(start.code(rank) not in (AGAIN, -signal.SIGTERM) for rank in ended):
-      self.violate("start %d, %s: %s" % (self.starts, fault, start.last_lines(ended)))
+    if fault.kind == "SIGTERM":
+      self.starting_codes.update(map(start.code, ended))
+      if not {AGAIN, -signal.SIGTERM}.issuperset(map(start.code, ended)):
+        self.violate("start %d, %s: %s" % (self.starts, fault, start.ends(ended)))
     if fault.kind == "SIGSTOP" and victim != 0:
       self.frozen = start.processes.pop(victim)
     return left
@@ -342,13 +340,15 @@ class Chaos:
       self.start.start_rank(self.start.late)
     self.reached = max(self.reached, self.start.step())
 
-  def thaw(self):
-    """Lets the frozen rank of an earlier start continue, which must end."""
+  def thaw(self, starting):
+    """Lets the frozen rank of the start before continue, which must end."""
     if self.frozen is None:
       return
     self.frozen.send_signal(signal.SIGCONT)
+    # While it starts, it may not have looked for the store yet.
+    limit = RENDEZVOUS + LIMIT if starting else LIMIT
     try:
-      code = self.frozen.wait(LIMIT + self.options.slack)
+      code = self.frozen.wait(limit + self.options.slack)
     except subprocess.TimeoutExpired:
       code = None
       self.frozen.kill()
@@ -362,7 +362,7 @@ class Chaos:
     if fault.starting:
       self.stop()
       self.begin(late=True)
-      time.sleep(self.draw.uniform(0, 3))
+      time.sleep(self.draw.uniform(0, min(2 * self.start_seconds, RENDEZVOUS / 2)))
     else:
       self.reached += self.draw.randint(0, 2 * STEPS)
       self.await_new_step()
@@ -377,7 +377,7 @@ class Chaos:
       self.begin()
     self.await_new_step()
     self.outcomes.append(Outcome(fault, left, time.monotonic() - began))
-    self.thaw()
+    self.thaw(fault.starting)
     print("%3d  %-12s rank %d of %d on %d hosts, %-15s  %s  %5.1f" % (
         len(self.outcomes), fault.kind, victim, start.ranks, start.host_count,
         "starting" if fault.starting else "after step %d" % start.step(),
@@ -387,13 +387,15 @@ class Chaos:
     self.begin()
     try:
       self.await_new_step()
-      for fault in plan(self.options, self.draw):
-        self.meet(fault)
-      self.stream.end()
+      kinds = [self.options.kinds[i % len(self.options.kinds)] for i in range(self.options.faults)]
+      self.draw.shuffle(kinds)
+      for i, kind in enumerate(kinds):
+        self.meet(Fault(kind, i % STARTING == STARTING - 1))
+      self.stream.add("_END", "")
       self.start.await_end(range(self.start.ranks), START + self.options.slack)
       for rank in range(self.start.ranks):
         if self.start.code(rank) != 0:
-          self.violate("the last start: %s" % self.start.last_lines([rank]))
+          self.violate("the last start: %s" % self.start.ends([rank]))
     finally:
       self.end_start()
     self.check_examples()
@@ -407,7 +409,7 @@ class Chaos:
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
   def trained(self):
-    """Returns the ids that the last checkpoint was trained on, by window (docs/windows.md)."""
+    """Returns the ids that the last checkpoint was trained on, sorted, by window (docs/windows.md)."""
     files = glob.glob(self.path("out", "example_trace", "rank-*", "from-*.jsonl"))
     begins = sorted({int(name[-14:-6]) for name in files})
     windows = collections.defaultdict(list)
@@ -417,24 +419,24 @@ class Chaos:
         for step in map(json.loads, lines):
           if step["step"] <= end:
             windows[step["window"]] += step["ids"]
-    return windows
+    return {window: sorted(ids) for window, ids in windows.items()}
 
   def tensor(self, name):
     read = self.millrace("checkpoint", "read", "out", "--tensor", "table/c1/" + name, "--json")
     return json.loads(read.stdout)["values"]
 
   def check_examples(self):
+    files = range(self.stream.files)
     trained = self.trained()
-    for window in range(self.stream.files):
-      if sorted(trained.pop(window, [])) != list(range(window * ROWS, (window + 1) * ROWS)):
-        self.violate("window %d was not trained on once" % window)
-    if trained:
-      self.violate("there are windows %s" % sorted(trained))
+    produced = {file: list(range(file * ROWS, (file + 1) * ROWS)) for file in files}
+    for window in {*trained, *produced}:
+      if trained.get(window) != produced.get(window):
+        self.violate("the examples of window %d were not trained on once" % window)
     with open(self.path("out", "windows.jsonl")) as lines:
       acknowledged = [json.loads(line)["window"] for line in lines]
-    if acknowledged != list(range(self.stream.files)):
+    if acknowledged != list(files):
       self.violate("windows.jsonl has the windows %s" % acknowledged)
-    counts = dict(collections.Counter(row % IDS for row in range(self.stream.files * ROWS)))
+    counts = dict(collections.Counter(row % IDS for row in range(len(files) * ROWS)))
     frequencies = dict(zip(self.tensor("ids"), self.tensor("frequency")))
     if frequencies != counts:
       self.violate("the table has counted %s, not %s" % (frequencies, counts))
@@ -464,6 +466,8 @@ class Chaos:
     print("%d faults, %d of them while ranks started, %d starts, %d windows; %d violations" % (
         len(self.outcomes), sum(outcome.fault.starting for outcome in self.outcomes), self.starts,
         self.stream.files, self.violations))
+    if self.starting_codes:
+      print("exit codes of ranks that got SIGTERM while they started: %s" % dict(self.starting_codes))
 
 
 def main():
