@@ -74,6 +74,7 @@ absl::Status apply_flags(const ConfigFlags& flags, JobConfig* config) {
                      parse_instruction_set(*flags.instruction_set), "--instruction_set");
     config->mutable_run()->set_instruction_set(set);
   }
+  if (flags.change) flags.change(config);
   // Finds mistakes early; the command checks again for its own rank.
   ASSIGN_OR_RETURN(const std::optional<int> device,
                    device_of_rank(flags.device, cuda_devices, RankEnvironment()));

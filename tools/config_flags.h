@@ -3,6 +3,7 @@
 #define MILLRACE_TOOLS_CONFIG_FLAGS_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -42,6 +43,8 @@ struct ConfigFlags {
   std::string device = "cpu";  // cpu, auto, cuda or cuda:N
   // If true, the command can compute on a CUDA device. Other commands refuse a device.
   bool uses_device = false;
+  // Changes the configuration after the other flags; null: no change. For programs, not parsed.
+  std::function<void(JobConfig*)> change = nullptr;
 };
 
 // Returns the names of data in messages: the flags that replace fields of data.

@@ -47,6 +47,7 @@
 #include "tools/output/run_summary.h"
 #include "tools/signal_exit.h"
 #include "tools/terminal.h"
+#include "tools/train_run.h"
 
 namespace millrace {
 namespace {
@@ -83,13 +84,20 @@ constexpr absl::Duration kLongestEnd = absl::Seconds(25);
 
 class TrainCommand {
  public:
-  TrainCommand(const ConfigFlags& flags, const RankListener& listener)
-      : flags_(flags), listener_(listener), summary_file_(files_, flags.summary, flags.overwrite) {}
+  // `additions`: of a program that outlives the run; null: the run is the whole process.
+  TrainCommand(const ConfigFlags& flags, const RankListener& listener,
+               const TrainAdditions* additions = nullptr)
+      : flags_(flags),
+        listener_(listener),
+        additions_(additions),
+        summary_file_(files_, flags.summary, flags.overwrite) {}
 
   absl::StatusOr<int> run() {
     absl::Status status = train();
     // The other ranks have left or will soon; a hanging disk must not keep this one.
-    if (ranks_.world_size > 1 && !status.ok()) end_within(kLongestEnd, status);
+    if (additions_ == nullptr && ranks_.world_size > 1 && !status.ok()) {
+      end_within(kLongestEnd, status);
+    }
     if (!status.ok()) log_for_the_file(absl::StrCat("failed: ", status.message()));
     status.Update(write_summaries(status));
     const absl::StatusOr<int> outcome = status.ok() ? absl::StatusOr<int>(code()) : status;
@@ -97,6 +105,9 @@ class TrainCommand {
     end_if_data_hangs(trainer_.get(), outcome);
     return outcome;
   }
+
+  // Returns the summary of run() as JSON.
+  std::string json() const { return summary_json(summary_, &data_); }
 
  private:
   int code() const { return summary_.stopped_by_rank ? kExitRunAgain : kExitFinished; }
@@ -110,7 +121,7 @@ class TrainCommand {
     SavedDataRules rules = read_saved_data_rules(files_, resumed_path(config_.run()));
     keep_split_rule(rules, is_first(), config_.mutable_train());
     job.set_split_rule(config_.train().split_rule());
-    if (config_.run().signal_stop().enabled()) signal_exit_.emplace();
+    if (additions_ == nullptr && config_.run().signal_stop().enabled()) signal_exit_.emplace();
     log_beginning();
     // Before the ranks meet and data and checkpoint are read, all of which may take long. An
     // occupied port is reported by build_trainer(), to the other ranks too.
@@ -144,6 +155,11 @@ class TrainCommand {
     RETURN_IF_ERROR(name_file_of_parts(built.status(), flags_.config));
     trainer_ = *std::move(built);
     Trainer* const trainer = trainer_.get();
+    if (additions_ != nullptr && additions_->add_hooks) {
+      const absl::Status added = additions_->add_hooks(*trainer, ranks_);
+      if (!added.ok()) others.fail(added);
+      RETURN_IF_ERROR(added);
+    }
     if (is_first()) {
       log_model(*trainer);
       log_hooks(*trainer, resources.terminal);
@@ -306,7 +322,7 @@ class TrainCommand {
       summary_.error = std::string(outcome.message());
     }
     if (!is_first()) return absl::OkStatus();
-    const std::string json = summary_json(summary_, &data_);
+    const std::string json = this->json();
     absl::Status status;
     if (started_) status.Update(write_run_summary(json));
     status.Update(summary_file_.write(json));
@@ -359,6 +375,7 @@ class TrainCommand {
 
   const ConfigFlags& flags_;
   const RankListener& listener_;
+  const TrainAdditions* const additions_;
   FileSystem& files_ = UriFileSystem::process();
   const std::string token_ = new_nonce();  // of this run, in the locks of its directories
   RankEnvironment ranks_;
@@ -376,6 +393,14 @@ class TrainCommand {
 };
 
 }  // namespace
+
+absl::StatusOr<TrainOutcome> run_training(const ConfigFlags& flags,
+                                          const TrainAdditions& additions) {
+  const RankListener listener = nullptr;
+  TrainCommand command(flags, listener, &additions);
+  ASSIGN_OR_RETURN(const int exit_code, command.run());
+  return TrainOutcome{.summary = command.json(), .exit_code = exit_code};
+}
 
 Command add_train_command(CLI::App& program, const RankListener& listener) {
   auto flags = std::make_shared<ConfigFlags>();  // shared with the parser's callbacks
