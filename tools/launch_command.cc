@@ -1,10 +1,17 @@
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "distributed/environment/mpi_environment.h"
 #include "distributed/environment/node_environment.h"
@@ -22,7 +29,23 @@ struct LaunchFlags {
   int max_restarts = 0;
   std::optional<int> min_ranks;  // none: all restarts have the same number
   std::vector<std::string> command;
+  std::string other_program;  // path of a program that the ranks run in place of this one; "": none
 };
+
+bool is_program(const std::string& path) {
+  return !std::filesystem::is_directory(path) && ::access(path.c_str(), X_OK) == 0;
+}
+
+// Returns the path of a program that a shell would run for `command`; "" if there is none.
+std::string find_program(const std::string& command) {
+  if (absl::StrContains(command, '/')) return is_program(command) ? command : "";
+  const char* folders = std::getenv("PATH");
+  for (const absl::string_view folder : absl::StrSplit(folders != nullptr ? folders : "", ':')) {
+    const std::string path = absl::StrCat(folder.empty() ? "." : folder, "/", command);
+    if (is_program(path)) return path;
+  }
+  return "";
+}
 
 // More processes than any machine can use indicate a typing mistake.
 constexpr int kMostRanks = 1024;
@@ -117,7 +140,8 @@ absl::StatusOr<int> run_launch(const LaunchFlags& flags) {
   ASSIGN_OR_RETURN(NodeRanks ranks, read_node_ranks(process_variable, node_flags));
   RETURN_IF_ERROR(check_node_ranks(flags, ranks));
   LocalRanksOptions options;
-  options.arguments = {"millrace"};
+  if (!flags.other_program.empty()) options.program = flags.other_program;
+  if (flags.other_program.empty()) options.arguments = {"millrace"};
   options.arguments.insert(options.arguments.end(), flags.command.begin(), flags.command.end());
   options.ranks = ranks;
   options.grace = absl::Seconds(flags.grace_seconds);
@@ -131,7 +155,7 @@ absl::StatusOr<int> run_launch(const LaunchFlags& flags) {
 Command add_launch_command(CLI::App& program) {
   auto flags = std::make_shared<LaunchFlags>();  // shared with the parser's callbacks
   CLI::App* command = program.add_subcommand(
-      "launch", "run a command of this program as several ranks on this machine");
+      "launch", "run a command of this or of another program as several ranks on this machine");
   // The parser takes an empty text for no number.
   const auto check_given = [](const std::string& text) {
     return std::string(text.empty() ? "it is empty; give a number, or leave the flag out" : "");
@@ -156,7 +180,17 @@ Command add_launch_command(CLI::App& program) {
                    "room for all; by default all")
       ->check(check_given);
   command->add_option("command", flags->command, "behind --: the command of each rank");
-  return [flags] { return run_launch(*flags); };
+  return [flags, &program] {
+    // A name that is no command of this program may be another program, such as python.
+    const auto& commands = program.get_subcommands({});
+    const bool is_own = std::any_of(commands.begin(), commands.end(), [&](const CLI::App* own) {
+      return !flags->command.empty() && own->check_name(flags->command[0]);
+    });
+    if (!is_own && !flags->command.empty()) {
+      flags->other_program = find_program(flags->command[0]);
+    }
+    return run_launch(*flags);
+  };
 }
 
 }  // namespace millrace

@@ -19,6 +19,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
 
 class LaunchTest : public ProgramTest {
  protected:
@@ -56,6 +57,13 @@ TEST_F(LaunchTest, EveryRankRunsTheCommandWithItsFlags) {
   for (const std::string& line : lines) {
     EXPECT_TRUE(line.starts_with("[0] ") || line.starts_with("[1] ")) << line;
   }
+}
+
+TEST_F(LaunchTest, RanksMayRunAnotherProgram) {
+  const ProgramResult result = millrace_ok(
+      {"launch", "-n", "2", "--", "sh", "-c", "echo \"$RANK of $WORLD_SIZE, $0\"", "argument"});
+  const std::vector<std::string> lines = absl::StrSplit(result.out, '\n', absl::SkipEmpty());
+  EXPECT_THAT(lines, UnorderedElementsAre("[0] 0 of 2, argument", "[1] 1 of 2, argument"));
 }
 
 TEST_F(LaunchTest, TheRanksErrorIsTheJobs) {
