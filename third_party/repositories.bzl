@@ -92,10 +92,39 @@ openssl_repository = repository_rule(
     attrs = {"_build_file": attr.label(default = "//third_party:openssl.BUILD")},
 )
 
+def _python_impl(ctx):
+    # The interpreter of the environment with LibTorch, whose wheel has the library for this version alone.
+    problem = ""
+    if ctx.os.environ.get("LIBTORCH", ""):
+        problem = "LIBTORCH has no torch for Python"
+    else:
+        torch = _wheel_folder(ctx, "torch")
+        python = torch.dirname.dirname.dirname.dirname.get_child("bin").get_child("python3")
+        found = ctx.execute([python, "-c", "import sysconfig; print(sysconfig.get_path('include'))"])
+        include = ctx.path(found.stdout.strip() or "/nonexistent")
+        if include.get_child("Python.h").exists:
+            _symlink_children(ctx, include, "include")
+            ctx.symlink(torch.get_child("lib").get_child("libtorch_python.so"), "lib/libtorch_python.so")
+        else:
+            problem = "no Python.h in %s: install the Debian package libpython3.11-dev" % include
+    if problem:
+        # buildifier: disable=print
+        print("//python, the extension for training from Python, is left out: " + problem)
+    ctx.file("BUILD.bazel", ctx.read(ctx.attr._build_file))
+    ctx.file("origin.bzl", "HAS_EXTENSION = %s\n" % (not problem))
+
+python_repository = repository_rule(
+    implementation = _python_impl,
+    environ = ["LIBTORCH", "MILLRACE_VENV"],
+    local = True,
+    attrs = {"_build_file": attr.label(default = "//third_party:python.BUILD")},
+)
+
 def millrace_repositories():
     bazel4_repositories()
     libtorch_repository(name = "libtorch")
     arrow_repository(name = "arrow")
     cuda_repository(name = "cuda")
     openssl_repository(name = "openssl")
+    python_repository(name = "python")
     safetensors_repository(name = "safetensors")

@@ -285,6 +285,9 @@ CLASSES = {
     "proto/parts": {
         "parts_test": "proto",
     },
+    "python": {
+        "millrace/_train.so": "torch",
+    },
     "sinks": {
         "configured_sinks": "tensor",
         "sinks_test": "tensor",

@@ -82,7 +82,8 @@ class Program:
       end = words.index("--") if "--" in words else len(words)
       flags, command = words[:end], words[end + 1:]
       self._check_flags(flags, ["--"] + command)
-      self.check(command)
+      if command[:1] != ["python3"]:  # another program
+        self.check(command)
     elif words[:1] and words[0] in WORKING:
       self._check_flags(words, [])
     else:

@@ -1,0 +1,405 @@
+"""Training from Python; `import millrace` gives these names (docs/python.md)."""
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import importlib
+import inspect
+import io
+import json
+import os
+import sys
+import tempfile
+import traceback
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, NamedTuple, Sequence
+
+from millrace import _build
+
+if TYPE_CHECKING:
+  import torch
+  from millrace import _train
+  from millrace._train import Context
+
+_PYTHON = (3, 11)  # for which the extension is compiled
+
+
+def _import_pinned(name: str) -> Any:
+  """Imports a package in the version with which the extension was linked."""
+  version = _build.PINS[name]
+  try:
+    module = importlib.import_module(name)
+  except ImportError as error:
+    if (error.name or name).partition(".")[0] != name:
+      raise
+    raise ImportError("millrace.train needs %s, which is not installed: pip install %s==%s" %
+                      (name, name, version)) from None
+  found = module.__version__.split("+")[0]
+  if found != version:
+    raise ImportError("millrace.train needs %s %s, and this is %s: pip install %s==%s, or use another virtual "
+                      "environment" % (name, version, found, name, version))
+  return module
+
+
+def _import_extension() -> tuple[Any, Any]:
+  if sys.implementation.name != "cpython" or sys.version_info[:2] != _PYTHON:
+    raise ImportError("millrace.train needs CPython %d.%d, and this is %s %d.%d: install Millrace into an environment "
+                      "of python%d.%d" % (*_PYTHON, sys.implementation.name, *sys.version_info[:2], *_PYTHON))
+  # Both first: the extension then shares their libraries, and the libstdc++ of the system.
+  found = [_import_pinned(name) for name in ("torch", "pyarrow")]
+  try:
+    extension = importlib.import_module("millrace._train")
+  except ImportError as error:
+    raise ImportError("this build of Millrace has no extension for millrace.train (%s): install a wheel of Millrace "
+                      "for CPython %d.%d, or build with the package libpython3.11-dev" % (error, *_PYTHON)) from None
+  return found[0], extension
+
+
+if not TYPE_CHECKING:
+  torch, _train = _import_extension()
+  Context = _train.Context
+
+# What forward() may ask for.
+ARGUMENTS = ("dense", "sparse", "pooled", "labels", "weights", "groups")
+
+
+class Error(Exception):
+  """A failure of Millrace. Its text is the line that the program would print.
+
+  An exception of a module or a hook is the __cause__, with its traceback.
+
+  Attributes:
+    code: the name of the status code, such as INVALID_ARGUMENT.
+    exit_code: that of the program for this failure (docs/exit_codes.md); for sys.exit() of a rank.
+  """
+
+  def __init__(self, message: str, code: str, exit_code: int) -> None:
+    super().__init__(message)
+    self.code = code
+    self.exit_code = exit_code
+
+
+class Rows(NamedTuple):
+  """The rows of a sparse feature with pooling NONE. Example e has rows[offsets[e]:offsets[e + 1]]."""
+  rows: torch.Tensor  # float32 [ids, dim]
+  offsets: torch.Tensor  # int64 [batch + 1]
+
+
+@dataclasses.dataclass
+class Output:
+  """What forward() returns in place of logits: logits with values to report, or a loss of its own.
+
+  Give `logits`, or `loss` and `predictions`.
+  """
+  logits: torch.Tensor | None = None  # [batch, labels]; [batch] if there is one label
+  # []: summed (not averaged) over the examples, times their weights. [labels] if targets are counted, which is so for
+  # several labels, labels that may be missing, and losses over groups.
+  loss: torch.Tensor | None = None
+  predictions: torch.Tensor | None = None  # [batch, labels], for metrics
+  # Name: a number or a tensor of one; reports have the mean over steps and ranks.
+  values: Mapping[str, torch.Tensor | float] = dataclasses.field(default_factory=dict)
+
+
+class Window(NamedTuple):
+  """A window of a stream."""
+  index: int
+  name: str
+  examples_done: int  # by this rank, before this run
+
+
+class Batch(NamedTuple):
+  """A micro-batch. Hooks must not change it. The ids of feature f and example e are
+  ids[offsets[f * size + e]:offsets[f * size + e + 1]], with features in the order of the job."""
+  size: int
+  dense: torch.Tensor  # float32 [size, dense features]
+  labels: torch.Tensor  # float32 [size, labels]; not-a-number: missing
+  weights: torch.Tensor | None  # float32 [size]; None: all 1
+  example_ids: torch.Tensor | None  # int64 [size]
+  groups: torch.Tensor | None  # int64 [size]
+  ids: torch.Tensor | None  # int64 [ids]
+  offsets: torch.Tensor | None  # int64 [features * size + 1]
+  id_weights: torch.Tensor | None  # float32 [ids]; None: all 1
+
+
+class Step(NamedTuple):
+  """The outcome of a step; in evaluation, of a batch."""
+  applied: bool  # False: refused, since something was not finite; nothing changed
+  refused: str  # then: what was not finite
+  examples: int  # of all ranks; in evaluation, of this one
+  loss: torch.Tensor  # float32 []
+  predictions: torch.Tensor  # float32 [examples of this rank, labels]
+  labels: torch.Tensor  # the same
+  weights: torch.Tensor | None  # float32 [examples of this rank]; None: all 1
+  values: dict[str, torch.Tensor]  # of the module, float32 []
+  learning_rate: float
+  figures: dict[str, float]  # such as gradient_norm
+
+
+class Report(NamedTuple):
+  """Figures of training since the last report."""
+  step: int
+  steps: int
+  examples: int
+  examples_per_second: float
+  metrics: dict[str, float]  # loss, auc, ...
+  values: dict[str, float]  # of hooks and the module
+  learning_rates: dict[str, float]
+  rows: dict[str, int]  # of each table
+
+
+class Evaluation(NamedTuple):
+  """A finished evaluation."""
+  set: str
+  step: int
+  examples: int
+  metrics: dict[str, float]
+  values: dict[str, float]
+
+
+class Checkpoint(NamedTuple):
+  """A durable checkpoint."""
+  path: str
+  step: int  # may be older than the context's
+
+
+class Hook:
+  """Base class of hooks, whose events do nothing.
+
+  A subclass overrides the events that it wants; others cost nothing. All calls come from the thread that called
+  train(). `context` is valid only during the event. An exception ends the run on all ranks; docs/python.md has the
+  order of the events and what remains of a step whose event fails.
+
+  The attribute `name` identifies the hook in messages and checkpoints; by default the name of the class.
+  """
+  name: str = ""
+
+  def start(self, context: Context) -> None:
+    """Called before the first batch is read."""
+
+  def before_epoch(self, context: Context) -> None:
+    """Called when an epoch is open, or the rest of one that was resumed."""
+
+  def before_window(self, context: Context, window: Window) -> None:
+    """Called when a window is open."""
+
+  def before_step(self, context: Context) -> None:
+    """Called when the data of a step is read; in evaluation before each batch."""
+
+  def after_data(self, context: Context, batch: Batch, micro_batch: int) -> None:
+    """Called for each micro-batch, before its forward pass."""
+
+  def after_backward(self, context: Context, gradients: dict[str, torch.Tensor | None]) -> None:
+    """Called before the update, with the gradients of all ranks by name of the parameter; not to be changed."""
+
+  def after_step(self, context: Context, step: Step) -> None:
+    """Called after the update or the refusal of a step; in evaluation after each batch."""
+
+  def out_of_data(self, context: Context, what: str) -> None:
+    """Called when a "window", "epoch" or "stream" has no more data on any rank."""
+
+  def after_window(self, context: Context, window: Window) -> None:
+    """Called when a window is complete."""
+
+  def after_epoch(self, context: Context) -> None:
+    """Called when an epoch is complete."""
+
+  def after_report(self, context: Context, report: Report) -> None:
+    """Called with each report."""
+
+  def after_evaluate(self, context: Context, evaluation: Evaluation) -> None:
+    """Called when an evaluation is complete."""
+
+  def after_checkpoint(self, context: Context, checkpoint: Checkpoint) -> None:
+    """Called when a checkpoint is durable."""
+
+  def end(self, context: Context, error: str | None) -> None:
+    """Called last, also after a failure, whose text is `error`."""
+
+  def state_dict(self) -> dict[str, Any]:
+    """Returns the state that checkpoints keep for each rank: numbers, texts, tensors, lists and dicts."""
+    return {}
+
+  def load_state_dict(self, state: dict[str, Any]) -> None:
+    """Takes the state of this rank from a checkpoint; that of rank 0 if the number of ranks differs."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+  """How a run ended. Fields of summary.json (docs/exit_codes.md) that are not here are in `summary`."""
+  outcome: str  # "completed", or "stopped" by a hook or a signal
+  stop_reason: str  # such as "signal SIGINT"
+  steps: int  # over all resumes, as the following
+  epochs: int
+  windows: int
+  examples: int
+  seconds: float
+  train: dict[str, float]  # metrics of the last report
+  eval: dict[str, float]  # metrics of the last evaluations; "set/metric" for sets not named "eval"
+  rows: dict[str, int]  # of each table
+  checkpoint: str  # path of the newest; "": none
+  exit_code: int  # 0, or 75 after a signal: for sys.exit(), so that launchers run the job again
+  summary: dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+  """The configuration of a job (docs/configuration.md), with changes as `--set` of the program takes them.
+
+    job = Job.from_file("job.textproto", set=["train.max_steps=100", "run.output_dir=out/short"])
+  """
+  path: str | None = None
+  text: str | None = None
+  set: tuple[str, ...] = ()
+
+  @classmethod
+  def from_file(cls, path: str | os.PathLike[str], *, set: Sequence[str] = ()) -> Job:
+    """Returns the job of a file, which is read when it is used."""
+    return cls(path=os.fspath(path), set=tuple(set))
+
+  @classmethod
+  def from_text(cls, text: str, *, set: Sequence[str] = ()) -> Job:
+    """Returns the job of a text; messages call it "job". Paths in it are relative to the working directory."""
+    return cls(text=text, set=tuple(set))
+
+  def check(self, model: Any = None) -> list[str]:
+    """Checks the job as `millrace config check` does, with `model` as train() takes it.
+
+    Returns: the parts that were not checked, with the reason.
+    Raises: Error with a line for each mistake.
+    """
+    with self._file() as path:
+      return self._value(_train.check(path, list(self.set), model, sys.modules[__name__]), path)
+
+  @contextlib.contextmanager
+  def _file(self) -> Iterator[str]:
+    if self.text is None:
+      yield self.path or ""
+      return
+    with tempfile.TemporaryDirectory(prefix="millrace-") as folder:
+      path = os.path.join(folder, "job")
+      with open(path, "w", encoding="utf-8") as file:
+        file.write(self.text)
+      yield path
+
+  def _value(self, outcome: tuple[Any, Any], path: str) -> Any:
+    """Returns the value of a call of the extension, or raises its error."""
+    message, value = outcome
+    if message is None:
+      return value
+    code, exit_code, cause = value
+    if cause is not None and not isinstance(cause, Exception):
+      raise cause  # KeyboardInterrupt, SystemExit
+    if self.text is not None:
+      message = message.replace(path, "job")
+    raise Error(message, code, exit_code) from cause
+
+
+def train(
+    job: Job | str | os.PathLike[str],
+    model: torch.nn.Module | Callable[[], torch.nn.Module] | None = None,
+    hooks: Sequence[Hook] = (),
+    *,
+    overwrite: bool = False,
+) -> Result:
+  """Trains a job as `millrace train` does, in this process and thread, until it completes or stops.
+
+  The process is one rank if a launcher set RANK and WORLD_SIZE (`millrace launch`, torchrun). A run whose
+  `run.output_dir` has a checkpoint resumes from it as `run.resume` says. Handlers of signals are installed only while
+  batches are trained; Ctrl-C then ends the run with a checkpoint, and the result has the outcome "stopped".
+
+  Args:
+    job: a Job, or the path of its file.
+    model: the dense part, in place of the job's `model`: a module, or a function without arguments that makes one and
+      is called after seeding with `train.seed`. All ranks need the same initial parameters. None: the job's model.
+      docs/python.md says what forward() gets and returns.
+    hooks: added behind those of the job.
+    overwrite: outputs may replace files of any kind, but not what the run reads.
+  Raises:
+    Error: the run failed. What was saved remains, and the process can train again.
+    ImportError: this Python or its torch is not the one of the extension.
+  """
+  if not isinstance(job, Job):
+    job = Job.from_file(job)
+  with job._file() as path:
+    summary, exit_code = job._value(
+        _train.train(path, list(job.set), overwrite, model, list(hooks), sys.modules[__name__]), path)
+  read = json.loads(summary)
+  names = [field.name for field in dataclasses.fields(Result) if field.name not in ("exit_code", "summary")]
+  return Result(**{name: read[name] for name in names}, exit_code=exit_code, summary=read)
+
+
+# Called by the extension.
+
+
+def describe_error(error: BaseException) -> str:
+  """Returns "TypeError: text, in train.py:12 (forward)"."""
+  text = "".join(traceback.format_exception_only(error)).strip()
+  frames = traceback.extract_tb(error.__traceback__)
+  own = [frame for frame in frames if frame.filename != __file__]
+  if not own:
+    return text
+  frame = own[-1]
+  for candidate in reversed(own):
+    if os.sep + "torch" + os.sep not in candidate.filename:
+      frame = candidate
+      break
+  return "%s, in %s:%s (%s)" % (text, frame.filename, frame.lineno, frame.name)
+
+
+def prepare_module(module: Any) -> tuple[torch.nn.Module, list[str]]:
+  """Returns the module, made if `module` is a function, and the names of the arguments that it wants."""
+  if not isinstance(module, torch.nn.Module):
+    if not callable(module):
+      raise TypeError("model is %r; give a torch.nn.Module, or a function that returns one" % (module,))
+    module = module()
+    if not isinstance(module, torch.nn.Module):
+      raise TypeError("the function of `model` returned %r; return a torch.nn.Module" % (module,))
+  for name, parameter in module.named_parameters():
+    if torch.nn.parameter.is_lazy(parameter):
+      raise ValueError("parameter %r of the module has no shape yet; give its sizes, or call the module once" % name)
+  names = []
+  for name, parameter in inspect.signature(module.forward).parameters.items():
+    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+      continue
+    if name in ARGUMENTS and parameter.kind != parameter.POSITIONAL_ONLY:
+      names.append(name)
+    elif parameter.default is parameter.empty:
+      raise TypeError("forward() of the module has the parameter %r; it may have %s" % (name, ", ".join(ARGUMENTS)))
+  return module, names
+
+
+def read_output(result: Any) -> tuple[Any, Any, Any, list[tuple[str, torch.Tensor]]]:
+  """Returns logits, loss, predictions and values of what forward() returned."""
+  if not isinstance(result, Output):
+    raise TypeError("forward() returned %s; return a tensor of logits, or a millrace.Output" % type(result).__name__)
+  own = result.loss is not None or result.predictions is not None
+  wanted = (result.loss, result.predictions) if own else (result.logits,)
+  if own and result.logits is not None or not all(isinstance(tensor, torch.Tensor) for tensor in wanted):
+    raise TypeError("millrace.Output needs the tensor `logits`, or the tensors `loss` and `predictions`")
+  values = [(name, value if isinstance(value, torch.Tensor) else torch.tensor(float(value)))
+            for name, value in result.values.items()]
+  return result.logits, result.loss, result.predictions, values
+
+
+def prepare_hook(hook: Any) -> tuple[str, dict[str, Any]]:
+  """Returns the name of a hook, and its methods that its class overrides."""
+  if not isinstance(hook, Hook):
+    raise TypeError("%r is no hook; derive its class from millrace.Hook" % (hook,))
+  own = type(hook)
+  methods = {name: getattr(hook, name) for name in vars(Hook)
+             if not name.startswith("_") and callable(getattr(Hook, name)) and
+             getattr(own, name) is not getattr(Hook, name)}
+  return hook.name or own.__name__, methods
+
+
+def save_hook_state(hook: Hook) -> bytes:
+  """Returns the state of a hook as bytes; none for an empty state."""
+  state = hook.state_dict()
+  if not state:
+    return b""
+  buffer = io.BytesIO()
+  torch.save(state, buffer)
+  return buffer.getvalue()
+
+
+def load_hook_state(hook: Hook, state: bytes) -> None:
+  hook.load_state_dict(torch.load(io.BytesIO(state), weights_only=True))

@@ -1,0 +1,389 @@
+#!/usr/bin/env python3
+"""Tests millrace.train() with modules and hooks in Python.
+
+The first part runs the tests with the Python environment of the build, which has torch and pyarrow, and with the
+packages that torch needs from MILLRACE_TEST_PYTHON (./bazelw test_setup).
+"""
+import glob
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PROGRAM = os.environ.setdefault("MILLRACE_TEST_PROGRAM", os.path.abspath("tools/millrace"))
+sys.path[0] = HERE  # Python follows the link to this file, beside which the extension is missing
+
+if __name__ == "__main__" and "MILLRACE_TRAINING_TEST" not in os.environ:
+  test_python = os.environ.get("MILLRACE_TEST_PYTHON")
+  if test_python is None:
+    print("SKIPPED: MILLRACE_TEST_PYTHON is not set; ./bazelw test_setup provides it")
+    sys.exit(0)
+  library = os.path.realpath(glob.glob(os.path.join("_solib_*", "*", "libtorch_cpu.so"))[0])
+  environment = library.partition("/lib/python3")[0]
+  packages = glob.glob(os.path.join(os.path.dirname(test_python), "..", "lib", "python3*", "site-packages"))
+  variables = {**os.environ, "MILLRACE_TRAINING_TEST": "1", "PYTHONPATH": ":".join([HERE] + packages),
+               "PYTHONDONTWRITEBYTECODE": "1", "GLOG_minloglevel": "2"}
+  python = os.path.join(environment, "bin", "python3")
+  os.execve(python, [python, os.path.abspath(__file__)] + sys.argv[1:], variables)
+
+import millrace  # noqa: E402
+import torch  # noqa: E402
+from millrace import _train  # noqa: E402
+from torch import nn  # noqa: E402
+
+JOB = """
+train {
+  seed: 7
+  %(train)s
+  generated_data { directory: "data" rows: 2000 eval_rows: 200 }
+  train_data { batch_size: 50 }
+  eval_data { data { batch_size: 100 } }
+  feature { name: "label" kind: LABEL }
+  feature { name: "i{1..13}" kind: DENSE default_value: 0 transform { log1p {} } }
+  feature { name: "c{1..26}" }
+  table { name: "c{1..26}" dim: 4 }
+  model { name: "dlrm" [millrace.dlrm] { bottom: [8] top: [8] } }
+}
+run { output_dir: "%(out)s" threads: 1 %(run)s }
+"""
+SGD = "optimizer { learning_rate: 0.05 sgd {} } sparse_optimizer { learning_rate: 0.05 sgd {} }"
+ADAM = ("optimizer { learning_rate: 0.01 adam {} } sparse_optimizer { learning_rate: 0.01 adam {} } "
+        "moving_average { decay: 0.9 }")
+
+
+def job_text(out="out", train=SGD + " max_steps: 5", run=""):
+  return JOB % {"out": out, "train": train, "run": run}
+
+
+def mlp(*widths):
+  layers = []
+  for inputs, outputs in zip(widths, widths[1:]):
+    layers += [nn.Linear(inputs, outputs), nn.ReLU(inplace=True)]
+  return layers
+
+
+class Dlrm(nn.Module):
+  """The model "dlrm" of the job, with the same names and, from the same seed, the same initial values."""
+
+  def __init__(self, dropout=0.0):
+    super().__init__()
+    rows, columns = torch.tril_indices(27, 27, -1)
+    self.register_buffer("pairs", rows * 27 + columns)
+    self.bottom = nn.Sequential(*mlp(13, 8, 4))
+    self.top = nn.Sequential(*mlp(4 + 351, 8), nn.Linear(8, 1))
+    self.dropout = nn.Dropout(dropout)
+
+  def forward(self, dense, pooled):
+    dense = self.bottom(dense)
+    z = torch.cat([dense, pooled], 1).unflatten(1, (27, 4))
+    dots = torch.bmm(z, z.transpose(1, 2)).flatten(1)
+    return self.top(self.dropout(torch.cat([dense, dots.index_select(1, self.pairs)], 1)))
+
+
+class Simple(nn.Module):
+  """A module whose forward is given by a function, for one property of each test."""
+
+  def __init__(self, compute):
+    super().__init__()
+    self.layer = nn.Linear(13 + 4, 1)
+    self.compute = compute
+
+  def forward(self, dense, sparse, labels):
+    return self.compute(self, dense, sparse, labels)
+
+  def logits(self, dense, sparse):
+    return self.layer(torch.cat([dense, sparse["c1"]], 1))
+
+
+class Mean(millrace.Hook):
+  """A hook with state: the mean of the losses so far, as a tensor."""
+  name = "mean_loss"
+
+  def __init__(self, kill_at=0):
+    self.total = torch.zeros(())
+    self.kill_at = kill_at
+
+  def after_step(self, context, step):
+    if context.phase == "train":
+      self.total += step.loss
+    if context.step == self.kill_at:
+      os.kill(os.getpid(), signal.SIGKILL)
+
+  def state_dict(self):
+    return {"total": self.total}
+
+  def load_state_dict(self, state):
+    self.total = state["total"]
+
+
+def resumed_job():
+  """Runs in another process: the job of ResumeTest, with the arguments OUT, STEPS and KILL_AT."""
+  out, steps, kill_at = sys.argv[2:5]
+  run = "checkpoint { when { every_steps: 5 } } resume: \"auto\""
+  millrace.train(millrace.Job.from_text(job_text(out, "%s max_steps: %s" % (ADAM, steps), run)),
+                 model=lambda: Dlrm(0.2), hooks=[Mean(int(kill_at))])
+
+
+def rank_of_job():
+  """Runs in another process: one of two ranks, with the argument MODEL."""
+  model = Dlrm if sys.argv[2] == "python" else None
+  run = "checkpoint {}"
+  result = millrace.train(millrace.Job.from_text(job_text(sys.argv[2], SGD + " max_steps: 10", run)), model=model)
+  sys.exit(result.exit_code)
+
+
+def mapped_libraries():
+  """Runs in another process: prints the libraries of the process, having imported packages in the order given."""
+  for name in sys.argv[2].split(","):
+    __import__(name, fromlist=["train"]).__dict__.get("train")
+    if name == "millrace":
+      millrace.train  # loads the extension
+  with open("/proc/self/maps", encoding="utf-8") as maps:
+    paths = {line.split()[5] for line in maps if len(line.split()) > 5 and ".so" in line.split()[5]}
+  print(json.dumps(sorted(paths)))
+
+
+class TrainingTest(unittest.TestCase):
+
+  @classmethod
+  def setUpClass(cls):
+    cls.folder = tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR"))
+    os.chdir(cls.folder.name)
+
+  @classmethod
+  def tearDownClass(cls):
+    os.chdir("/")
+    cls.folder.cleanup()
+
+  def setUp(self):
+    self.out = self.id().rpartition(".")[2]
+
+  def job(self, **options):
+    return millrace.Job.from_text(job_text(self.out, **options))
+
+  def run_script(self, function, *arguments, program=(), **options):
+    return subprocess.run([*program, sys.executable, __file__, function, *arguments], capture_output=True, text=True,
+                          timeout=250, check=False, **options)
+
+  def checkpoint(self, out):
+    with open(os.path.join(out, "summary.json"), encoding="utf-8") as file:
+      return json.load(file)["checkpoint"]
+
+  def diff(self, a, b):
+    done = subprocess.run([PROGRAM, "checkpoint", "diff", "--json", a, b], capture_output=True, text=True, check=False)
+    self.assertIn(done.returncode, (0, 1), done.stderr)
+    return json.loads(done.stdout)
+
+  def test_equals_the_model_in_cpp(self):
+    losses = {}
+    for steps in (1, 100):
+      for name, model in (("cpp", None), ("python", Dlrm)):
+        text = job_text("%s_%s_%d" % (self.out, name, steps), SGD + " max_epochs: 5 max_steps: %d" % steps,
+                        "report { when { every_steps: 1 } }")
+        losses[name, steps] = millrace.train(millrace.Job.from_text(text), model=model).train["loss"]
+    self.assertAlmostEqual(losses["python", 1], losses["cpp", 1], delta=1e-6)
+    self.assertAlmostEqual(losses["python", 100], losses["cpp", 100], delta=1e-4)
+    self.assertLess(losses["cpp", 100], losses["cpp", 1])
+
+  def test_lock_is_held_for_the_module_alone(self):
+    before = _train.gil_acquisitions()
+    result = millrace.train(self.job(), model=Dlrm, hooks=[millrace.Hook()])
+    after = _train.gil_acquisitions()
+    self.assertEqual(result.steps, 5)
+    self.assertIn("auc", result.eval)
+    batches = 5 + 2  # of training, and of the evaluation at the end
+    self.assertLessEqual(after["model"] - before["model"], batches + 6)  # its start, train() and eval()
+    self.assertEqual(after["hook"] - before["hook"], 1)  # when it is added
+
+  def test_resumes_after_a_kill_with_equal_bytes(self):
+    killed = self.run_script("resumed_job", "killed", "30", "13")
+    self.assertEqual(killed.returncode, -signal.SIGKILL, killed.stderr)
+    for out, kill_at in (("killed", "0"), ("whole", "0")):
+      done = self.run_script("resumed_job", out, "30", kill_at)
+      self.assertEqual(done.returncode, 0, done.stderr)
+    self.assertTrue(self.diff(self.checkpoint("killed"), self.checkpoint("whole"))["equal"])
+
+  def test_two_ranks_equal_those_of_the_model_in_cpp(self):
+    for model in ("python", "cpp"):
+      done = self.run_script("rank_of_job", model, program=[PROGRAM, "launch", "-n", "2", "--"])
+      self.assertEqual(done.returncode, 0, done.stderr)
+    difference = self.diff(self.checkpoint("python"), self.checkpoint("cpp"))
+    self.assertEqual(difference["dense"], [], difference)
+
+  def test_shares_one_library_of_each_kind(self):
+    for order in ("torch,pyarrow,millrace", "millrace,torch,pyarrow"):
+      done = self.run_script("mapped_libraries", order)
+      self.assertEqual(done.returncode, 0, done.stderr)
+      paths = json.loads(done.stdout)
+      for name in ("libtorch_cpu", "libtorch_python", "libarrow", "libstdc++", "libgcc_s", "libgomp", "libprotobuf",
+                   "libglog"):
+        found = [path for path in paths if os.path.basename(path).split(".so")[0].split("-")[0] == name]
+        self.assertEqual(len(found), 1, "%s in the order %s: %s" % (name, order, found))
+
+  def test_another_python_or_torch_is_an_error_of_one_line(self):
+    for change, message in (
+        ("sys.version_info = (3, 12, 1, 'final', 0)", "millrace.train needs CPython 3.11, and this is cpython 3.12: "),
+        ("sys.modules['torch'] = None", "millrace.train needs torch, which is not installed: pip install torch=="),
+        ("import torch; torch.__version__ = '2.0.0+cpu'", "millrace.train needs torch 2.*, and this is 2.0.0: "),
+    ):
+      done = subprocess.run([sys.executable, "-c", "import sys; %s; import millrace; millrace.train" % change],
+                            capture_output=True, text=True, check=False)
+      self.assertEqual(done.returncode, 1)
+      self.assertRegex(done.stderr.splitlines()[-1], "^ImportError: " + message)
+
+  def test_ctrl_c_stops_with_a_checkpoint(self):
+
+    class Interrupt(millrace.Hook):
+
+      def after_step(self, context, step):
+        if context.step == 3:
+          os.kill(os.getpid(), signal.SIGINT)
+
+    result = millrace.train(self.job(train=SGD, run="checkpoint { when { every_steps: 1000 } }"), model=Dlrm,
+                            hooks=[Interrupt()])
+    self.assertEqual((result.outcome, result.stop_reason, result.exit_code), ("stopped", "signal SIGINT", 75))
+    self.assertTrue(os.path.exists(result.checkpoint))
+    with self.assertRaises(KeyboardInterrupt):  # Python's own handler is back
+      signal.raise_signal(signal.SIGINT)
+
+  def test_own_loss_values_and_reports_of_hooks(self):
+
+    def compute(module, dense, sparse, labels):
+      logits = module.logits(dense, sparse)
+      loss = nn.functional.binary_cross_entropy_with_logits(logits, labels, reduction="sum")
+      return millrace.Output(loss=loss, predictions=logits.sigmoid(), values={"mean_logit": logits.mean()})
+
+    class Listener(millrace.Hook):
+
+      def after_step(self, context, step):
+        context.report("twice", 2 * context.step, "last")
+
+      def after_report(self, context, report):
+        reports.append(report)
+
+    reports = []
+    run = "report { when { every_steps: 5 } }"
+    own = millrace.train(self.job(run=run), model=lambda: Simple(compute), hooks=[Listener()], overwrite=True)
+    self.assertEqual(reports[0].values["twice"], 10)
+    self.assertIn("mean_logit", reports[0].values)
+    self.out += "_logits"
+    logits = millrace.train(self.job(run=run), model=lambda: Simple(lambda m, d, s, _: m.logits(d, s)))
+    self.assertAlmostEqual(own.train["loss"], logits.train["loss"], delta=1e-6)
+
+  def test_check(self):
+    self.assertEqual(self.job().check(Dlrm), [])
+    with self.assertRaisesRegex(millrace.Error, "^job: ") as caught:
+      self.job(train="max_steps: -1").check()
+    self.assertEqual((caught.exception.code, caught.exception.exit_code), ("INVALID_ARGUMENT", 64))
+
+  # Name, forward, the expected message.
+  WRONG_FORWARDS = (
+      ("shape", lambda m, d, s, y: m.logits(d, s).repeat(1, 3), r"logits of shape \[50, 3\]; return \[50\] or \[50, 1\]"),
+      ("dtype", lambda m, d, s, y: m.logits(d, s).long(), "logits of type Long"),
+      ("type", lambda m, d, s, y: (m.logits(d, s),), "forward.. returned tuple; return a tensor"),
+      ("raises", lambda m, d, s, y: [][0], r"IndexError: list index out of range, in .*training_test\S*:\d+"),
+      ("no_gradient", lambda m, d, s, y: m.logits(d, s).detach(), "its result has no gradient"),
+      ("batch_in_place", lambda m, d, s, y: m.logits(d.add_(1), s), "changed `dense` in place"),
+      ("rows_in_place", lambda m, d, s, y: m.logits(d, {"c1": s["c1"].add_(1)}), "inplace"),
+      ("new_parameter", lambda m, d, s, y: (setattr(m, "other", nn.Parameter(torch.ones(1))), m.logits(d, s))[1],
+       "got a parameter"),
+      ("replaced", lambda m, d, s, y: (setattr(m.layer, "bias", nn.Parameter(torch.ones(1))), m.logits(d, s))[1],
+       "\"layer.bias\" of the module is another object"),
+  )
+
+  def test_wrong_forwards(self):
+    for name, compute, message in self.WRONG_FORWARDS:
+      with self.subTest(name):
+        self.out = "wrong_" + name
+        with self.assertRaisesRegex(millrace.Error, message) as caught:
+          millrace.train(self.job(), model=lambda: Simple(compute))
+        self.assertEqual(caught.exception.exit_code, 81)
+        self.assertEqual(isinstance(caught.exception.__cause__, IndexError), name == "raises")
+
+  def test_a_graph_that_is_kept(self):
+    kept = []
+
+    def compute(module, dense, sparse, labels):
+      kept.append(module.logits(dense, sparse))
+      return kept[0][: len(dense)] + kept[-1]
+
+    with self.assertRaisesRegex(millrace.Error, "backward through the graph a second time"):
+      millrace.train(self.job(), model=lambda: Simple(compute))
+
+  # Name, function that makes the module, the expected message; "" for none.
+  MODULES = (
+      ("double", lambda: Dlrm().double(), "\"bottom.0.weight\" of the module is Double"),
+      ("argument", lambda: nn.Linear(13, 1), "forward.. of the module has the parameter 'input'"),
+      ("lazy", lambda: nn.Sequential(nn.LazyLinear(1)), "has no shape yet"),
+      ("no_module", lambda: 3, "returned 3; return a torch.nn.Module"),
+      ("tables_taken", lambda: Named(), "has a submodule \"embeddings\""),
+      ("shared", lambda: Shared(), ""),
+      ("no_parameters", lambda: NoParameters(), ""),
+  )
+
+  def test_modules(self):
+    for name, model, message in self.MODULES:
+      with self.subTest(name):
+        self.out = "module_" + name
+        if not message:
+          self.assertEqual(millrace.train(self.job(), model=model).steps, 5)
+          continue
+        with self.assertRaisesRegex(millrace.Error, message):
+          millrace.train(self.job(), model=model)
+
+  def test_hooks_that_raise(self):
+    for event in ("start", "before_epoch", "before_step", "after_data", "after_backward", "after_step", "out_of_data",
+                  "after_epoch", "after_report", "after_evaluate", "after_checkpoint", "end", "state_dict"):
+      with self.subTest(event):
+        self.out = "raises_" + event
+
+        def fail(*_):
+          raise ZeroDivisionError("on purpose")
+
+        hook = type("Failing", (millrace.Hook,), {event: fail})()
+        with self.assertRaisesRegex(millrace.Error, "Failing.*ZeroDivisionError: on purpose, in ") as caught:
+          millrace.train(self.job(train=SGD + " max_epochs: 1", run="checkpoint { when { every_steps: 20 } }"),
+                         model=Dlrm, hooks=[hook])
+        self.assertIsInstance(caught.exception.__cause__, ZeroDivisionError)
+    self.out = "afterwards"
+    self.assertEqual(millrace.train(self.job(), model=Dlrm).steps, 5)
+
+
+class Named(nn.Module):
+
+  def __init__(self):
+    super().__init__()
+    self.embeddings = nn.Linear(13, 1)
+
+  def forward(self, dense):
+    return self.embeddings(dense)
+
+
+class Shared(nn.Module):
+  """One parameter under two names."""
+
+  def __init__(self):
+    super().__init__()
+    self.first = nn.Linear(13, 13)
+    self.second = nn.Linear(13, 13)
+    self.second.weight = self.first.weight
+
+  def forward(self, dense):
+    return self.second(self.first(dense)).sum(1)
+
+
+class NoParameters(nn.Module):
+
+  def forward(self, pooled):
+    return pooled.sum(1)
+
+
+if __name__ == "__main__":
+  if len(sys.argv) > 1 and sys.argv[1] in ("resumed_job", "rank_of_job", "mapped_libraries"):
+    globals()[sys.argv[1]]()
+  else:
+    unittest.main(verbosity=2)
