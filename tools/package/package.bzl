@@ -7,7 +7,7 @@ def _package_impl(ctx):
     arguments.add(ctx.file.script)
     arguments.add("--output", folder.path)
     arguments.add("--program", ctx.executable.program)
-    for file, flag in ctx.attr.flags.items():
+    for file, flag in ctx.attr.flags.items() + ctx.attr.optional.items():
         arguments.add("--" + flag, file.files.to_list()[0])
     arguments.add_all("--examples", ctx.files.examples)
     ctx.actions.run(
@@ -16,7 +16,10 @@ def _package_impl(ctx):
         inputs = depset(
             ctx.files.script + ctx.files.modules + ctx.files.flags + ctx.files.examples,
             # The runfiles have the libraries of the wheels.
-            transitive = [ctx.attr.program[DefaultInfo].default_runfiles.files],
+            transitive = [
+                target[DefaultInfo].default_runfiles.files
+                for target in [ctx.attr.program] + ctx.attr.optional.keys()
+            ],
         ),
         outputs = [folder],
         # A package is larger than all its parts in the disk cache.
@@ -36,6 +39,9 @@ package_of_program = rule(
         "flags": attr.label_keyed_string_dict(
             allow_files = True,
             doc = "file: name of the flag of the script that takes its path",
+        ),
+        "optional": attr.label_keyed_string_dict(
+            doc = "the same, for a shared library, whose own libraries come with it",
         ),
         "examples": attr.label_list(allow_files = True),
     },

@@ -289,6 +289,30 @@ TEST_F(WheelTest, HasTheModuleForRayWhichSaysWhatToInstall) {
   EXPECT_TRUE(fs::exists(packages_ / "millrace/_rank_guard.py"));
 }
 
+TEST_F(WheelTest, TrainsFromPythonWithTheLibrariesOfTheEnvironment) {
+  const char* test_python = std::getenv("MILLRACE_TEST_PYTHON");
+  if (test_python == nullptr) {
+    GTEST_SKIP() << skip_not_provided("MILLRACE_TEST_PYTHON", "./bazelw test_setup provides it");
+  }
+  if (!fs::exists(packages_ / "millrace/_train.cpython-311-x86_64-linux-gnu.so")) {
+    GTEST_SKIP() << skip_package("libpython3.11-dev", "the build had no headers of CPython");
+  }
+  // Packages that torch needs, and that pip would have installed.
+  const fs::path needed = fs::path(test_python).parent_path() / "../lib/python3.11/site-packages";
+  const ProgramResult result =
+      run(work_folder(),
+          {path("env/bin/python3"), "-c",
+           "import millrace\n"
+           "result = millrace.train('job.textproto')\n"
+           "print('steps', result.steps)\n"
+           "for line in open('/proc/self/maps'):\n"
+           "  if 'libstdc++' in line or 'libgcc_s' in line or 'libgomp' in line:\n"
+           "    assert '/millrace/lib/' not in line, line\n"},
+          {absl::StrCat("PYTHONPATH=", needed.string())});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("\nsteps 8\n"));
+}
+
 TEST_F(WheelTest, RefusesAnotherLibTorchAndNone) {
   const fs::path information = torch_information();
   const fs::path target = fs::read_symlink(information);

@@ -1,11 +1,14 @@
 """Writes millrace-VERSION-py3-none-manylinux_2_XX_x86_64.whl.
 
   wheel.py --output FOLDER --program FILE --version_header FILE --requirements FILE --licence FILE
-           --launcher FILE --readme FILE --python FILE... --examples FILE...
+           --launcher FILE --readme FILE --python FILE... --examples FILE... [--extension FILE]
 
 The wheel carries the program, its libraries and the modules of --python, without glibc's and those
 of the packages torch and pyarrow, which it requires in the versions that --requirements pins. 2.XX
 is the version of glibc that the carried files need. The same inputs give the same bytes.
+
+--extension is millrace._train for CPython 3.11. It uses the libraries of torch and pyarrow and those
+of the program, but libstdc++ and libgcc_s of the system, which torch has loaded before it.
 """
 import argparse
 import base64
@@ -15,13 +18,16 @@ import sys
 import zipfile
 
 from elf_file import ElfError
-from carried_libraries import MissingLibraryError
+from carried_libraries import MissingLibraryError, find_libraries, open_elf
 from package_parts import (Entry, PackageError, collect_parts, floor_text, open_entry, read_pins,
                            read_version, with_values)
 
 # Packages beside this one, with the folders of their libraries.
 PACKAGES = {"torch": "torch/lib", "pyarrow": "pyarrow"}
 RPATH = ":".join(["$ORIGIN/../lib"] + ["$ORIGIN/../../" + folder for folder in PACKAGES.values()])
+# Of the extension, which is beside the folder of the libraries.
+EXTENSION_RPATH = ":".join(["$ORIGIN/lib"] + ["$ORIGIN/../" + folder for folder in PACKAGES.values()])
+EXTENSION = "_train.cpython-311-x86_64-linux-gnu.so"
 PYTHON = ">=3.10"  # what the wheels of the pins need
 RAY = "ray>=2.40"  # what millrace/ray.py needs; users choose it by millrace[ray]
 MODIFIED = (1980, 1, 1, 0, 0, 0)  # the first time that a zip file can have
@@ -45,10 +51,6 @@ Generator: millrace
 Root-Is-Purelib: false
 Tag: {tag}
 """
-
-INIT = '''"""The millrace program; `millrace --help` and `python3 -m millrace --help` run it."""
-from millrace._build import VERSION as __version__
-'''
 
 MAIN = '''import sys
 
@@ -75,7 +77,18 @@ def size_of(entry):
     return content.seek(0, os.SEEK_END)
 
 
-def entries_of(parts, pins, licence, launcher, readme, python, examples):
+def extension_of(path, parts):
+  """Returns the entry of the extension. Raises PackageError if it needs what the wheel lacks."""
+  carried = {library.name for library in parts.libraries}
+  for library in find_libraries(path):
+    if library.wheel not in PACKAGES and library.name not in carried:
+      raise PackageError("%s: needs %s, which the program does not use" % (path, library.name))
+  if open_elf(path).glibc_floor() > parts.floor:
+    raise PackageError("%s: needs a newer glibc than the program" % path)
+  return Entry(EXTENSION, open_elf(path).with_rpath(EXTENSION_RPATH), True)
+
+
+def entries_of(parts, pins, licence, launcher, readme, python, examples, extension=None):
   """Returns the entries of the wheel but for RECORD. `readme` is a template."""
   carried = [Entry("bin/millrace", parts.program, True)]
   carried += [Entry("lib/" + library.name, library.path, True) for library in parts.libraries]
@@ -90,12 +103,13 @@ def entries_of(parts, pins, licence, launcher, readme, python, examples):
   # Underscores sort before the program and its libraries: a full disk cuts short what comes last,
   # and what has been written can say so.
   package = carried + [
-      Entry("__init__.py", INIT.encode(), False),
       Entry("__main__.py", MAIN.encode(), False),
       Entry("_build.py", build.encode(), False),
       Entry("_launcher.py", launcher, False),
   ]
   package += [Entry(os.path.basename(path), path, False) for path in python]
+  if extension:
+    package.append(extension_of(extension, parts))
   information = [
       Entry("METADATA", metadata.encode(), False),
       Entry("WHEEL", WHEEL.format(tag=tag_of(parts.floor)).encode(), False),
@@ -119,7 +133,10 @@ def record_line(name, content):
 
 
 def write_wheel(path, record, entries):
-  """Writes the entries, sorted, and behind them `record`, the name of the list of all."""
+  """Writes the entries, sorted, and behind them `record`, the name of the list of all.
+
+  The extension comes last, so that a full disk cuts the program short, which its launcher notices.
+  """
   lines = []
   with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=HIGHEST_LEVEL) as archive:
 
@@ -130,7 +147,7 @@ def write_wheel(path, record, entries):
       member.compress_type = zipfile.ZIP_DEFLATED
       archive.writestr(member, content, compresslevel=HIGHEST_LEVEL)
 
-    for entry in sorted(entries, key=lambda entry: entry.name):
+    for entry in sorted(entries, key=lambda entry: (entry.name.endswith(EXTENSION), entry.name)):
       with open_entry(entry) as file:
         content = file.read()
       lines.append(record_line(entry.name, content))
@@ -144,12 +161,13 @@ def main():
                "readme"):
     parser.add_argument("--" + flag, required=True)
   parser.add_argument("--python", action="append", required=True)
+  parser.add_argument("--extension")
   parser.add_argument("--examples", nargs="+", required=True)
   flags = parser.parse_args()
   pins = read_pins(flags.requirements)
   parts = collect_parts(flags.program, read_version(flags.version_header), RPATH, list(PACKAGES))
   entries = entries_of(parts, pins, flags.licence, flags.launcher, flags.readme, flags.python,
-                       flags.examples)
+                       flags.examples, flags.extension and os.path.realpath(flags.extension))
   name = "millrace-%s-%s.whl" % (parts.version, tag_of(parts.floor))
   record = "millrace-%s.dist-info/RECORD" % parts.version
   write_wheel(os.path.join(flags.output, name), record, entries)
