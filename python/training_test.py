@@ -20,7 +20,12 @@ sys.path[0] = HERE  # Python follows the link to this file, beside which the ext
 if __name__ == "__main__" and "MILLRACE_TRAINING_TEST" not in os.environ:
   test_python = os.environ.get("MILLRACE_TEST_PYTHON")
   if test_python is None:
-    print("SKIPPED: MILLRACE_TEST_PYTHON is not set; ./bazelw test_setup provides it")
+    skipped = "not provided: MILLRACE_TEST_PYTHON: ./bazelw test_setup provides it"
+    print("SKIPPED: " + skipped)
+    if "XML_OUTPUT_FILE" in os.environ:  # .ci/run counts this
+      with open(os.environ["XML_OUTPUT_FILE"], "w") as file:
+        file.write('<testsuites><testsuite name="training_test"><testcase name="all" classname="training_test">'
+                   '<skipped message="%s"/></testcase></testsuite></testsuites>' % skipped)
     sys.exit(0)
   library = os.path.realpath(glob.glob(os.path.join("_solib_*", "*", "libtorch_cpu.so"))[0])
   environment = library.partition("/lib/python3")[0]
