@@ -13,7 +13,7 @@ namespace {
 constexpr int kMostRanks = 1024;
 
 // Errors: InvalidArgument if the numbers cannot be those of one job. LOCAL_WORLD_SIZE is checked if
-// it is set, and only against LOCAL_RANK: the nodes of SLURM may have different numbers of ranks.
+// it is set; it need not divide WORLD_SIZE: the nodes of SLURM may have different numbers of ranks.
 absl::Status check_sizes(const RankEnvironment& environment, const GetVariable& get) {
   if (environment.world_size > kMostRanks) {
     return absl::InvalidArgumentError(absl::StrCat(

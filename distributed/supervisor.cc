@@ -19,7 +19,7 @@ constexpr absl::Duration kClosedSilence = absl::Milliseconds(1500);
 constexpr absl::Duration kShortWait = absl::Seconds(1);
 // Maximum time to search for the rank that broke a connection.
 constexpr absl::Duration kExplainLimit = absl::Seconds(5);
-// A shorter pause may be due to a busy machine. Others accuse a late rank after half the time-out.
+// A shorter pause may be due to a busy machine.
 constexpr absl::Duration kBusyPause = absl::Seconds(2);
 // Errors of connections and of the store follow the end of a pause within this time.
 constexpr absl::Duration kAfterPause = absl::Seconds(10);
@@ -35,7 +35,7 @@ Supervisor::Supervisor(JobStore& store, SupervisorOptions options)
           std::max(absl::Milliseconds(50), absl::Milliseconds(0.5) * options_.world_size)),
       interval_(std::max(absl::Milliseconds(500), 2 * shortest_interval_)),
       rank_0_interval_(2 * shortest_interval_),
-      pauses_(std::max(options_.timeout / 2, kBusyPause)),
+      pauses_(std::max(options_.timeout, kBusyPause)),
       watch_(options_.rank, options_.world_size, options_.timeout / 2, options_.host) {
   for (int rank = 0; rank < options_.world_size; ++rank) beat_keys_.push_back(beat_key(rank));
   thread_ = std::thread([this] { run(); });

@@ -3,9 +3,6 @@
 #include <array>
 #include <string>
 
-#include "absl/strings/str_cat.h"
-#include "base/failure_kind.h"
-
 namespace millrace {
 
 int64_t& CountedGil::count(GilUse use) {

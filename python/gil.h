@@ -6,9 +6,12 @@
 #include <pybind11/pybind11.h>
 
 #include <cstdint>
+#include <exception>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/failure_kind.h"
 
 namespace millrace {
 
@@ -51,6 +54,10 @@ auto call_python(GilUse use, absl::string_view doing, Call&& call) -> decltype(c
     return call();
   } catch (const pybind11::error_already_set& error) {
     return status_of_python(doing, error);
+  } catch (const std::exception& error) {
+    // Such as pybind11::cast_error, for a value of another type.
+    return replace_kind(absl::InternalError(absl::StrCat(doing, ": ", error.what())),
+                        FailureKind::kPart);
   }
 }
 

@@ -210,6 +210,8 @@ class TrainingTest(unittest.TestCase):
     for out, kill_at in (("killed", "0"), ("whole", "0")):
       done = self.run_script("resumed_job", out, "30", kill_at)
       self.assertEqual(done.returncode, 0, done.stderr)
+    with open("killed/logs/rank-0.log", encoding="utf-8") as log:
+      self.assertIn("resuming from killed/checkpoints/step-00000010", log.read())
     self.assertTrue(self.diff(self.checkpoint("killed"), self.checkpoint("whole"))["equal"])
 
   def test_two_ranks_equal_those_of_the_model_in_cpp(self):

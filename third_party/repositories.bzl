@@ -100,9 +100,13 @@ def _python_impl(ctx):
     else:
         torch = _wheel_folder(ctx, "torch")
         python = torch.dirname.dirname.dirname.dirname.get_child("bin").get_child("python3")
-        found = ctx.execute([python, "-c", "import sysconfig; print(sysconfig.get_path('include'))"])
-        include = ctx.path(found.stdout.strip() or "/nonexistent")
-        if include.get_child("Python.h").exists:
+        asked = "import sysconfig; print(sysconfig.get_python_version(), sysconfig.get_path('include'))"
+        found = ctx.execute([python, "-c", asked])
+        version, _, folder = found.stdout.strip().partition(" ")
+        include = ctx.path(folder or "/nonexistent")
+        if version != "3.11":
+            problem = "the environment has Python %s, the extension is for 3.11" % version
+        elif include.get_child("Python.h").exists:
             _symlink_children(ctx, include, "include")
             ctx.symlink(torch.get_child("lib").get_child("libtorch_python.so"), "lib/libtorch_python.so")
         else:

@@ -19,6 +19,9 @@
 namespace millrace {
 namespace {
 
+// A share without examples has 1,024 quantiles, which are larger than this number of examples.
+constexpr size_t kFewestOmitted = 512;
+
 // Returns the elements of a contiguous tensor of type T; none for an undefined tensor.
 template <typename T = float>
 absl::Span<const T> as_span(const at::Tensor& tensor) {
@@ -275,7 +278,9 @@ std::vector<RangedMetric*> MetricSet::ranged_metrics() {
 
 std::string MetricSet::save() const { return save_metrics(std::numeric_limits<size_t>::max()); }
 
-std::string MetricSet::save_share(int ranks) const { return save_metrics(most_gathered_ / ranks); }
+std::string MetricSet::save_share(int ranks) const {
+  return save_metrics(std::max<size_t>(most_gathered_ / ranks, kFewestOmitted));
+}
 
 std::string MetricSet::save_metrics(size_t most_examples) const {
   ByteWriter writer;

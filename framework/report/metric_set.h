@@ -83,8 +83,8 @@ class MetricSet : public RankPart {
   // Examples of one metric, over all ranks, up to which every rank receives all of them.
   static constexpr int64_t kMostGathered = 1 << 16;
 
-  // Returns save(), except that a metric with more than kMostGathered / `ranks` examples omits
-  // them.
+  // Returns save(), except that a metric with more than kMostGathered / `ranks` examples, and at
+  // least 512, omits them.
   std::string save_share(int ranks) const override;
   // As load_ranks(). No rank receives all examples of a metric that a share omits; see
   // RangedMetric. Only compute(), threshold_weights(), examples() and reset() may follow, unless

@@ -26,4 +26,8 @@ def __getattr__(name):
 
 
 def __dir__():
+  try:
+    __getattr__("train")
+  except ImportError:  # help(millrace) is for every Python
+    return ["__version__"]
   return sorted(__all__)

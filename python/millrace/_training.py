@@ -8,6 +8,7 @@ import inspect
 import io
 import json
 import os
+import pickle
 import sys
 import tempfile
 import traceback
@@ -398,6 +399,12 @@ def save_hook_state(hook: Hook) -> bytes:
     return b""
   buffer = io.BytesIO()
   torch.save(state, buffer)
+  buffer.seek(0)
+  try:
+    torch.load(buffer, weights_only=True)  # as a resume will
+  except pickle.UnpicklingError as error:
+    raise TypeError("state_dict() of hook %s has a value that a resume cannot read; use numbers, texts, tensors, "
+                    "lists and dicts: %s" % (hook.name or type(hook).__name__, str(error).split("\n")[0])) from error
   return buffer.getvalue()
 
 
