@@ -264,7 +264,7 @@ TEST(CollectionShardTest, ManyRanksHaveEvenSharesUnlessATableHasASketch) {
     for (const bool sketch : {false, true}) {
       EmbeddingCollectionOptions options = two_tables().collection;
       if (sketch) {
-        AdmissionConfig::Count& count = *options.tables[1].mutable_admission()->mutable_count();
+        CountAdmission& count = *options.tables[1].mutable_admission()->mutable_count();
         count.set_min_count(2);
         count.mutable_sketch()->set_capacity(100);
       }
@@ -272,7 +272,7 @@ TEST(CollectionShardTest, ManyRanksHaveEvenSharesUnlessATableHasASketch) {
       ASSERT_OK(collection->shard({0, world_size}));
       const bool fine = world_size > kMostCoarseRanks && !sketch;
       EXPECT_EQ(collection->exchange().placement(), (Placement{0, world_size, fine}));
-      EXPECT_EQ(collection->table(0).placement(), (Placement{0, world_size, fine}));
+      EXPECT_EQ(collection->tables()[0]->placement(), (Placement{0, world_size, fine}));
     }
   }
 }

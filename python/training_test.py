@@ -356,6 +356,10 @@ class TrainingTest(unittest.TestCase):
           millrace.train(self.job(train=SGD + " max_epochs: 1", run="checkpoint { when { every_steps: 20 } }"),
                          model=Dlrm, hooks=[hook])
         self.assertIsInstance(caught.exception.__cause__, ZeroDivisionError)
+    self.out = "unreadable"
+    hook = type("Odd", (millrace.Hook,), {"state_dict": lambda self: {"seen": range(3)}})()
+    with self.assertRaisesRegex(millrace.Error, "TypeError: state_dict.. of hook Odd has a value that a resume cannot read"):
+      millrace.train(self.job(run="checkpoint { when { every_steps: 2 } }"), model=Dlrm, hooks=[hook])
     self.out = "afterwards"
     self.assertEqual(millrace.train(self.job(), model=Dlrm).steps, 5)
 
