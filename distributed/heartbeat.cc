@@ -1,7 +1,5 @@
 #include "distributed/heartbeat.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -15,12 +13,6 @@ namespace {
 
 constexpr size_t kFields = 9;  // of a heartbeat's text, without the host
 constexpr int64_t kMaxSignal = 64;
-
-absl::Duration time_since_boot() {
-  timespec time = {};
-  ::clock_gettime(CLOCK_BOOTTIME, &time);
-  return absl::DurationFromTimespec(time);
-}
 
 }  // namespace
 
@@ -139,28 +131,6 @@ absl::Status PeerWatch::blame(const std::vector<int>& peers, absl::string_view w
     absl::StrAppend(&text, "; and ", peers.size() - kMostNamed, " more ranks");
   }
   return error_of(peers[0], first.phase, first.step, text);
-}
-
-void PauseWatch::begin_sleep() {
-  MutexLock lock(mutex_);
-  asleep_since_ = time_since_boot();
-}
-
-void PauseWatch::end_sleep() {
-  MutexLock lock(mutex_);
-  const absl::Duration now = time_since_boot();
-  if (now - asleep_since_ >= shortest_) {
-    pause_ = now - asleep_since_;
-    ended_ = now;
-  }
-  asleep_since_ = absl::InfiniteDuration();
-}
-
-absl::Duration PauseWatch::recent(absl::Duration age) const {
-  MutexLock lock(mutex_);
-  const absl::Duration now = time_since_boot();
-  if (now - asleep_since_ >= shortest_) return now - asleep_since_;
-  return now - ended_ <= age ? pause_ : absl::ZeroDuration();
 }
 
 }  // namespace millrace

@@ -7,11 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "base/mutex.h"
 #include "distributed/collectives.h"
 
 namespace millrace {
@@ -85,29 +83,6 @@ class PeerWatch {
   const absl::Duration longest_step_;
   const std::string host_;
   std::vector<Peer> peers_;
-};
-
-// Detects that this process, or its machine, was paused. Time is CLOCK_BOOTTIME, which also runs
-// while a machine is suspended. Thread-safe.
-class PauseWatch {
- public:
-  // Pauses shorter than `shortest` do not count.
-  explicit PauseWatch(absl::Duration shortest) : shortest_(shortest) {}
-
-  // Records that a thread begins or ends a short sleep, which lasts long only in a pause.
-  void begin_sleep();
-  void end_sleep();
-  // Returns the length of a pause that ended at most `age` ago, or zero. During a sleep, the pause
-  // is the sleep so far: another thread may call first after a pause.
-  absl::Duration recent(absl::Duration age) const;
-
- private:
-  const absl::Duration shortest_;
-  mutable Mutex mutex_;
-  // Infinite: awake.
-  absl::Duration asleep_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteDuration();
-  absl::Duration pause_ ABSL_GUARDED_BY(mutex_);  // the last one
-  absl::Duration ended_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
 };
 
 }  // namespace millrace

@@ -4,7 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/catch_exceptions.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 
 namespace millrace {
@@ -19,10 +21,6 @@ constexpr absl::Duration kClosedSilence = absl::Milliseconds(1500);
 constexpr absl::Duration kShortWait = absl::Seconds(1);
 // Maximum time to search for the rank that broke a connection.
 constexpr absl::Duration kExplainLimit = absl::Seconds(5);
-// A shorter pause may be due to a busy machine.
-constexpr absl::Duration kBusyPause = absl::Seconds(2);
-// Errors of connections and of the store follow the end of a pause within this time.
-constexpr absl::Duration kAfterPause = absl::Seconds(10);
 
 absl::Duration now() { return Clock::real().elapsed(); }
 
@@ -35,7 +33,6 @@ Supervisor::Supervisor(JobStore& store, SupervisorOptions options)
           std::max(absl::Milliseconds(50), absl::Milliseconds(0.5) * options_.world_size)),
       interval_(std::max(absl::Milliseconds(500), 2 * shortest_interval_)),
       rank_0_interval_(2 * shortest_interval_),
-      pauses_(std::max(options_.timeout, kBusyPause)),
       watch_(options_.rank, options_.world_size, options_.timeout / 2, options_.host) {
   for (int rank = 0; rank < options_.world_size; ++rank) beat_keys_.push_back(beat_key(rank));
   thread_ = std::thread([this] { run(); });
@@ -106,7 +103,7 @@ void Supervisor::note_store_error(const absl::Status& status) {
                   ? watch_.blame({0}, absl::StrCat("its process ended, and the store with it", why))
                   : absl::AbortedError(absl::StrCat("the launcher's store is gone", why));
   }
-  conclude(failure).IgnoreError();
+  settle(failure).IgnoreError();
 }
 
 absl::Status Supervisor::talk(bool round, bool all) {
@@ -141,7 +138,7 @@ void Supervisor::report_stop_signal() {
 
 void Supervisor::look_for_dead() {
   const absl::Status dead = find_dead();
-  if (!dead.ok()) conclude(dead).IgnoreError();
+  if (!dead.ok()) accuse(dead).IgnoreError();
 }
 
 void Supervisor::run() {
@@ -152,7 +149,6 @@ void Supervisor::run() {
   for (;;) {
     bool attention = false;
     bool requested = false;
-    pauses_.begin_sleep();
     {
       MutexLock lock(wake_mutex_);
       wake_mutex_.await_for(shortest_interval_, [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
@@ -162,7 +158,6 @@ void Supervisor::run() {
       requested = round_requested_;
       round_requested_ = false;
     }
-    pauses_.end_sleep();
     {
       MutexLock lock(mutex_);
       attention = absl::Now() < attention_until_;
@@ -223,22 +218,6 @@ absl::Status Supervisor::accuse(const absl::Status& failure) {
   absl::StatusOr<std::string> held = store_.set_once(kFailureKey, text);
   if (absl::IsAborted(held.status())) return settle(held.status());
   return settle(held.ok() ? absl::AbortedError(*held) : failure);
-}
-
-absl::Status Supervisor::conclude(absl::Status found) {
-  bool store_lost = false;
-  {
-    MutexLock lock(mutex_);
-    store_lost = store_lost_;
-    if (const absl::Duration pause = pauses_.recent(kAfterPause); pause > absl::ZeroDuration()) {
-      found = own_error(
-          absl::StrCat("this process was paused for ",
-                       absl::FormatDuration(absl::Trunc(pause, absl::Seconds(1))),
-                       " (stopped, or its machine suspended), too long for a time-out of ",
-                       absl::FormatDuration(options_.timeout)));
-    }
-  }
-  return store_lost ? settle(found) : accuse(found);
 }
 
 absl::Status Supervisor::own_error(absl::string_view reason) const {
@@ -314,8 +293,18 @@ void Supervisor::notify_of(const SupervisedWait& wait, const std::vector<int>& a
     absl::StrAppend(&text, rank == absent[0] ? "" : ", ", watch_.name(rank), " (",
                     rank_phase_name(last.phase), " of step ", last.step, ")");
   }
-  // A log on a hanging disk must not stop this rank's signs of life.
-  if (std::optional<std::string> line = notice_->line_if_due(text)) log_.log(*std::move(line));
+  std::optional<std::string> line = notice_->line_if_due(text);
+  // On a thread of its own: a log on a hanging disk must not stop this rank's signs of life. One
+  // line at a time; lines that come meanwhile are omitted.
+  if (!line || logging_->exchange(true)) return;
+  const absl::Status started = catch_exceptions([&] {
+    std::thread([line = *std::move(line), logging = logging_] {
+      MILLRACE_LOG(INFO) << line;
+      *logging = false;
+    }).detach();
+    return absl::OkStatus();
+  });
+  if (!started.ok()) *logging_ = false;
 }
 
 absl::Status Supervisor::check_wait(SupervisedWait& wait) {
@@ -385,13 +374,16 @@ absl::Status Supervisor::no_progress(const SupervisedWait& wait) const {
 absl::Status Supervisor::look_after(SupervisedWait& wait) {
   absl::Status verdict = failure();
   if (!verdict.ok()) return verdict;
+  bool store_lost = false;
   {
     MutexLock lock(mutex_);
     attention_until_ = absl::Now() + absl::Seconds(5);
     verdict = check_wait(wait);
+    store_lost = store_lost_;
   }
   if (verdict.ok()) verdict = find_dead();
-  return verdict.ok() ? verdict : conclude(verdict);
+  if (verdict.ok()) return verdict;
+  return store_lost ? settle(verdict) : accuse(verdict);
 }
 
 void Supervisor::watch(const SupervisedWait& wait) {
@@ -429,13 +421,16 @@ absl::Status Supervisor::explain_broken_connection(absl::string_view error) {
     {
       MutexLock lock(mutex_);
       if (answers < 0) answers = answers_;
-      if (const auto left = watch_.left()) found = watch_.blame({*left}, "it left the job");
+      if (std::optional<int> left = watch_.left()) {
+        found = watch_.blame({*left}, "it left the job");
+      }
     }
     if (found.ok()) found = find_dead();
-    if (!found.ok()) return conclude(found);
+    if (!found.ok()) return accuse(found);
   }
   const std::vector<int> lost = lost_connections();
   absl::Status unexplained;
+  bool store_lost = false;
   {
     MutexLock lock(mutex_);
     // With all connections whole this rank is the only one that is known to have a problem.
@@ -454,8 +449,9 @@ absl::Status Supervisor::explain_broken_connection(absl::string_view error) {
       unexplained =
           absl::AbortedError(absl::StrCat("the launcher's store does not answer: ", error));
     }
+    store_lost = store_lost_;
   }
-  return conclude(unexplained);
+  return store_lost ? settle(unexplained) : accuse(unexplained);
 }
 
 void Supervisor::leave() {

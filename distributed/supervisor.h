@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -169,10 +170,6 @@ class Supervisor {
   absl::Status settle(const absl::Status& failure);
   // Like settle(), on all ranks.
   absl::Status accuse(const absl::Status& failure);
-  // Ends the job with what this rank has found about the others. Names this rank instead if it was
-  // paused for at least half the time-out: the others have then left because of the pause. Returns
-  // the counting error.
-  absl::Status conclude(absl::Status found);
   // Wakes the supervisor's thread for a round of messages now.
   void request_round();
   // Waits until the thread has read the heartbeats of all ranks once more. Returns false if it does
@@ -188,7 +185,6 @@ class Supervisor {
   // Rank 0 is read more often: its death also ends the store, after which no reads are possible.
   const absl::Duration rank_0_interval_;
   std::vector<std::string> beat_keys_;
-  PauseWatch pauses_;
 
   std::atomic<int64_t> doing_{static_cast<int64_t>(RankPhase::kRendezvous)};
   std::atomic<int64_t> started_[kChannels] = {};  // by Channel
@@ -216,7 +212,8 @@ class Supervisor {
   // The wait that was checked last, and its lines in the log.
   std::pair<Channel, int64_t> noticed_ ABSL_GUARDED_BY(mutex_) = {Channel::kControl, 0};
   std::optional<WaitNotice> notice_ ABSL_GUARDED_BY(mutex_);
-  DetachedLog log_;
+  // True while a line is being logged. Shared with the thread that logs the line.
+  const std::shared_ptr<std::atomic<bool>> logging_ = std::make_shared<std::atomic<bool>>(false);
   int64_t rounds_ ABSL_GUARDED_BY(mutex_) = 0;   // attempts to read the heartbeats of all ranks
   int64_t answers_ ABSL_GUARDED_BY(mutex_) = 0;  // answers of the store
   bool store_lost_ ABSL_GUARDED_BY(mutex_) = false;

@@ -1,11 +1,6 @@
 #include "distributed/wait_notice.h"
 
-#include <thread>
-#include <utility>
-
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "base/catch_exceptions.h"
 #include "base/log.h"
 
 namespace millrace {
@@ -31,18 +26,6 @@ std::optional<std::string> WaitNotice::line_if_due(absl::string_view text) {
 
 void WaitNotice::log_if_due(absl::string_view text) {
   if (const auto line = line_if_due(text)) MILLRACE_LOG(INFO) << *line;
-}
-
-void DetachedLog::log(std::string line) {
-  if (logging_->exchange(true)) return;
-  const absl::Status started = catch_exceptions([&] {
-    std::thread([line = std::move(line), logging = logging_] {
-      MILLRACE_LOG(INFO) << line;
-      *logging = false;
-    }).detach();
-    return absl::OkStatus();
-  });
-  if (!started.ok()) *logging_ = false;
 }
 
 }  // namespace millrace

@@ -2,8 +2,6 @@
 #ifndef MILLRACE_DISTRIBUTED_WAIT_NOTICE_H_
 #define MILLRACE_DISTRIBUTED_WAIT_NOTICE_H_
 
-#include <atomic>
-#include <memory>
 #include <optional>
 #include <string>
 
@@ -36,18 +34,6 @@ class WaitNotice {
   Clock& clock_;
   const absl::Duration began_, deadline_, interval_;
   absl::Duration next_;
-};
-
-// Logs lines on a thread for each, so that a log on a hanging disk stops no other thread. Any
-// thread.
-class DetachedLog {
- public:
-  // Logs `line`, or omits it while an earlier line is being logged.
-  void log(std::string line);
-
- private:
-  // True while a line is being logged. Shared with the thread that logs the line.
-  const std::shared_ptr<std::atomic<bool>> logging_ = std::make_shared<std::atomic<bool>>(false);
 };
 
 }  // namespace millrace
