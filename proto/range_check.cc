@@ -29,20 +29,13 @@ bool is_floating(const FieldDescriptor& field) {
          field.cpp_type() == FieldDescriptor::CPPTYPE_FLOAT;
 }
 
-// Returns true if a number must be normal in float32. A positive number that computations in
-// float32 divide by, as the epsilon of an optimizer, must not become 0 there.
-bool must_be_normal(const FieldRule& rule) {
-  return rule.normal_float32() ||
-         (rule.finite_in() == FieldRule::FLOAT32 && rule.has_above() && rule.above() == 0);
-}
-
 std::string bound_text(double bound) {
   const bool is_integer = std::trunc(bound) == bound && std::fabs(bound) < kEndOfIntegers;
   return is_integer ? absl::StrCat(static_cast<int64_t>(bound)) : absl::StrCat(bound);
 }
 
 std::string derived_text(const FieldRule& rule, bool floating) {
-  if (must_be_normal(rule)) return "a positive, normal number of float32";
+  if (rule.normal_float32()) return "a positive, normal number of float32";
   const bool has_lower = rule.has_at_least() || rule.has_above();
   const bool has_upper = rule.has_at_most() || rule.has_below();
   if (!has_lower && !has_upper) return "finite";
@@ -70,7 +63,7 @@ template <typename Number>
 bool accepts(const FieldRule& rule, Number number) {
   const auto value = static_cast<long double>(number);
   if (rule.or_zero() && value == 0) return true;
-  if (must_be_normal(rule) && !(value >= kSmallestNormalFloat && value <= kLargestFloat)) {
+  if (rule.normal_float32() && !(value >= kSmallestNormalFloat && value <= kLargestFloat)) {
     return false;
   }
   const double largest =

@@ -36,11 +36,7 @@ TEST(DenseOptimizerCheckTest, RefusesNamingPlaceAndField) {
   fails("learning_rate: -1", "here: learning_rate is -1; must be at least 0 and finite");
   fails("sgd { momentum: -1 }", "here.sgd: momentum is -1");
   fails("sgd { nesterov: true }", "here.sgd: nesterov needs a momentum above 0");
-  const std::string normal = "; must be a positive, normal number of float32";
-  fails("adagrad { epsilon: 0 }", "here.adagrad: epsilon is 0" + normal);
-  for (const char* kind : {"adagrad", "adam", "adamw_tf", "rmsprop", "lamb"}) {
-    fails(kind + std::string(" { epsilon: 1e-39 }"), kind + (": epsilon is 1e-39" + normal));
-  }
+  fails("adagrad { epsilon: 0 }", "here.adagrad: epsilon is 0; must be greater than 0 and finite");
   fails("adamw_tf { beta2: 1 }", "here.adamw_tf: beta2 is 1");
   fails("rmsprop { alpha: 1 }", "here.rmsprop: alpha is 1; must be at least 0 and below 1");
   fails("lamb { max_weight_norm: -1 }", "here.lamb: max_weight_norm is -1");
