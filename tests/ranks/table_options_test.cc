@@ -75,6 +75,47 @@ TEST(TableOptimizerOptionsTest, WeightsAndSlotsAreThoseOfOneRank) {
   }
 }
 
+// Makes the gradients of both labels nearly cancel where an id has as many examples of either.
+void make_cancelling(Trainer& trainer) {
+  auto& model = static_cast<TinyModel&>(trainer.model());
+  auto signs = std::make_shared<at::Tensor>();  // [batch, 1]
+  model.on_forward = [signs](const Batch& batch) {
+    *signs = 1.98 * batch.labels.slice(1, 0, 1) - 0.98;
+    return absl::OkStatus();
+  };
+  model.on_output = [signs](ModelOutput& output) {
+    output.loss = -(*signs * output.predictions.log()).sum();
+  };
+}
+
+// The limit is that of docs/distributed.md.
+TEST(TableOptimizerOptionsTest, NearlyCancellingGradientsDifferAsDocumented) {
+  for (const SparseOptimizerConfig& optimizer : ranks_testing::all_optimizers()) {
+    TableRun run = one_sided_run(optimizer);
+    run.prepare = [](Trainer& trainer, int) {
+      make_cancelling(trainer);
+      return absl::OkStatus();
+    };
+    const TablesOutcome one = train_tables(run, 1);
+    double largest = 0;  // of a row, relative to its norm
+    for (const int world_size : {2, 3, 4}) {
+      const TablesOutcome many = train_tables(run, world_size);
+      for (const auto& [id, row] : one.tables.at("items").rows) {
+        const RankedRow& other = many.tables.at("items").rows.at(id);
+        double difference = 0, norm = 0;
+        for (size_t i = 0; i < row.weights.size(); ++i) {
+          difference += std::pow(row.weights[i] - other.weights[i], 2);
+          norm += std::pow(row.weights[i], 2);
+        }
+        largest = std::max(largest, std::sqrt(difference / norm));
+      }
+    }
+    SCOPED_TRACE(optimizer.ShortDebugString());
+    EXPECT_LE(largest, 1e-5);
+    EXPECT_GT(largest, 0);
+  }
+}
+
 // ---- Rows of 16 bits ----
 
 class RowTypesTest : public testing::TestWithParam<RowDtype> {};
