@@ -138,11 +138,10 @@ class EmbeddingCollection : public torch::nn::Module, private RowLookup {
   // sharded, keeps requests and received rows for CollectionExchange::repeat().
   void discard();
 
-  // Shards every table over the ranks of a job: this collection holds the rows of `placement`, which
-  // is made fine for more than kMostCoarseRanks ranks if no table has a sketch. From then on lookups
-  // need requests (see exchange()), also with a world size of 1. Errors:
-  // InvalidArgument for more than kPlacementParts ranks; FailedPrecondition naming a table with
-  // rows.
+  // Shards every table over the ranks of a job: this collection holds the rows of `placement`,
+  // which is made fine for more than kMostCoarseRanks ranks if no table has a sketch. From then on
+  // lookups need requests (see exchange()), also with a world size of 1. Errors: InvalidArgument
+  // for more than kPlacementParts ranks; FailedPrecondition naming a table with rows.
   absl::Status shard(const Placement& placement);
   // Returns the exchange of rows and gradients with other ranks. On one rank the exchange can check
   // that lookups were announced. Owned by the collection.
