@@ -29,6 +29,8 @@ import tempfile
 import threading
 import time
 
+import rank_processes
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BATCH, IDS, TABLES, DIM, HIDDEN = 64, 4, 2, 32, 64
 NUMBERS = DIM + 1  # of a row: DeepFM adds a first-order weight
@@ -206,14 +208,9 @@ class Job:
 
   def ranks(self):
     """Returns the process of each rank."""
-    found = {}
-    with open("/proc/%d/task/%d/children" % (self.launcher.pid, self.launcher.pid)) as children:
-      for child in map(int, children.read().split()):
-        with open("/proc/%d/environ" % child, "rb") as environment:
-          values = dict(v.split(b"=", 1) for v in environment.read().split(b"\0") if b"=" in v)
-        if b"RANK" in values:
-          found[int(values[b"RANK"])] = child
-          self.port = int(values[b"MASTER_PORT"])
+    found = rank_processes.ranks_of(self.launcher.pid)
+    for process in found.values():
+      self.port = int(rank_processes.variables_of(process)[b"MASTER_PORT"])
     if len(found) != self.world_size:
       raise RuntimeError("%d of %d ranks run" % (len(found), self.world_size))
     return found

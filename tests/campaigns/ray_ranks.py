@@ -40,6 +40,8 @@ import tempfile
 import threading
 import time
 
+import rank_processes
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MARKER = "MILLRACE_RAY_CASE"  # a variable of the ranks, which tells them from other processes
 RANKS = 3
@@ -98,16 +100,11 @@ def drive(options):
 def processes_of(case):
   """Returns (process, its rank, True for the guard of a rank) of a run."""
   found = []
-  for name in filter(str.isdigit, os.listdir("/proc")):
-    try:
-      with open("/proc/%s/environ" % name, "rb") as file:
-        variables = dict(each.partition(b"=")[::2] for each in file.read().split(b"\0"))
-      with open("/proc/%s/cmdline" % name, "rb") as file:
-        command = file.read().split(b"\0")
-    except OSError:
-      continue
+  for process in rank_processes.all_processes():
+    variables = rank_processes.variables_of(process)
     if variables.get(MARKER.encode()) == case.encode():
-      found.append((int(name), int(variables[b"RANK"]), command[1:2] == [b"-c"]))
+      command = rank_processes.command_of(process)
+      found.append((process, int(variables[b"RANK"]), command[1:2] == [b"-c"]))
   return found
 
 

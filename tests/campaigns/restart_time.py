@@ -30,6 +30,8 @@ import sys
 import tempfile
 import time
 
+import rank_processes
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # What a line on stderr holds, in this order after the kill.
 MARKS = (("starting", "starting all ranks again"), ("resuming", "resuming from "), ("step", "[0] step "))
@@ -65,12 +67,10 @@ def write_rows(options, folder):
 
 def process_of_rank(launcher, rank):
     """The child of the launcher that has this rank."""
-    with open("/proc/%d/task/%d/children" % (launcher, launcher)) as children:
-        for child in map(int, children.read().split()):
-            with open("/proc/%d/environ" % child, "rb") as environment:
-                if b"RANK=%d" % rank in environment.read().split(b"\0"):
-                    return child
-    raise RuntimeError("rank %d does not run" % rank)
+    process = rank_processes.ranks_of(launcher).get(rank)
+    if process is None:
+        raise RuntimeError("rank %d does not run" % rank)
+    return process
 
 
 def start(options, folder, number):

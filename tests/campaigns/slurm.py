@@ -41,6 +41,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "hosts"))
 import hosts
+import rank_processes
 
 RANKS, NODES, CHECKPOINT, KILLED = 4, 2, 50, 120  # steps between checkpoints, and the step of the failure
 SECONDS_OF_CASE = 900
@@ -191,25 +192,21 @@ class Cluster:
     return Outcome(fields["JobState"], fields["ExitCode"], int(fields["Restarts"]))
 
 
-def rank_processes():
-  """Returns {rank: process} of the ranks that run."""
+def ranks_that_run():
+  """Returns {rank: process}."""
   found = {}
-  for name in filter(str.isdigit, os.listdir("/proc")):
-    try:
-      with open("/proc/%s/environ" % name, "rb") as file:
-        variables = dict(each.partition(b"=")[::2] for each in file.read().split(b"\0"))
-      with open("/proc/%s/cmdline" % name, "rb") as file:
-        if file.read().startswith(b"millrace\0train\0") and b"SLURM_PROCID" in variables:
-          found[int(variables[b"SLURM_PROCID"])] = int(name)
-    except OSError:
-      pass  # it has ended
+  for process in rank_processes.all_processes():
+    if rank_processes.command_of(process)[:2] == [b"millrace", b"train"]:
+      rank = rank_processes.variables_of(process).get(b"SLURM_PROCID")
+      if rank is not None:
+        found[int(rank)] = process
   return found
 
 
 def act(case, cluster, job):
   """Does to a job that trains what the case is about."""
   if case == "rank":
-    ranks = rank_processes()
+    ranks = ranks_that_run()
     if RANKS - 1 not in ranks:
       raise CaseError("rank %d does not run; there are: %s" % (RANKS - 1, ranks))
     os.kill(ranks[RANKS - 1], signal.SIGKILL)
@@ -264,13 +261,13 @@ class Case:
         (end.restarts != expected.restarts if expected.restarts is not None else end.restarts < 1)):
       raise CaseError("ended as %s, not as %s" % (end, expected))
     if self.name == "cancel":
-      wait_until(lambda: not rank_processes(), SECONDS_OF_CASE, "end of the ranks")
+      wait_until(lambda: not ranks_that_run(), SECONDS_OF_CASE, "end of the ranks")
       job = self.cluster.submit(self.folder, *flags)
       again = wait_until(lambda: self._watch(job), SECONDS_OF_CASE, "end of the second job")
       if again != CASES["finish"]:
         raise CaseError("the second job ended as %s" % (again,))
-    if rank_processes():
-      raise CaseError("ranks are left: %s" % rank_processes())
+    if ranks_that_run():
+      raise CaseError("ranks are left: %s" % ranks_that_run())
     return end
 
   def _watch(self, job):
