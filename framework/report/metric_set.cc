@@ -267,11 +267,7 @@ size_t MetricSet::metric_count() const {
 
 std::vector<RangedMetric*> MetricSet::ranged_metrics() {
   std::vector<RangedMetric*> metrics;
-  for (const Task& task : tasks_) {
-    for (const std::unique_ptr<Metric>& metric : task.metrics) {
-      if (auto* ranged = dynamic_cast<RangedMetric*>(metric.get())) metrics.push_back(ranged);
-    }
-  }
+  for (const Task& task : tasks_) add_ranged_metrics(task.metrics, metrics);
   for (SliceMetrics& slice : slices_) slice.add_ranged(metrics);
   return metrics;
 }

@@ -34,6 +34,13 @@ std::string save_metric(const Metric& metric, size_t most_examples) {
   });
 }
 
+void add_ranged_metrics(absl::Span<const std::unique_ptr<Metric>> metrics,
+                        std::vector<RangedMetric*>& ranged) {
+  for (const std::unique_ptr<Metric>& metric : metrics) {
+    if (auto* found = dynamic_cast<RangedMetric*>(metric.get())) ranged.push_back(found);
+  }
+}
+
 absl::Status merge_saved_metric(Metric& metric, absl::string_view bytes) {
   const std::string what = absl::StrCat("metric ", metric.name());
   return catch_part_exceptions(
@@ -185,11 +192,7 @@ void SliceMetrics::save(ByteWriter& writer, size_t most_examples) const {
 
 void SliceMetrics::add_ranged(std::vector<RangedMetric*>& metrics) {
   const auto add = [&](const Slice& slice) {
-    for (const auto& task : slice.tasks) {
-      for (const std::unique_ptr<Metric>& metric : task) {
-        if (auto* ranged = dynamic_cast<RangedMetric*>(metric.get())) metrics.push_back(ranged);
-      }
-    }
+    for (const auto& task : slice.tasks) add_ranged_metrics(task, metrics);
   };
   for (const auto& [id, slice] : ids_) add(slice);
   add(other_);

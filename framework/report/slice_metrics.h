@@ -33,6 +33,10 @@ auto call_metric(const Metric& metric, Call&& call) -> decltype(call()) {
 // metric.
 std::string save_metric(const Metric& metric, size_t most_examples);
 
+// Appends those of `metrics` that are merged by ranges.
+void add_ranged_metrics(absl::Span<const std::unique_ptr<Metric>> metrics,
+                        std::vector<RangedMetric*>& ranged);
+
 // Calls metric.merge_saved(). Errors, also for exceptions: as merge_saved(), with the name of the
 // metric.
 absl::Status merge_saved_metric(Metric& metric, absl::string_view bytes);
