@@ -3,6 +3,9 @@
 #include <array>
 #include <string>
 
+#include "absl/strings/str_cat.h"
+#include "base/failure_kind.h"
+
 namespace millrace {
 
 int64_t& CountedGil::count(GilUse use) {

@@ -6,12 +6,10 @@
 #include <pybind11/pybind11.h>
 
 #include <cstdint>
-#include <exception>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "base/failure_kind.h"
+#include "base/catch_exceptions.h"
 
 namespace millrace {
 
@@ -50,15 +48,14 @@ absl::Status status_of_python(absl::string_view doing, const pybind11::error_alr
 template <typename Call>
 auto call_python(GilUse use, absl::string_view doing, Call&& call) -> decltype(call()) {
   const CountedGil gil(use);
-  try {
-    return call();
-  } catch (const pybind11::error_already_set& error) {
-    return status_of_python(doing, error);
-  } catch (const std::exception& error) {
-    // Such as pybind11::cast_error, for a value of another type.
-    return replace_kind(absl::InternalError(absl::StrCat(doing, ": ", error.what())),
-                        FailureKind::kPart);
-  }
+  // Other exceptions are such as pybind11::cast_error, for a value of another type.
+  return catch_part_exceptions(doing, [&]() -> decltype(call()) {
+    try {
+      return call();
+    } catch (const pybind11::error_already_set& error) {
+      return status_of_python(doing, error);
+    }
+  });
 }
 
 }  // namespace millrace

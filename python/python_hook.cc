@@ -13,10 +13,6 @@ namespace {
 
 namespace py = ::pybind11;
 
-constexpr const char* kMethods[] = {
-    "start",        "before_epoch", "before_window",    "before_step",    "after_data",
-    "after_step",   "out_of_data",  "after_backward",   "after_window",   "after_epoch",
-    "after_report", "end",          "after_checkpoint", "after_evaluate", "state_dict"};
 constexpr int32_t kStateVersion = 1;
 
 // The context of an event, as Python sees it; of no use after the event.
@@ -118,9 +114,8 @@ absl::StatusOr<std::unique_ptr<PythonHook>> PythonHook::create(py::object hook,
     // The name of the hook, and its methods that the class overrides.
     const py::tuple prepared = current_run()->support.attr("prepare_hook")(made->hook_);
     made->name_ = py::cast<std::string>(prepared[0]);
-    const auto methods = py::cast<py::dict>(prepared[1]);
-    for (const char* method : kMethods) {
-      if (methods.contains(method)) made->methods_[method] = methods[method];
+    for (const auto& [method, function] : py::cast<py::dict>(prepared[1])) {
+      made->methods_[py::cast<std::string>(method)] = py::reinterpret_borrow<py::object>(function);
     }
     return made;
   });

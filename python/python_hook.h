@@ -4,6 +4,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -61,7 +62,7 @@ class PythonHook : public Hook {
   pybind11::object hook_;
   const int rank_, world_size_;
   std::string name_;
-  std::map<absl::string_view, pybind11::object> methods_;  // overridden ones, by name
+  std::map<std::string, pybind11::object, std::less<>> methods_;  // overridden ones, by name
 };
 
 }  // namespace millrace
