@@ -56,7 +56,7 @@ void PeerWatch::pass_time(Peer& peer, absl::Duration now) {
 
 void PeerWatch::observe(int peer, const Heartbeat& heartbeat, absl::Duration now) {
   Peer& entry = peers_[peer];
-  const bool changed = !entry.known || heartbeat.beat != entry.last.beat;
+  const bool changed = !entry.known || heartbeat != entry.last;
   pass_time(entry, now);
   if (!changed) return;
   entry.last = heartbeat;

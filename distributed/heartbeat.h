@@ -14,7 +14,8 @@
 
 namespace millrace {
 
-// A sign of life. `beat` changes in each heartbeat; a rank with a constant beat is dead or frozen.
+// A sign of life. `beat` changes in each heartbeat, and begins again after the rendezvous; a rank
+// with a constant heartbeat is dead or frozen.
 struct Heartbeat {
   int64_t beat = 0;
   RankPhase phase = RankPhase::kRendezvous;
@@ -24,6 +25,8 @@ struct Heartbeat {
   bool knows_failure = false;       // if true, the rank knows that the job cannot continue
   int stop_signal = 0;              // the signal that requests the rank to stop; 0: none
   std::string host;                 // the name of the rank's machine, without spaces; "": unknown
+
+  bool operator==(const Heartbeat&) const = default;
 };
 
 // The key of the first failure of the job, as text.
@@ -48,7 +51,7 @@ class PeerWatch {
   void observe_nothing(int peer, absl::Duration now);
 
   const Heartbeat& last(int peer) const { return peers_[peer].last; }
-  // Returns how long the beat of `peer` has been constant during observation.
+  // Returns how long the heartbeat of `peer` has been constant during observation.
   absl::Duration silence(int peer) const { return peers_[peer].silence; }
 
   // Returns the other ranks whose silence is at least `limit`, except ranks that left.

@@ -84,6 +84,15 @@ TEST(PeerWatchTest, SilenceIsTimeWithoutANewBeat) {
   EXPECT_EQ(watch.silence(1), absl::ZeroDuration());
 }
 
+// The rendezvous and the supervisor count beats separately.
+TEST(PeerWatchTest, AnotherStateIsASignOfLifeWithAnyBeat) {
+  PeerWatch watch(0, 2, kStep);
+  watch.observe(1, beat(1), absl::Seconds(0));
+  watch.observe(1, {.beat = 1, .phase = RankPhase::kLookup, .step = 1}, absl::Seconds(4));
+  EXPECT_EQ(watch.silence(1), absl::ZeroDuration());
+  EXPECT_EQ(watch.last(1).phase, RankPhase::kLookup);
+}
+
 TEST(PeerWatchTest, OneWhoWasFrozenDoesNotBlameTheOthers) {
   PeerWatch watch(0, 2, kStep);
   watch.observe(1, beat(1), absl::Seconds(0));

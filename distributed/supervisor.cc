@@ -33,7 +33,8 @@ Supervisor::Supervisor(JobStore& store, SupervisorOptions options)
           std::max(absl::Milliseconds(50), absl::Milliseconds(0.5) * options_.world_size)),
       interval_(std::max(absl::Milliseconds(500), 2 * shortest_interval_)),
       rank_0_interval_(2 * shortest_interval_),
-      watch_(options_.rank, options_.world_size, options_.timeout / 2, options_.host) {
+      watch_(options_.rank, options_.world_size, options_.timeout / 2, options_.host),
+      answered_(now()) {
   for (int rank = 0; rank < options_.world_size; ++rank) beat_keys_.push_back(beat_key(rank));
   thread_ = std::thread([this] { run(); });
 }
@@ -191,7 +192,10 @@ void Supervisor::run() {
     if (round) next_round = now() + interval_;
     if (!status.ok()) note_store_error(status);
     MutexLock lock(mutex_);
-    if (status.ok()) ++answers_;
+    if (status.ok()) {
+      ++answers_;
+      answered_ = now();
+    }
     if (round && attention) ++rounds_;
   }
 }
@@ -414,13 +418,15 @@ void Supervisor::look_after_watched() {
 absl::Status Supervisor::explain_broken_connection(absl::string_view error) {
   const absl::Duration until = now() + kExplainLimit;
   int64_t answers = -1;  // after the first round, before which one may have been under way
-  while (now() < until) {
+  bool store_silent = false;
+  while (now() < until && !store_silent) {
     wait_for_round();
     absl::Status found = failure();
     if (!found.ok()) return found;
     {
       MutexLock lock(mutex_);
       if (answers < 0) answers = answers_;
+      store_silent = answers == answers_ && now() - answered_ >= options_.timeout;
       if (std::optional<int> left = watch_.left()) {
         found = watch_.blame({*left}, "it left the job");
       }

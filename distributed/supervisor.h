@@ -216,6 +216,8 @@ class Supervisor {
   const std::shared_ptr<std::atomic<bool>> logging_ = std::make_shared<std::atomic<bool>>(false);
   int64_t rounds_ ABSL_GUARDED_BY(mutex_) = 0;   // attempts to read the heartbeats of all ranks
   int64_t answers_ ABSL_GUARDED_BY(mutex_) = 0;  // answers of the store
+  // When the store answered last, or this object was made.
+  absl::Duration answered_ ABSL_GUARDED_BY(mutex_);
   bool store_lost_ ABSL_GUARDED_BY(mutex_) = false;
 
   std::thread thread_;
