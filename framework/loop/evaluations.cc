@@ -180,7 +180,10 @@ void Evaluations::warn(const EvaluationResult& result, const EvaluationOptions& 
 // Records the failure of an evaluation within training. Returns the failure, marked as the failure
 // of an evaluation on the ranks that caused it.
 absl::Status Evaluations::mark_failure(absl::Status failure) {
-  const bool of_another_rank = absl::IsAborted(failure) && parts_.agreement.over();
+  // The connection to a rank may be gone before the next exchange reports it.
+  const bool of_another_rank =
+      absl::IsAborted(failure) &&
+      (parts_.agreement.over() || !parts_.agreement.collectives().failure().ok());
   failed_ = !of_another_rank || parts_.agreement.all_whole();
   return of_another_rank ? failure : replace_kind(std::move(failure), FailureKind::kEvaluation);
 }
