@@ -11,12 +11,14 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "base/clock.h"
 #include "base/file_system.h"
 #include "distributed/collectives.h"
 #include "framework/trainer.h"
 #include "io/dataset.h"
 #include "io/files/uri_file_system.h"
+#include "io/windowed_dataset.h"
 #include "job/checked_job.h"
 #include "job/data_report.h"
 #include "proto/config.pb.h"
@@ -88,6 +90,20 @@ using TrainDataChange =
 absl::StatusOr<std::unique_ptr<Trainer>> build_step_trainer(const CheckedJob& job,
                                                             const JobResources& resources,
                                                             const TrainDataChange& change);
+
+// Data of a job without a trainer.
+struct JobDataset {
+  std::shared_ptr<Collectives> collectives;  // used by data in windows
+  std::unique_ptr<Dataset> data;
+  WindowedDataset* windows = nullptr;  // `data`, if it comes in windows
+};
+
+// Opens the share of rank `rank` of `world_size` of the training data (`set` "train"), in batches
+// of this rank, or of the evaluation set with this name. Exchanges nothing with other ranks.
+// Errors: errors of opening files; InvalidArgument for ranks that do not divide the batch, or of
+// which one of several is to read windows; NotFound for a set that the job does not have.
+absl::StatusOr<JobDataset> open_job_data(const CheckedJob& job, const JobResources& resources,
+                                         absl::string_view set, int rank, int world_size);
 
 // Makes the model, the optimizers, the metrics and the hooks of `job` as build_trainer() does,
 // and destroys them. Reads only vocabularies, for SliceConfig.text. Writes nothing, runs no plugin

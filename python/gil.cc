@@ -9,7 +9,7 @@
 namespace millrace {
 
 int64_t& CountedGil::count(GilUse use) {
-  static std::array<int64_t, 2> counts = {};
+  static std::array<int64_t, 3> counts = {};
   return counts[static_cast<size_t>(use)];
 }
 

@@ -14,7 +14,7 @@
 namespace millrace {
 
 // The code of Python for which this extension acquires the GIL.
-enum class GilUse { kModel, kHook };
+enum class GilUse { kModel, kHook, kMetric };
 
 // Holds the GIL during its lifetime and counts the acquisition. Not for destructors of objects,
 // which use pybind11's class and are not counted. May be nested.
@@ -32,6 +32,7 @@ class CountedGil {
 struct PythonRun {
   pybind11::object module;   // a torch.nn.Module, a function that makes one, or None
   pybind11::object support;  // the module millrace._training: classes of arguments and results
+  pybind11::dict metrics;    // name → class of millrace.Metric
   pybind11::object error;    // the first exception of the run; null: none
 };
 

@@ -6,6 +6,7 @@
 #include "base/failure_kind.h"
 #include "base/status_macros.h"
 #include "python/gil.h"
+#include "python/python_dataset.h"
 #include "python/tensors.h"
 
 namespace millrace {
@@ -47,7 +48,7 @@ py::object make(const char* of_class, Members&&... members) {
 }
 
 py::object window_of(const Window& window) {
-  return make("Window", window.index, window.name, window.examples_done);
+  return window_to_python(window, current_run()->support);
 }
 
 py::dict values_of(const std::vector<StepValue>& values) {
@@ -163,12 +164,7 @@ absl::Status PythonHook::before_step(HookContext& context) { return call("before
 
 absl::Status PythonHook::after_data(HookContext& context, const Batch& batch, int64_t micro_batch) {
   return call("after_data", context, [&] {
-    const KeyedJagged& ids = batch.sparse;
-    const py::object made =
-        make("Batch", batch.size, to_python(batch.dense), to_python(batch.labels),
-             to_python(batch.weights), to_python(batch.example_ids), to_python(batch.group_ids),
-             to_python(ids.values), to_python(ids.offsets), to_python(ids.weights));
-    return py::make_tuple(made, micro_batch);
+    return py::make_tuple(batch_to_python(batch, current_run()->support), micro_batch);
   });
 }
 
@@ -225,9 +221,8 @@ absl::Status PythonHook::after_evaluate(HookContext& context, const EvaluationRe
 }
 
 absl::Status PythonHook::after_checkpoint(HookContext& context, const CheckpointInfo& checkpoint) {
-  return call("after_checkpoint", context, [&] {
-    return py::make_tuple(make("Checkpoint", checkpoint.path, checkpoint.progress.step));
-  });
+  return call("after_checkpoint", context,
+              [&] { return py::make_tuple(make("Checkpoint", checkpoint.path)); });
 }
 
 absl::Status PythonHook::end(HookContext& context, const absl::Status& outcome) {
@@ -241,7 +236,7 @@ absl::Status PythonHook::end(HookContext& context, const absl::Status& outcome) 
 absl::Status PythonHook::save_state(HookState& state) const {
   if (methods_.count("state_dict") == 0) return absl::OkStatus();
   return call_python(GilUse::kHook, "state_dict()", [&] {
-    const auto bytes = py::cast<std::string>(current_run()->support.attr("save_hook_state")(hook_));
+    const auto bytes = py::cast<std::string>(current_run()->support.attr("save_state")(hook_));
     if (!bytes.empty()) state = {kStateVersion, bytes};
     return absl::OkStatus();
   });

@@ -3,13 +3,13 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/catch_exceptions.h"
 #include "base/file_system.h"
 #include "base/log.h"
 #include "base/status_macros.h"
@@ -18,10 +18,14 @@
 #include "job/checked_job.h"
 #include "job/job.h"
 #include "python/gil.h"
+#include "python/outcome.h"
+#include "python/python_checkpoint.h"
+#include "python/python_dataset.h"
 #include "python/python_hook.h"
+#include "python/python_metric.h"
 #include "python/python_model.h"
 #include "tools/config_flags.h"
-#include "tools/exit_code.h"
+#include "tools/model_run.h"
 #include "tools/process_start.h"
 #include "tools/train_run.h"
 
@@ -40,7 +44,8 @@ void prepare_once() {
   (void)prepared;
 }
 
-// Makes a run the one in progress, during its lifetime. REQUIRES: the GIL is held at both ends.
+// Makes a run the one in progress, during its lifetime, and registers its metrics. REQUIRES: the
+// GIL is held at both ends.
 class RunInProgress {
  public:
   explicit RunInProgress(PythonRun& run) {
@@ -50,10 +55,21 @@ class RunInProgress {
           "processes");
     }
     current_run() = &run;
+    registered_ = register_python_metrics();
   }
   ~RunInProgress() { current_run() = nullptr; }
   RunInProgress(const RunInProgress&) = delete;
   RunInProgress& operator=(const RunInProgress&) = delete;
+
+  // Calls a function without the GIL, unless a metric could not be registered.
+  template <typename Call>
+  auto call(Call&& call) const -> decltype(call()) {
+    if (!registered_.ok()) return registered_;
+    return without_gil(std::forward<Call>(call));
+  }
+
+ private:
+  absl::Status registered_;
 };
 
 ConfigFlags flags_of(const std::string& config, std::vector<std::string> set, bool has_module) {
@@ -70,20 +86,10 @@ ConfigFlags flags_of(const std::string& config, std::vector<std::string> set, bo
   return flags;
 }
 
-// Returns (None, value), or (message, (name of the status code, exit code, exception or None)).
-template <typename T>
-py::tuple outcome_of(const absl::StatusOr<T>& outcome, const PythonRun& run) {
-  if (outcome.ok()) return py::make_tuple(py::none(), *outcome);
-  const absl::Status& status = outcome.status();
-  return py::make_tuple(std::string(status.message()),
-                        py::make_tuple(absl::StatusCodeToString(status.code()), exit_code(status),
-                                       run.error ? run.error : py::object(py::none())));
-}
-
 py::tuple train(const std::string& config, std::vector<std::string> set, bool overwrite,
                 const py::object& module, const std::vector<py::object>& hooks,
-                const py::object& support) {
-  PythonRun run{module, support, {}};
+                const py::dict& metrics, const py::object& support) {
+  PythonRun run{module, support, metrics, {}};
   const RunInProgress in_progress(run);
   prepare_once();
   ConfigFlags flags = flags_of(config, std::move(set), !module.is_none());
@@ -101,51 +107,92 @@ py::tuple train(const std::string& config, std::vector<std::string> set, bool ov
     }
     return absl::OkStatus();
   };
-  absl::StatusOr<std::pair<std::string, int>> outcome;
-  {
-    const py::gil_scoped_release released;
-    outcome = catch_exceptions([&]() -> absl::StatusOr<std::pair<std::string, int>> {
-      ASSIGN_OR_RETURN(TrainOutcome done, run_training(flags, additions));
-      return std::make_pair(std::move(done.summary), done.exit_code);
-    });
-  }
-  return outcome_of(outcome, run);
+  absl::StatusOr<std::pair<std::string, int>> outcome =
+      in_progress.call([&]() -> absl::StatusOr<std::pair<std::string, int>> {
+        ASSIGN_OR_RETURN(TrainOutcome done, run_training(flags, additions));
+        return std::make_pair(std::move(done.summary), done.exit_code);
+      });
+  return outcome_of(std::move(outcome), run.error);
+}
+
+// Fills the flags of evaluate() and predict(). `config` "": the job of the checkpoint.
+void set_model_flags(const std::string& checkpoint, const std::string& config,
+                     std::vector<std::string> set, const std::string& weights, bool has_module,
+                     ModelFlags& flags) {
+  static_cast<ConfigFlags&>(flags) = flags_of(config, std::move(set), has_module);
+  flags.checkpoint = checkpoint;
+  flags.weights = weights;
+}
+
+py::tuple evaluate(const std::string& checkpoint, const std::string& config,
+                   std::vector<std::string> set, const std::string& weights,
+                   const py::object& module, const py::dict& metrics, const py::object& support) {
+  PythonRun run{module, support, metrics, {}};
+  const RunInProgress in_progress(run);
+  prepare_once();
+  ModelFlags flags;
+  set_model_flags(checkpoint, config, std::move(set), weights, !module.is_none(), flags);
+  absl::StatusOr<std::string> outcome = in_progress.call([&] { return run_evaluation(flags); });
+  return outcome_of(std::move(outcome), run.error);
+}
+
+py::tuple predict(const std::string& checkpoint, const std::string& config,
+                  std::vector<std::string> set, const std::string& weights,
+                  const py::object& module, const std::string& output, const py::object& data,
+                  std::vector<std::string> keep, bool overwrite, const py::dict& metrics,
+                  const py::object& support) {
+  PythonRun run{module, support, metrics, {}};
+  const RunInProgress in_progress(run);
+  prepare_once();
+  PredictFlags flags;
+  set_model_flags(checkpoint, config, std::move(set), weights, !module.is_none(), flags);
+  flags.output = output;
+  if (!data.is_none()) flags.data = py::cast<std::string>(data);
+  flags.keep = std::move(keep);
+  flags.overwrite = overwrite;
+  absl::StatusOr<int64_t> outcome = in_progress.call([&] { return run_prediction(flags); });
+  return outcome_of(std::move(outcome), run.error);
 }
 
 py::tuple check(const std::string& config, std::vector<std::string> set, const py::object& module,
-                const py::object& support) {
-  PythonRun run{module, support, {}};
+                const py::dict& metrics, const py::object& support) {
+  PythonRun run{module, support, metrics, {}};
   const RunInProgress in_progress(run);
   prepare_once();
   const ConfigFlags flags = flags_of(config, std::move(set), !module.is_none());
-  absl::StatusOr<std::vector<std::string>> outcome;
-  {
-    const py::gil_scoped_release released;
-    outcome = catch_exceptions([&]() -> absl::StatusOr<std::vector<std::string>> {
-      ASSIGN_OR_RETURN(const RankEnvironment ranks, read_rank_environment());
-      ASSIGN_OR_RETURN(const CheckedJob job,
-                       load_job(FileSystem::local(), flags, ranks.world_size));
-      JobResources resources;
-      resources.local_world_size = ranks.local_world_size;
-      absl::StatusOr<std::vector<std::string>> unmade = check_parts(job, resources);
-      RETURN_IF_ERROR(name_file(unmade.status(), flags.config));
-      return unmade;
-    });
-  }
-  return outcome_of(outcome, run);
+  absl::StatusOr<std::vector<std::string>> outcome =
+      in_progress.call([&]() -> absl::StatusOr<std::vector<std::string>> {
+        ASSIGN_OR_RETURN(const RankEnvironment ranks, read_rank_environment());
+        ASSIGN_OR_RETURN(const CheckedJob job,
+                         load_job(FileSystem::local(), flags, ranks.world_size));
+        JobResources resources;
+        resources.local_world_size = ranks.local_world_size;
+        absl::StatusOr<std::vector<std::string>> unmade = check_parts(job, resources);
+        RETURN_IF_ERROR(name_file(unmade.status(), flags.config));
+        return unmade;
+      });
+  return outcome_of(std::move(outcome), run.error);
 }
 
 }  // namespace
 
 PYBIND11_MODULE(_train, extension) {
   add_context_class(extension);
+  add_checkpoint_class(extension);
+  add_dataset_class(extension);
   extension.def("train", &train, py::arg("config"), py::arg("set"), py::arg("overwrite"),
-                py::arg("module"), py::arg("hooks"), py::arg("support"));
+                py::arg("module"), py::arg("hooks"), py::arg("metrics"), py::arg("support"));
+  extension.def("evaluate", &evaluate, py::arg("checkpoint"), py::arg("config"), py::arg("set"),
+                py::arg("weights"), py::arg("module"), py::arg("metrics"), py::arg("support"));
+  extension.def("predict", &predict, py::arg("checkpoint"), py::arg("config"), py::arg("set"),
+                py::arg("weights"), py::arg("module"), py::arg("output"), py::arg("data"),
+                py::arg("keep"), py::arg("overwrite"), py::arg("metrics"), py::arg("support"));
   extension.def("check", &check, py::arg("config"), py::arg("set"), py::arg("module"),
-                py::arg("support"));
+                py::arg("metrics"), py::arg("support"));
   extension.def("gil_acquisitions", [] {
     return py::dict(py::arg("model") = CountedGil::count(GilUse::kModel),
-                    py::arg("hook") = CountedGil::count(GilUse::kHook));
+                    py::arg("hook") = CountedGil::count(GilUse::kHook),
+                    py::arg("metric") = CountedGil::count(GilUse::kMetric));
   });
 }
 

@@ -127,6 +127,44 @@ class Mean(millrace.Hook):
     self.total = state["total"]
 
 
+class Squares(millrace.Metric):
+  """The mean of the squared errors."""
+  name = "squares"
+  higher_is_better = False
+
+  def __init__(self):
+    self.reset()
+
+  def reset(self):
+    self.sum, self.weight = 0.0, 0.0
+
+  def update(self, predictions, labels, weights, groups):
+    squares = (predictions - labels) ** 2
+    self.sum += float((squares if weights is None else squares * weights).sum())
+    self.weight += len(labels) if weights is None else float(weights.sum())
+
+  def compute(self):
+    return self.sum / self.weight if self.weight else float("nan")
+
+  def merge(self, other):
+    self.sum += other.sum
+    self.weight += other.weight
+
+  def state_dict(self):
+    return {"sum": self.sum, "weight": self.weight}
+
+  def load_state_dict(self, state):
+    self.sum, self.weight = state["sum"], state["weight"]
+
+
+def rank_with_metric():
+  """Runs in another process: one of two ranks of the job of test_metrics, with the argument OUT."""
+  train = SGD + " max_steps: 5 metric: \"auc\" metric: \"squares\" "
+  job = millrace.Job.from_text(job_text(sys.argv[2], train, "checkpoint {}"))
+  result = millrace.train(job, model=Dlrm, metrics=[Squares])
+  sys.exit(result.exit_code)
+
+
 def resumed_job():
   """Runs in another process: the job of ResumeTest, with the arguments OUT, STEPS and KILL_AT."""
   out, steps, kill_at = sys.argv[2:5]
@@ -290,6 +328,154 @@ class TrainingTest(unittest.TestCase):
       self.job(train="max_steps: -1").check()
     self.assertEqual((caught.exception.code, caught.exception.exit_code), ("INVALID_ARGUMENT", 64))
 
+  def trained(self, **options):
+    """Trains for 5 steps with checkpoints, and returns the result and the module."""
+    modules = []
+
+    def make():
+      modules.append(Dlrm())
+      return modules[0]
+
+    result = millrace.train(self.job(**{"run": "checkpoint {}", **options}), model=make)
+    return result, modules[0]
+
+  def test_reads_checkpoints(self):
+    result, module = self.trained()
+    checkpoint = millrace.Checkpoint(self.out)
+    self.assertEqual((checkpoint.path, checkpoint.step), (result.checkpoint, 5))
+    copy = Dlrm()
+    copy.load_state_dict(checkpoint.parameters())
+    for name, value in module.state_dict().items():
+      self.assertTrue(torch.equal(copy.state_dict()[name], value), name)
+    table = checkpoint.table("c3")
+    ids, weights = table.items()
+    self.assertEqual((len(table), table.dim), (len(ids), 4))
+    self.assertEqual(weights.shape, (len(ids), 4))
+    pairs = torch.stack([ids[:6], ids[:6].flip(0)], 1)
+    self.assertTrue(torch.equal(table[pairs][:, 0], weights[:6]))
+    self.assertTrue(torch.equal(table[int(ids[2])], weights[2]))
+    absent = -5
+    self.assertNotIn(absent, ids)
+    with self.assertRaisesRegex(KeyError, "table c3 has no row of id -5"):
+      table[[int(ids[0]), absent]]
+    rows, found = table.find([absent, int(ids[0]), int(ids[0])])
+    self.assertEqual(found.tolist(), [False, True, True])
+    self.assertTrue(torch.equal(rows, torch.stack([torch.zeros(4), weights[0], weights[0]])))
+    self.assertIn("frequency", table.columns())
+    counts, _ = table.find(ids, "frequency")
+    self.assertEqual(counts.shape, (len(ids),))
+    self.assertTrue(checkpoint.diff(result.checkpoint)["equal"])
+    for wrong, error, message in ((lambda: checkpoint.table("c99"), KeyError, "no table 'c99'; it has c1, c2"),
+                                  (lambda: table.find([1], "weight"), millrace.Error, "weights"),
+                                  (lambda: millrace.Checkpoint("nowhere"), millrace.Error, "nowhere")):
+      with self.assertRaisesRegex(error, message):
+        wrong()
+
+  def test_hooks_read_the_checkpoint_of_the_event(self):
+
+    class Reader(millrace.Hook):
+
+      def after_checkpoint(self, context, checkpoint):
+        seen.append((checkpoint.step, len(checkpoint.table("c1"))))
+
+    seen = []
+    millrace.train(self.job(run="checkpoint {}"), model=Dlrm, hooks=[Reader()])
+    self.assertEqual({step for step, _ in seen}, {5})
+    self.assertGreater(seen[0][1], 0)
+
+  def test_evaluates_and_predicts(self):
+    result, _ = self.trained()
+    metrics = millrace.evaluate(self.out, Dlrm)
+    self.assertAlmostEqual(metrics["auc"], result.eval["auc"], delta=1e-9)
+    examples = millrace.predict(millrace.Checkpoint(self.out), "predictions.csv", Dlrm, overwrite=True)
+    self.assertEqual(examples, 200)
+    with open("predictions.csv", encoding="utf-8") as file:
+      self.assertEqual(len(file.readlines()), 201)
+    before = torch.get_num_threads()
+    with self.assertRaisesRegex(millrace.Error, "model \"python\" is a torch.nn.Module") as caught:
+      millrace.evaluate(self.out)
+    self.assertEqual(caught.exception.exit_code, 64)
+    with self.assertRaisesRegex(millrace.Error, "bottom.0.weight"):
+      millrace.evaluate(self.out, Narrow)
+    self.assertEqual(torch.get_num_threads(), before)
+    self.assertEqual(millrace.evaluate(self.out, Dlrm), metrics)
+
+  def test_datasets_give_the_batches_of_training(self):
+
+    class Ids(millrace.Hook):
+
+      def after_data(self, context, batch, micro_batch):
+        if context.phase == "train":
+          trained.append(batch.example_ids.tolist())
+
+    trained = []
+    job = self.job(train=SGD + " max_epochs: 2")
+    millrace.train(job, model=Dlrm, hooks=[Ids()])
+    dataset = millrace.Dataset(job)
+    read = [batch.example_ids.tolist() for _ in range(2) for batch in dataset]
+    self.assertEqual(read, trained)
+    # From any position, in another object.
+    dataset = millrace.Dataset(job)
+    for batch in dataset:
+      if batch.example_ids.tolist() == trained[17]:
+        break
+    state = torch.utils.data.DataLoader(dataset, batch_size=None).dataset.state_dict()
+    rest = millrace.Dataset(job)
+    rest.load_state_dict(state)
+    self.assertEqual([batch.example_ids.tolist() for _ in range(2) for batch in rest], trained[18:])
+    # Two ranks, each with half of the examples.
+    halves = [[batch.size for batch in millrace.Dataset(job, rank=rank, world_size=2)] for rank in (0, 1)]
+    self.assertEqual(halves, [[50] * 20] * 2)
+    self.assertEqual(sum(batch.size for batch in millrace.Dataset(job, "eval")), 200)
+
+  def test_datasets_that_cannot_be_read(self):
+    job = self.job()
+    millrace.train(job, model=Dlrm)  # makes the data
+    with self.assertRaisesRegex(millrace.Error, "the job has no data \"test\" without windows; it has train, eval"):
+      next(iter(millrace.Dataset(job, "test")))
+    with self.assertRaisesRegex(RuntimeError, "give DataLoader num_workers=0 or multiprocessing_context"):
+      next(iter(torch.utils.data.DataLoader(millrace.Dataset(job), batch_size=None, num_workers=1,
+                                            multiprocessing_context="fork")))
+    dataset = millrace.Dataset(job)
+    dataset.load_state_dict({"epoch": 0, "cursor": b"\xff"})
+    with self.assertRaisesRegex(millrace.Error, "the state of the dataset is damaged"):
+      next(iter(dataset))
+
+  def test_metrics(self):
+    metric = "metric: \"auc\" metric: \"squares\" "
+    job = self.job(train=SGD + " max_steps: 5 " + metric, run="report { when { every_steps: 5 } }")
+    self.assertEqual(job.check(Dlrm, [Squares]), [])
+    result = millrace.train(job, model=Dlrm, metrics=[Squares])
+    for name in ("train", "eval"):
+      self.assertGreater(getattr(result, name)["squares"], 0)
+    self.out += "_ranks"
+    done = self.run_script("rank_with_metric", self.out, program=[PROGRAM, "launch", "-n", "2", "--"])
+    self.assertEqual(done.returncode, 0, done.stderr)
+    with open(os.path.join(self.out, "summary.json"), encoding="utf-8") as file:
+      of_two = json.load(file)["eval"]["squares"]
+    self.assertAlmostEqual(millrace.evaluate(self.out, Dlrm, metrics=[Squares])["squares"], of_two, delta=1e-7)
+
+  def test_wrong_metrics(self):
+    metric = " max_steps: 5 metric: \"squares\""
+    for name, members, message in (
+        ("raises", {"update": lambda *_: 1 // 0}, "metric squares, update.*ZeroDivisionError"),
+        ("keeps", {"update": lambda self, predictions, *_: setattr(self, "kept", predictions[:1])},
+         "metric squares, update.*it keeps `predictions`, whose memory ends with the call; clone it"),
+        ("changes", {"update": lambda self, predictions, *_: predictions.zero_()},
+         "metric squares, update.*it changed `predictions` in place"),
+        ("text", {"compute": lambda self: "much"}, "metric squares, compute.*could not convert"),
+    ):
+      with self.subTest(name):
+        self.out = "metric_" + name
+        with self.assertRaisesRegex(millrace.Error, message):
+          millrace.train(self.job(train=SGD + metric), model=Dlrm, metrics=[type("Wrong", (Squares,), members)])
+    with self.assertRaisesRegex(millrace.Error, "squares.*its class is in Python"):
+      millrace.train(self.job(train=SGD + metric), model=Dlrm)
+    with self.assertRaisesRegex(millrace.Error, "there is a metric \"auc\" already"):
+      millrace.train(self.job(), model=Dlrm, metrics=[type("Auc", (Squares,), {"name": "auc"})])
+    with self.assertRaisesRegex(TypeError, "is no class of a metric"):
+      millrace.train(self.job(), model=Dlrm, metrics=[Squares()])
+
   # Name, forward, the expected message.
   WRONG_FORWARDS = (
       ("shape", lambda m, d, s, y: m.logits(d, s).repeat(1, 3), r"logits of shape \[50, 3\]; return \[50\] or \[50, 1\]"),
@@ -361,7 +547,7 @@ class TrainingTest(unittest.TestCase):
         self.assertIsInstance(caught.exception.__cause__, ZeroDivisionError)
     self.out = "unreadable"
     hook = type("Odd", (millrace.Hook,), {"state_dict": lambda self: {"seen": range(3)}})()
-    with self.assertRaisesRegex(millrace.Error, "TypeError: state_dict.. of hook Odd has a value that a resume cannot read"):
+    with self.assertRaisesRegex(millrace.Error, "TypeError: state_dict.. of Odd has a value that a resume cannot read"):
       millrace.train(self.job(run="checkpoint { when { every_steps: 2 } }"), model=Dlrm, hooks=[hook])
     self.out = "afterwards"
     self.assertEqual(millrace.train(self.job(), model=Dlrm).steps, 5)
@@ -390,6 +576,14 @@ class Shared(nn.Module):
     return self.second(self.first(dense)).sum(1)
 
 
+class Narrow(Dlrm):
+  """A module whose first layer has another size than in the checkpoint."""
+
+  def __init__(self):
+    super().__init__()
+    self.bottom = nn.Sequential(*mlp(13, 6, 4))
+
+
 class NoParameters(nn.Module):
 
   def forward(self, pooled):
@@ -397,7 +591,7 @@ class NoParameters(nn.Module):
 
 
 if __name__ == "__main__":
-  if len(sys.argv) > 1 and sys.argv[1] in ("resumed_job", "rank_of_job", "mapped_libraries"):
+  if len(sys.argv) > 1 and sys.argv[1] in ("resumed_job", "rank_of_job", "rank_with_metric", "mapped_libraries"):
     globals()[sys.argv[1]]()
   else:
     unittest.main(verbosity=2)

@@ -15,7 +15,7 @@
 #include "tools/command_end.h"
 #include "tools/commands.h"
 #include "tools/model_evaluator.h"
-#include "tools/model_flags.h"
+#include "tools/model_run.h"
 #include "tools/output/run_summary.h"
 #include "tools/terminal.h"
 
@@ -35,6 +35,9 @@ class EvaluateCommand {
     end_if_data_hangs(trainer_.get(), outcome);
     return outcome;
   }
+
+  // Returns the summary of run() as JSON.
+  std::string json() const { return summary_json(summary_, &data_); }
 
  private:
   // Returns true if this rank writes common output.
@@ -84,6 +87,13 @@ class EvaluateCommand {
 };
 
 }  // namespace
+
+absl::StatusOr<std::string> run_evaluation(const ModelFlags& flags) {
+  const RankListener listener = nullptr;
+  EvaluateCommand command(flags, listener);
+  RETURN_IF_ERROR(command.run().status());
+  return command.json();
+}
 
 Command add_evaluate_command(CLI::App& program, const RankListener& listener) {
   auto flags = std::make_shared<ModelFlags>();  // shared with the parser's callbacks

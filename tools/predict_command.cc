@@ -23,7 +23,7 @@
 #include "tools/command_end.h"
 #include "tools/commands.h"
 #include "tools/model_evaluator.h"
-#include "tools/model_flags.h"
+#include "tools/model_run.h"
 #include "tools/output/output_file.h"
 #include "tools/output/output_kinds.h"
 #include "tools/output/prediction_hook.h"
@@ -32,12 +32,6 @@
 
 namespace millrace {
 namespace {
-
-struct PredictFlags : ModelFlags {
-  std::optional<std::string> data;  // paths and patterns, separated by commas
-  std::vector<std::string> keep;    // see kept_names
-  std::string output;
-};
 
 // Returns the columns of the first readable file of `sets`; none without such a file.
 std::vector<std::string> columns_of_data(
@@ -97,6 +91,9 @@ class PredictCommand {
     end_if_data_hangs(trainer_.get(), outcome);
     return outcome;
   }
+
+  // Returns the number of examples of run(), of all ranks.
+  int64_t examples() const { return examples_; }
 
  private:
   // Returns true if this rank writes common output.
@@ -276,6 +273,13 @@ class PredictCommand {
 };
 
 }  // namespace
+
+absl::StatusOr<int64_t> run_prediction(const PredictFlags& flags) {
+  const RankListener listener = nullptr;
+  PredictCommand command(flags, listener);
+  RETURN_IF_ERROR(command.run().status());
+  return command.examples();
+}
 
 Command add_predict_command(CLI::App& program, const RankListener& listener) {
   auto flags = std::make_shared<PredictFlags>();  // shared with the parser's callbacks

@@ -54,10 +54,45 @@ class Context:
 # (None, value), or (message, (name of the status code, exit code, exception or None)).
 _Outcome = tuple[str | None, Any]
 
+class CheckpointFile:
+  """An open checkpoint, for millrace.Checkpoint."""
+  @staticmethod
+  def open(path: str) -> _Outcome: ...
+  def json(self) -> str:
+    """Returns what `millrace checkpoint show --json` prints."""
+  def model(self) -> _Outcome:
+    """Returns the dense parameters and buffers by name."""
+  def rows(self, table: str, column: str, ids: torch.Tensor) -> _Outcome:
+    """Returns the values of ids, contiguous int64 [n], and which of them have a row."""
+  def all_rows(self, table: str, column: str) -> _Outcome:
+    """Returns the ids and the values of all rows."""
+  def columns(self, table: str) -> _Outcome: ...
+  def diff(self, other: CheckpointFile) -> _Outcome:
+    """Returns the differences as JSON."""
+
+class DataReader:
+  """The data of a job, for millrace.Dataset."""
+  @staticmethod
+  def open(config: str, set: Sequence[str], part: str, rank: int, world_size: int) -> _Outcome: ...
+  def start_epoch(self, epoch: int) -> _Outcome: ...
+  def seek(self, cursors: Sequence[bytes]) -> _Outcome: ...
+  def next(self, support: ModuleType) -> _Outcome:
+    """Returns (Batch, the cursor after it), or None at the end of the epoch or window."""
+  @property
+  def windowed(self) -> bool: ...
+  def next_window(self, support: ModuleType) -> _Outcome:
+    """Returns (Window or None, whether the stream has ended)."""
+
 def train(config: str, set: Sequence[str], overwrite: bool,
           module: torch.nn.Module | Callable[[], torch.nn.Module] | None, hooks: Sequence[object],
-          support: ModuleType) -> _Outcome: ...
+          metrics: dict[str, Any], support: ModuleType) -> _Outcome: ...
 def check(config: str, set: Sequence[str], module: torch.nn.Module | Callable[[], torch.nn.Module] | None,
-          support: ModuleType) -> _Outcome: ...
+          metrics: dict[str, Any], support: ModuleType) -> _Outcome: ...
+def evaluate(checkpoint: str, config: str, set: Sequence[str], weights: str,
+             module: torch.nn.Module | Callable[[], torch.nn.Module] | None, metrics: dict[str, Any],
+             support: ModuleType) -> _Outcome: ...
+def predict(checkpoint: str, config: str, set: Sequence[str], weights: str,
+            module: torch.nn.Module | Callable[[], torch.nn.Module] | None, output: str, data: str | None,
+            keep: Sequence[str], overwrite: bool, metrics: dict[str, Any], support: ModuleType) -> _Outcome: ...
 def gil_acquisitions() -> dict[str, int]:
-  """Returns how often this process acquired the GIL to call a "model" or a "hook"."""
+  """Returns how often this process acquired the GIL to call a "model", a "hook" or a "metric"."""

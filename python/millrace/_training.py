@@ -11,8 +11,9 @@ import os
 import pickle
 import sys
 import tempfile
+import time
 import traceback
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, NamedTuple, Sequence, cast
 
 from millrace import _build
 
@@ -59,6 +60,9 @@ if not TYPE_CHECKING:
   torch, _train = _import_extension()
   Context = _train.Context
 
+_PROCESS = os.getpid()  # threads of the extension do not follow into a fork
+_WINDOW_WAIT = 1.0  # seconds between looks for a window
+
 # What forward() may ask for.
 ARGUMENTS = ("dense", "sparse", "pooled", "labels", "weights", "groups")
 
@@ -77,6 +81,17 @@ class Error(Exception):
     super().__init__(message)
     self.code = code
     self.exit_code = exit_code
+
+
+def _value(outcome: tuple[Any, Any]) -> Any:
+  """Returns the value of a call of the extension, or raises its error."""
+  message, value = outcome
+  if message is None:
+    return value
+  code, exit_code, cause = value
+  if cause is not None and not isinstance(cause, Exception):
+    raise cause  # KeyboardInterrupt, SystemExit
+  raise Error(message, code, exit_code) from cause
 
 
 class Rows(NamedTuple):
@@ -156,10 +171,97 @@ class Evaluation(NamedTuple):
   values: dict[str, float]
 
 
-class Checkpoint(NamedTuple):
-  """A durable checkpoint."""
-  path: str
-  step: int  # may be older than the context's
+class Table:
+  """The rows of a table in a checkpoint; len() is their number. Only what is asked for is read.
+
+  A column is "weights", "frequency", "last_step" or "slot/NAME", where NAME is a state of the optimizer.
+  """
+
+  def __init__(self, file: _train.CheckpointFile, name: str, dim: int, rows: int) -> None:
+    self._file = file
+    self.name = name
+    self.dim = dim
+    self._rows = rows
+
+  def __len__(self) -> int:
+    return self._rows
+
+  def columns(self) -> list[str]:
+    """Returns the names of the columns."""
+    return cast("list[str]", _value(self._file.columns(self.name)))
+
+  def __getitem__(self, ids: torch.Tensor | Sequence[int] | int) -> torch.Tensor:
+    """Returns the weights of ids, float32 [..., dim] for ids of shape [...].
+
+    Raises:
+      KeyError: naming the ids that have no row.
+    """
+    asked = torch.as_tensor(ids, dtype=torch.int64)
+    values, found = self.find(asked)
+    if not bool(found.all()):
+      missing = [str(id) for id in asked[~found].flatten().tolist()]
+      more = ", and %d more" % (len(missing) - 8) if len(missing) > 8 else ""
+      raise KeyError("table %s has no row of id %s%s" % (self.name, ", ".join(missing[:8]), more))
+    return values
+
+  def find(self, ids: torch.Tensor | Sequence[int] | int, column: str = "weights") -> tuple[torch.Tensor, torch.Tensor]:
+    """Returns the values of ids, [..., width] or [...], and bool [...]: which ids have a row; other values are 0."""
+    asked = torch.as_tensor(ids, dtype=torch.int64).contiguous()
+    values, found = _value(self._file.rows(self.name, column, asked))
+    return values.reshape(asked.shape + values.shape[1:]), found.reshape(asked.shape)
+
+  def items(self, column: str = "weights") -> tuple[torch.Tensor, torch.Tensor]:
+    """Returns the ids of all rows, int64 [rows], and their values, [rows, width] or [rows]."""
+    ids, values = _value(self._file.all_rows(self.name, column))
+    return ids, values
+
+
+class Checkpoint:
+  """A checkpoint on a file system, read without its model. All values are checked against their digests.
+
+    weights = millrace.Checkpoint("out").table("user")[[17, 4711]]
+
+  A hook's after_checkpoint() gets one.
+
+  Attributes:
+    path: the directory of the checkpoint.
+  """
+
+  def __init__(self, path: str | os.PathLike[str]) -> None:
+    """Opens a checkpoint; of a folder of checkpoints, or an output directory, the newest that is whole.
+
+    Raises:
+      Error: there is none, or it is damaged.
+    """
+    self._file: _train.CheckpointFile = _value(_train.CheckpointFile.open(os.fspath(path)))
+    self.info: dict[str, Any] = json.loads(self._file.json())
+    self.path: str = self.info["path"]
+
+  @property
+  def step(self) -> int:
+    """The updates before the checkpoint; in a hook they may be fewer than the context's."""
+    return int(self.info["progress"]["step"])
+
+  def parameters(self) -> dict[str, torch.Tensor]:
+    """Returns the dense parameters and buffers by name, for module.load_state_dict()."""
+    return cast("dict[str, torch.Tensor]", _value(self._file.model()))
+
+  def tables(self) -> list[str]:
+    """Returns the names of the tables."""
+    return list(self.info["tables"])
+
+  def table(self, name: str) -> Table:
+    """Returns a table. Raises: KeyError."""
+    if name not in self.info["tables"]:
+      raise KeyError("%s has no table %r; it has %s" % (self.path, name, ", ".join(self.tables())))
+    info = self.info["tables"][name]
+    return Table(self._file, name, info["dim"], info["rows"])
+
+  def diff(self, other: Checkpoint | str | os.PathLike[str]) -> dict[str, Any]:
+    """Returns in what the checkpoints differ, as `millrace checkpoint diff --json` prints it; ["equal"]: in nothing."""
+    if not isinstance(other, Checkpoint):
+      other = Checkpoint(other)
+    return cast("dict[str, Any]", json.loads(_value(self._file.diff(other._file))))
 
 
 class Hook:
@@ -223,6 +325,49 @@ class Hook:
     """Takes the state of this rank from a checkpoint; that of rank 0 if the number of ranks differs."""
 
 
+class Metric:
+  """Base class of metrics: figures over all examples of a report or an evaluation.
+
+  The class is given to train(metrics=[...]), and the job names it: `metric: "NAME"`. One object is made without
+  arguments for each set, task and slice. An exception ends the run.
+
+  Attributes:
+    name: identifies the metric in jobs and reports.
+    higher_is_better: for the best score; None: neither.
+  """
+  name: str = ""
+  higher_is_better: bool | None = None
+
+  def update(self, predictions: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor | None,
+             groups: torch.Tensor | None) -> None:
+    """Adds the examples of a batch for one task.
+
+    Args: float32 [examples]; `groups` int64 [examples]. `weights` None: all 1. They must not be changed, and their
+      memory ends with the call: clone() what the metric keeps.
+    """
+    raise NotImplementedError
+
+  def compute(self) -> float:
+    """Returns the value over all examples; not-a-number where there is none."""
+    raise NotImplementedError
+
+  def reset(self) -> None:
+    """Removes all examples."""
+    raise NotImplementedError
+
+  def merge(self, other: Metric) -> None:
+    """Adds the examples of another object of this class, such as another rank's."""
+    raise NotImplementedError
+
+  def state_dict(self) -> dict[str, Any]:
+    """Returns the state that other ranks and checkpoints get: numbers, texts, tensors, lists and dicts."""
+    raise NotImplementedError
+
+  def load_state_dict(self, state: dict[str, Any]) -> None:
+    """Takes the state of another object."""
+    raise NotImplementedError
+
+
 @dataclasses.dataclass(frozen=True)
 class Result:
   """How a run ended. Fields of summary.json (docs/exit_codes.md) that are not here are in `summary`."""
@@ -261,14 +406,14 @@ class Job:
     """Returns the job of a text; messages call it "job". Paths in it are relative to the working directory."""
     return cls(text=text, set=tuple(set))
 
-  def check(self, model: Any = None) -> list[str]:
-    """Checks the job as `millrace config check` does, with `model` as train() takes it.
+  def check(self, model: Any = None, metrics: Sequence[type[Metric]] = ()) -> list[str]:
+    """Checks the job as `millrace config check` does, with `model` and `metrics` as train() takes them.
 
     Returns: the parts that were not checked, with the reason.
     Raises: Error with a line for each mistake.
     """
     with self._file() as path:
-      return self._value(_train.check(path, list(self.set), model, sys.modules[__name__]), path)
+      return self._value(_train.check(path, list(self.set), model, _by_name(metrics), sys.modules[__name__]), path)
 
   @contextlib.contextmanager
   def _file(self) -> Iterator[str]:
@@ -283,21 +428,16 @@ class Job:
 
   def _value(self, outcome: tuple[Any, Any], path: str) -> Any:
     """Returns the value of a call of the extension, or raises its error."""
-    message, value = outcome
-    if message is None:
-      return value
-    code, exit_code, cause = value
-    if cause is not None and not isinstance(cause, Exception):
-      raise cause  # KeyboardInterrupt, SystemExit
-    if self.text is not None:
-      message = message.replace(path, "job")
-    raise Error(message, code, exit_code) from cause
+    if self.text is not None and outcome[0] is not None:
+      outcome = (outcome[0].replace(path, "job"), outcome[1])
+    return _value(outcome)
 
 
 def train(
     job: Job | str | os.PathLike[str],
     model: torch.nn.Module | Callable[[], torch.nn.Module] | None = None,
     hooks: Sequence[Hook] = (),
+    metrics: Sequence[type[Metric]] = (),
     *,
     overwrite: bool = False,
 ) -> Result:
@@ -313,6 +453,7 @@ def train(
       is called after seeding with `train.seed`. All ranks need the same initial parameters. None: the job's model.
       docs/python.md says what forward() gets and returns.
     hooks: added behind those of the job.
+    metrics: classes of metrics that the job names.
     overwrite: outputs may replace files of any kind, but not what the run reads.
   Raises:
     Error: the run failed. What was saved remains, and the process can train again.
@@ -322,10 +463,168 @@ def train(
     job = Job.from_file(job)
   with job._file() as path:
     summary, exit_code = job._value(
-        _train.train(path, list(job.set), overwrite, model, list(hooks), sys.modules[__name__]), path)
+        _train.train(path, list(job.set), overwrite, model, list(hooks), _by_name(metrics),
+                     sys.modules[__name__]), path)
   read = json.loads(summary)
   names = [field.name for field in dataclasses.fields(Result) if field.name not in ("exit_code", "summary")]
   return Result(**{name: read[name] for name in names}, exit_code=exit_code, summary=read)
+
+
+def _by_name(metrics: Sequence[type[Metric]]) -> dict[str, type[Metric]]:
+  for metric in metrics:
+    if not (isinstance(metric, type) and issubclass(metric, Metric) and metric.name):
+      raise TypeError("%r is no class of a metric; derive one from millrace.Metric, with a name" % (metric,))
+  return {metric.name: metric for metric in metrics}
+
+
+def _as_job(job: Job | str | os.PathLike[str] | None) -> Job:
+  if job is None:
+    return Job.from_file("")
+  return job if isinstance(job, Job) else Job.from_file(job)
+
+
+def evaluate(
+    checkpoint: Checkpoint | str | os.PathLike[str],
+    model: torch.nn.Module | Callable[[], torch.nn.Module] | None = None,
+    job: Job | str | os.PathLike[str] | None = None,
+    *,
+    metrics: Sequence[type[Metric]] = (),
+    weights: str = "",
+) -> dict[str, float]:
+  """Evaluates a checkpoint on the evaluation sets of a job, as `millrace evaluate` does.
+
+  Args:
+    checkpoint: a checkpoint; of a folder or an output directory the newest.
+    model: the module with which it was trained, as train() takes it; its parameters and buffers get the values of the
+      checkpoint. None for a model in C++.
+    job: by default that of the checkpoint.
+    metrics: as train() takes them, if the job names them.
+    weights: "average" or "trained"; by default the moving averages if the job keeps them.
+  Returns: the metrics; "set/metric" for sets not named "eval".
+  Raises: Error.
+  """
+  job = _as_job(job)
+  with job._file() as path:
+    summary = job._value(
+        _train.evaluate(_path_of(checkpoint), path, list(job.set), weights, model, _by_name(metrics),
+                        sys.modules[__name__]), path)
+  return cast("dict[str, float]", json.loads(summary)["eval"])
+
+
+def predict(
+    checkpoint: Checkpoint | str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    model: torch.nn.Module | Callable[[], torch.nn.Module] | None = None,
+    job: Job | str | os.PathLike[str] | None = None,
+    *,
+    data: str | os.PathLike[str] | Sequence[str] | None = None,
+    keep: Sequence[str] = (),
+    metrics: Sequence[type[Metric]] = (),
+    weights: str = "",
+    overwrite: bool = False,
+) -> int:
+  """Writes the predictions of a checkpoint to a file, as `millrace predict` does.
+
+  Args:
+    checkpoint, model, job, metrics, weights: as evaluate() takes them.
+    output: a .parquet or .csv file.
+    data: paths and patterns of the files to predict; by default the evaluation sets of the job.
+    keep: columns of these files to write unchanged.
+    overwrite: `output` may replace a file of any kind.
+  Returns: the number of examples.
+  Raises: Error.
+  """
+  job = _as_job(job)
+  if data is not None:
+    data = ",".join(map(os.fspath, [data] if isinstance(data, (str, os.PathLike)) else data))
+  with job._file() as path:
+    return cast("int", job._value(
+        _train.predict(_path_of(checkpoint), path, list(job.set), weights, model, os.fspath(output), data, list(keep),
+                       overwrite, _by_name(metrics), sys.modules[__name__]), path))
+
+
+def _path_of(checkpoint: Checkpoint | str | os.PathLike[str]) -> str:
+  return checkpoint.path if isinstance(checkpoint, Checkpoint) else os.fspath(checkpoint)
+
+
+class Dataset(torch.utils.data.IterableDataset[Batch]):
+  """The data of a job as an IterableDataset of millrace.Batch, without training.
+
+    for batch in millrace.Dataset("job.textproto"):
+      ...
+
+  Each iteration reads an epoch, in the order in which train() reads it; the next iteration the following epoch. After
+  load_state_dict() an iteration goes on with the rest of the epoch. Data in windows is one iteration: it ends with the
+  stream and waits for windows until then.
+
+  DataLoader takes it with batch_size=None, and with num_workers=0 or multiprocessing_context="spawn". Worker i of n
+  then reads share rank * n + i of world_size * n, and state_dict() of the parent knows nothing of it.
+
+  Args:
+    job: a Job, or the path of its file.
+    part: "train", or the name of an evaluation set, such as "eval".
+    rank, world_size: the share of the data, as that rank of so many reads it.
+  Raises:
+    Error: from the iteration.
+  """
+
+  def __init__(self, job: Job | str | os.PathLike[str], part: str = "train", *, rank: int = 0,
+               world_size: int = 1) -> None:
+    self._job = _as_job(job)
+    self._part = part
+    self._share = (rank, world_size)
+    self._reader: _train.DataReader | None = None
+    self._epoch = 0
+    self._cursor: bytes | None = None  # None: at the beginning of the epoch
+    # The window that is being read; None for data without windows, and before the first one.
+    self.window: Window | None = None
+
+  def __iter__(self) -> Iterator[Batch]:
+    reader = self._open()
+    if self._cursor is None:
+      _value(reader.start_epoch(self._epoch))
+    else:
+      _value(reader.seek([self._cursor]))
+    while not reader.windowed or self._next_window(reader):
+      while (read := _value(reader.next(sys.modules[__name__]))) is not None:
+        batch, self._cursor = read
+        yield batch
+      if not reader.windowed:
+        break
+    self._epoch += 1
+    self._cursor = None
+
+  def state_dict(self) -> dict[str, Any]:
+    """Returns the position after the last batch that the iteration returned: numbers and bytes."""
+    return {"epoch": self._epoch, "cursor": self._cursor}
+
+  def load_state_dict(self, state: dict[str, Any]) -> None:
+    """Makes the next iteration begin at a position, of a dataset of the same job and share."""
+    self._epoch, self._cursor = state["epoch"], state["cursor"]
+
+  def _open(self) -> _train.DataReader:
+    if os.getpid() != _PROCESS:
+      raise RuntimeError("millrace.Dataset cannot be read in a forked process; give DataLoader num_workers=0 or "
+                         "multiprocessing_context=\"spawn\"")
+    if self._reader is None:
+      rank, world_size = self._share
+      worker = torch.utils.data.get_worker_info()
+      if worker is not None:
+        rank, world_size = rank * worker.num_workers + worker.id, world_size * worker.num_workers
+      with self._job._file() as path:
+        self._reader = self._job._value(
+            _train.DataReader.open(path, list(self._job.set), self._part, rank, world_size), path)
+    return self._reader
+
+  def _next_window(self, reader: _train.DataReader) -> bool:
+    while True:
+      self.window, ended = _value(reader.next_window(sys.modules[__name__]))
+      if self.window is not None or ended:
+        return not ended
+      time.sleep(_WINDOW_WAIT)
+
+  def __getstate__(self) -> dict[str, Any]:
+    return {**self.__dict__, "_reader": None}
 
 
 # Called by the extension.
@@ -392,9 +691,9 @@ def prepare_hook(hook: Any) -> tuple[str, dict[str, Any]]:
   return hook.name or own.__name__, methods
 
 
-def save_hook_state(hook: Hook) -> bytes:
-  """Returns the state of a hook as bytes; none for an empty state."""
-  state = hook.state_dict()
+def save_state(part: Hook | Metric) -> bytes:
+  """Returns the state of a hook or a metric as bytes; none for an empty state."""
+  state = part.state_dict()
   if not state:
     return b""
   buffer = io.BytesIO()
@@ -403,10 +702,17 @@ def save_hook_state(hook: Hook) -> bytes:
   try:
     torch.load(buffer, weights_only=True)  # as a resume will
   except pickle.UnpicklingError as error:
-    raise TypeError("state_dict() of hook %s has a value that a resume cannot read; use numbers, texts, tensors, "
-                    "lists and dicts: %s" % (hook.name or type(hook).__name__, str(error).split("\n")[0])) from error
+    raise TypeError("state_dict() of %s has a value that a resume cannot read; use numbers, texts, tensors, "
+                    "lists and dicts: %s" % (part.name or type(part).__name__, str(error).split("\n")[0])) from error
   return buffer.getvalue()
 
 
 def load_hook_state(hook: Hook, state: bytes) -> None:
   hook.load_state_dict(torch.load(io.BytesIO(state), weights_only=True))
+
+
+def merge_metric(metric: Metric, state: bytes) -> None:
+  other = type(metric)()
+  if state:
+    other.load_state_dict(torch.load(io.BytesIO(state), weights_only=True))
+  metric.merge(other)
