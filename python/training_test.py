@@ -7,6 +7,7 @@ packages that torch needs from MILLRACE_TEST_PYTHON (./bazelw test_setup).
 import glob
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAM = os.environ.setdefault("MILLRACE_TEST_PROGRAM", os.path.abspath("tools/millrace"))
+ROOT = os.path.dirname(HERE)
 sys.path[0] = HERE  # Python follows the link to this file, beside which the extension is missing
 
 if __name__ == "__main__" and "MILLRACE_TRAINING_TEST" not in os.environ:
@@ -282,6 +284,21 @@ class TrainingTest(unittest.TestCase):
                             capture_output=True, text=True, check=False)
       self.assertEqual(done.returncode, 1)
       self.assertRegex(done.stderr.splitlines()[-1], "^ImportError: " + message)
+
+  def test_hooks_of_plugins(self):
+    plugins = os.path.abspath("plugins")
+    os.mkdir(plugins)
+    for name in ("calibration_guard", "ids_per_example"):
+      shutil.copy(os.path.join(ROOT, "examples", "plugins", name + ".so"), plugins)
+      os.chmod(os.path.join(plugins, name + ".so"), 0o644)
+    hook = "hooks { plugin { path: \"%s/%s.so\" hook: \"%s\" config: \"%s\" } }"
+    guard = hook % (plugins, "calibration_guard", "calibration_guard", "every_steps: 2 max_error: 1e-9 patience: 3")
+    ids = hook % (plugins, "ids_per_example", "ids_per_example", "")
+    result = millrace.train(self.job(train=SGD + guard, run="plugins { directory: \"%s\" } %s" % (plugins, ids)),
+                            model=Dlrm)
+    self.assertEqual(result.steps, 6)
+    self.assertIn("off the labels", result.stop_reason)
+    self.assertEqual(result.summary["hooks"]["ids_per_example"]["errors"], 0)
 
   def test_ctrl_c_stops_with_a_checkpoint(self):
 

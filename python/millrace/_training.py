@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import dataclasses
 import importlib
 import inspect
@@ -426,6 +427,18 @@ class Job:
         file.write(self.text)
       yield path
 
+  def _share_symbols(self, path: str) -> None:
+    """Makes the symbols of the extension and its libraries global if the job may name plugins, which need them.
+
+    Other jobs leave them local, so that packages that are imported later do not find the protobuf of Millrace.
+    """
+    named = not os.path.isfile(path) or any("plugin" in change for change in self.set)
+    if not named:
+      with contextlib.suppress(OSError), open(path, "rb") as file:  # the extension reports the error
+        named = b"plugin" in file.read()
+    if named:
+      ctypes.CDLL(_train.__file__, os.RTLD_NOW | os.RTLD_GLOBAL | os.RTLD_NOLOAD)
+
   def _value(self, outcome: tuple[Any, Any], path: str) -> Any:
     """Returns the value of a call of the extension, or raises its error."""
     if self.text is not None and outcome[0] is not None:
@@ -462,6 +475,7 @@ def train(
   if not isinstance(job, Job):
     job = Job.from_file(job)
   with job._file() as path:
+    job._share_symbols(path)
     summary, exit_code = job._value(
         _train.train(path, list(job.set), overwrite, model, list(hooks), _by_name(metrics),
                      sys.modules[__name__]), path)
