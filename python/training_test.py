@@ -4,9 +4,11 @@
 The first part runs the tests with the Python environment of the build, which has torch and pyarrow, and with the
 packages that torch needs from MILLRACE_TEST_PYTHON (./bazelw test_setup).
 """
+import ast
 import glob
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -299,6 +301,36 @@ class TrainingTest(unittest.TestCase):
     self.assertEqual(result.steps, 6)
     self.assertIn("off the labels", result.stop_reason)
     self.assertEqual(result.summary["hooks"]["ids_per_example"]["errors"], 0)
+
+  def test_blocks_of_the_page(self):
+    """Runs the blocks of docs/python.md in their order; train.py has the classes, and the last block in Python."""
+    with open(os.path.join(ROOT, "docs", "python.md"), encoding="utf-8") as file:
+      blocks = re.findall(r"^```(.*)\n((?:.*\n)*?)```$", file.read(), re.MULTILINE)
+    self.assertEqual({language for language, _ in blocks}, {"python", ""})
+    with open(os.path.join(ROOT, "examples", "quickstart.textproto"), encoding="utf-8") as file:
+      job = file.read().replace("rows: 200000", "rows: 20000")
+    os.makedirs("examples")
+    for name, text in (("examples/quickstart.textproto", job), ("job.textproto", job.replace("out/", "out/job-"))):
+      with open(name, "w", encoding="utf-8") as file:
+        file.write(text)
+    scripts = [text for language, text in blocks if language == "python"]
+    classes = [ast.unparse(node) for text in scripts[:-1] for node in ast.parse(text).body
+               if isinstance(node, (ast.ClassDef, ast.Import, ast.ImportFrom))]
+    with open("train.py", "w", encoding="utf-8") as file:
+      file.write("\n".join([*classes, scripts[-1]]))
+    folders = [os.path.dirname(program) for program in (PROGRAM, sys.executable)]
+    environment = {**os.environ, "PATH": ":".join([*folders, os.environ["PATH"]])}
+    names = {}
+    for language, text in blocks:
+      with self.subTest(text):
+        if language == "python":
+          try:
+            exec(text, names)  # pylint: disable=exec-used
+          except SystemExit as end:
+            self.assertEqual(end.code, 0)
+        else:
+          done = subprocess.run(["/bin/sh", "-ec", text], env=environment, capture_output=True, text=True, check=False)
+          self.assertEqual(done.returncode, 0, done.stderr)
 
   def test_ctrl_c_stops_with_a_checkpoint(self):
 
