@@ -302,6 +302,13 @@ class TrainingTest(unittest.TestCase):
     self.assertIn("off the labels", result.stop_reason)
     self.assertEqual(result.summary["hooks"]["ids_per_example"]["errors"], 0)
 
+  def test_types(self):
+    files = [os.path.join(HERE, "millrace", name) for name in ("__init__.pyi", "_train.pyi", "_training.py")]
+    done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", "mypy", *files,
+                           os.path.join(ROOT, "examples", "python", "movielens.py")],
+                          env={**os.environ, "MYPYPATH": HERE}, capture_output=True, text=True, check=False)
+    self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
   def test_blocks_of_the_page(self):
     """Runs the blocks of docs/python.md in their order; train.py has the classes, and the last block in Python."""
     with open(os.path.join(ROOT, "docs", "python.md"), encoding="utf-8") as file:

@@ -118,7 +118,7 @@ class Output:
 
 class Window(NamedTuple):
   """A window of a stream."""
-  index: int
+  index: int  # type: ignore[assignment]  # in place of the method of tuples
   name: str
   examples_done: int  # by this rank, before this run
 
@@ -414,7 +414,8 @@ class Job:
     Raises: Error with a line for each mistake.
     """
     with self._file() as path:
-      return self._value(_train.check(path, list(self.set), model, _by_name(metrics), sys.modules[__name__]), path)
+      outcome = _train.check(path, list(self.set), model, _by_name(metrics), sys.modules[__name__])
+      return list(self._value(outcome, path))
 
   @contextlib.contextmanager
   def _file(self) -> Iterator[str]:
@@ -667,8 +668,8 @@ def prepare_module(module: Any) -> tuple[torch.nn.Module, list[str]]:
     module = module()
     if not isinstance(module, torch.nn.Module):
       raise TypeError("the function of `model` returned %r; return a torch.nn.Module" % (module,))
-  for name, parameter in module.named_parameters():
-    if torch.nn.parameter.is_lazy(parameter):
+  for name, tensor in module.named_parameters():
+    if torch.nn.parameter.is_lazy(tensor):
       raise ValueError("parameter %r of the module has no shape yet; give its sizes, or call the module once" % name)
   names = []
   for name, parameter in inspect.signature(module.forward).parameters.items():
