@@ -1,10 +1,11 @@
-"""Reads what a 64-bit x86-64 ELF file asks of the dynamic loader, and replaces its search path.
+"""Reads what a 64-bit x86-64 ELF file asks of the dynamic loader, and replaces its search path and names.
 
   file = ElfFile(open("millrace", "rb").read(), "millrace")
   file.needed          ["libtorch.so", …], in the order of the loader
   file.search_path     ["$ORIGIN/../lib"], of DT_RPATH or DT_RUNPATH
   file.glibc_floor()   (2, 36): the newest version of glibc whose symbols the file needs
   file.with_rpath("$ORIGIN/../lib")   the bytes of the file with another search path
+  file.with_names({"libz.so.1": "libz-1a2b3c4d.so.1"})   with other names of libraries
 
 ElfError says in one line why a file cannot be read or changed.
 """
@@ -13,14 +14,16 @@ import struct
 
 DT_NEEDED, DT_STRTAB, DT_STRSZ, DT_SONAME, DT_RPATH, DT_RUNPATH = 1, 5, 10, 14, 15, 29
 DT_VERDEF, DT_VERDEFNUM, DT_VERNEED, DT_VERNEEDNUM = 0x6FFFFFFC, 0x6FFFFFFD, 0x6FFFFFFE, 0x6FFFFFFF
-PT_LOAD, PT_DYNAMIC = 1, 2
-SHT_DYNSYM = 11
+PT_LOAD, PT_DYNAMIC, PT_NOTE, PT_GNU_PROPERTY = 1, 2, 4, 0x6474E553
+SHT_STRTAB, SHT_DYNSYM = 3, 11
+PAGE = 4096
+PF_R = 4
 EM_X86_64 = 62
 GLIBC_VERSION = re.compile(r"GLIBC_(\d+(?:\.\d+)+)$")
 
 
 class ElfError(Exception):
-  """A file that is no ELF file of x86-64, or whose search path cannot be replaced."""
+  """A file that is no ELF file of x86-64, or whose search path or names cannot be replaced."""
 
 
 class ElfFile:
@@ -82,7 +85,7 @@ class ElfFile:
     return bytes(self.data[start:self.data.find(b"\0", start)]).decode()
 
   def _needed_versions(self):
-    """Yields (string index of a file, [string indices of its versions])."""
+    """Yields (offset of the entry, string index of a file, [string indices of its versions])."""
     count = self._value(DT_VERNEEDNUM, 0)
     offset = self._offset(self._value(DT_VERNEED)) if count else 0
     for _ in range(count):
@@ -92,7 +95,7 @@ class ElfFile:
         _, _, _, name, after = self._unpack("IHHII", at)
         names.append(name)
         at += after
-      yield file, names
+      yield offset, file, names
       offset += following
 
   def _defined_versions(self):
@@ -122,7 +125,7 @@ class ElfFile:
 
   def glibc_floor(self):
     """Returns the newest version of glibc that a symbol needs, as (2, 36); () if none does."""
-    versions = [self._string(name) for _, names in self._needed_versions() for name in names]
+    versions = [self._string(name) for _, _, names in self._needed_versions() for name in names]
     found = [GLIBC_VERSION.match(version) for version in versions]
     return max((tuple(map(int, match[1].split("."))) for match in found if match), default=())
 
@@ -144,7 +147,7 @@ class ElfFile:
                      (self.name, path, len(old)))
     used = {value for tag, value, _ in self._entries if tag in (DT_NEEDED, DT_SONAME)}
     used.update(self._symbol_names(), self._defined_versions())
-    for file, names in self._needed_versions():
+    for _, file, names in self._needed_versions():
       used.update([file], names)
     start = self._strings + index
     if self.data[start - 1] != 0 or any(index <= name <= index + len(old) for name in used if name):
@@ -153,3 +156,63 @@ class ElfFile:
     changed[start:start + len(old)] = new.ljust(len(old), b"\0")
     struct.pack_into("<q", changed, offset, DT_RPATH)
     return bytes(changed)
+
+  def with_names(self, names):
+    """Returns the bytes of the file in which libraries have other names; `names` maps old names to new ones.
+
+    Replaces them in DT_NEEDED, DT_SONAME and the list of needed versions. The new names follow a copy of the
+    string table at the end of the file, in a new segment that takes the place of a note in the program headers.
+    Raises ElfError if the file has no note.
+    """
+    references = [(offset + 8, "Q", self._string(value)) for tag, value, offset in self._entries
+                  if tag in (DT_NEEDED, DT_SONAME)]
+    references += [(offset + 4, "I", self._string(file)) for offset, file, _ in self._needed_versions()]
+    strings = bytearray(self.data[self._strings:self._strings + self._strings_size])
+    changed = bytearray(self.data)
+    places = {}  # of the new names in the string table
+    for offset, form, name in references:
+      if name not in names:
+        continue
+      if name not in places:
+        places[name] = len(strings)
+        strings += names[name].encode() + b"\0"
+      struct.pack_into("<" + form, changed, offset, places[name])
+    if not places:
+      return bytes(changed)
+    changed += bytes(-len(changed) % PAGE)
+    address = self._add_segment(changed, len(strings))
+    self._move_strings(changed, address, len(changed), len(strings))
+    return bytes(changed + strings)
+
+  def _add_segment(self, changed, size):
+    """Adds a segment of `size` bytes at the end of `changed` to the program headers; returns its address."""
+    start, = self._unpack("Q", 32)
+    each, count = self._unpack("HH", 54)
+    headers = [self._unpack("IIQQQQQQ", start + i * each) for i in range(count)]
+    kinds = [header[0] for header in headers]
+    # Of x86-64 programs, glibc uses neither. The first note, which often has the build id, stays if there are two.
+    notes = [i for kind in (PT_GNU_PROPERTY, PT_NOTE) for i in reversed(range(count)) if kinds[i] == kind]
+    if not notes:
+      raise ElfError("%s: has no note in its program headers, whose place new names could take" % self.name)
+    end = max(header[3] + header[6] for header in headers if header[0] == PT_LOAD)
+    address = end + -end % PAGE
+    # The loader requires segments in the order of their addresses.
+    last = max(i for i in range(count) if kinds[i] == PT_LOAD)
+    headers.insert(last + 1, (PT_LOAD, PF_R, len(changed), address, address, size, size, PAGE))
+    del headers[notes[0] + (notes[0] > last)]
+    for i, header in enumerate(headers):
+      struct.pack_into("<IIQQQQQQ", changed, start + i * each, *header)
+    return address
+
+  def _move_strings(self, changed, address, offset, size):
+    """Sets the place of the string table in the dynamic section and the section headers of `changed`."""
+    old = self._value(DT_STRTAB)
+    for tag, _, entry in self._entries:
+      if tag in (DT_STRTAB, DT_STRSZ):
+        struct.pack_into("<Q", changed, entry + 8, address if tag == DT_STRTAB else size)
+    start, = self._unpack("Q", 40)
+    each, count = self._unpack("HH", 58)
+    for section in range(start, start + each * count, each):
+      _, kind, _, at = self._unpack("IIQQ", section)
+      if kind == SHT_STRTAB and at == old:
+        struct.pack_into("<QQQ", changed, section + 16, address, offset, size)

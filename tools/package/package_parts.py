@@ -20,8 +20,9 @@ class PackageError(Exception):
 Entry = collections.namedtuple("Entry", "name data executable")
 
 # `libraries` are those that the package carries; `program` is the content of the program.
-# `floor` is the version of glibc that the program and these libraries need, as (2, 36).
-Parts = collections.namedtuple("Parts", "version program libraries licences floor")
+# `floor` is the version of glibc that the program and these libraries need, as (2, 36). `shared` has the
+# names of all libraries that the libraries of the required wheels need.
+Parts = collections.namedtuple("Parts", "version program libraries licences floor shared")
 
 
 def read_version(header):
@@ -60,7 +61,8 @@ def collect_parts(program, version, rpath, wheels):
                        "packages with their copyright files" % ", ".join(missing))
   licences.update(licences_of_code)
   return Parts(version, open_elf(program).with_rpath(rpath), libraries, licences,
-               glibc_floor(program, libraries))
+               glibc_floor(program, libraries),
+               {name for library in found if library.wheel in wheels for name in open_elf(library.path).needed})
 
 
 def floor_text(parts):

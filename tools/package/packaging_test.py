@@ -67,9 +67,9 @@ class FolderTest(unittest.TestCase):
     return self.compile("built/lib%s.so" % name, source, "-shared", "-fPIC",
                         "-Wl,-soname,lib%s.so" % name, *flags)
 
-  def program(self, links="outer inner"):
+  def program(self, links="outer inner", inner=()):
     """A program that prints the number of library `outer`, which takes it from `inner`."""
-    self.library("inner", 7)
+    self.library("inner", 7, *inner)
     self.compile("built/libouter.so", "int inner(); int outer() { return inner(); }", "-shared",
                  "-fPIC", "-Wl,-soname,libouter.so", "-L" + self.path("built"), "-linner")
     return self.compile(
@@ -119,6 +119,27 @@ class ElfTest(FolderTest):
     program = self.move_libraries(self.program())
     self.library("inner", 8)
     self.assertEqual(run(program, LD_LIBRARY_PATH=self.path("built")), "7")
+
+  def test_replaced_names_are_those_of_the_loader_and_of_versions(self):
+    script = self.write("map", "V1 { global: *; };")
+    program = self.program(inner=["-Wl,--version-script=" + script])
+    names = {"libouter.so": "libouter-0123.so", "libinner.so": "libinner-4567.so"}
+    for old in (program, self.path("built/libouter.so"), self.path("built/libinner.so")):
+      content = self.open(old).with_names(names)
+      self.assertEqual(content, self.open(old).with_names(names))
+      new = os.path.join(os.path.dirname(old), names.get(os.path.basename(old), "renamed"))
+      with open(new, "wb") as file:
+        file.write(content)
+      os.chmod(new, 0o755)
+      os.remove(old)
+    self.assertEqual(self.open(self.path("built/libinner-4567.so")).soname, "libinner-4567.so")
+    self.assertEqual(self.open(self.path("built/libouter-0123.so")).needed[0], "libinner-4567.so")
+    self.assertEqual(run(self.path("renamed"), LD_BIND_NOW="1"), "7")
+
+  def test_without_a_new_name_the_bytes_stay(self):
+    with open(self.library("none", 1), "rb") as file:
+      content = file.read()
+    self.assertEqual(ElfFile(content, "none").with_names({"libother.so": "x"}), content)
 
   def test_refuses_a_path_that_does_not_fit(self):
     elf = self.open(self.program())
@@ -242,7 +263,7 @@ class ArchivesTest(FolderTest):
     path = self.write("liba.so.1.2", "library")
     library = carried_libraries.Library("liba.so.1", path, (2, 36), None)
     free = {"a/copyright": self.write("copyright", "free")}
-    self.parts = Parts("1.2.3", b"program", [library], free, (2, 36))
+    self.parts = Parts("1.2.3", b"program", [library], free, (2, 36), {"liba.so.1"})
     self.licence = self.write("LICENSE", "mine")
     self.example = self.write("job.textproto", "train {}")
     self.module = self.write("python/ray.py", "import ray")
@@ -308,6 +329,18 @@ class ArchivesTest(FolderTest):
     self.assertEqual(wheel.tag_of((2, 36)), "py3-none-manylinux_2_36_x86_64")
     with self.assertRaisesRegex(PackageError, "does not pin pyarrow"):
       wheel.requires_of({"torch": "2.1.0"})
+
+  def test_wheel_carries_libraries_with_the_hash_of_their_content(self):
+    path = self.library("a", 1)
+    library = carried_libraries.Library("libstdc++-a.so.1.2", path, (2, 36), None)
+    with open(path, "rb") as file:
+      name = "libstdc++-a-%s.so.1.2" % hashlib.sha256(file.read()).hexdigest()[:8]
+    parts = self.parts._replace(libraries=[library], shared=set())
+    self.assertEqual(wheel.hashed_names(parts), {library.name: name})
+    entry = wheel.library_entry(library, {"liba.so": "libother.so"})
+    self.assertEqual(entry.name, "lib/libstdc++-a.so.1.2")
+    self.assertEqual(ElfFile(entry.data, "a").soname, "libother.so")
+    self.assertEqual(wheel.hashed_names(parts._replace(shared={library.name})), {})
 
   def test_dockerfile_takes_what_the_tarball_has(self):
     with open(os.path.join(ROOT, "deploy/Dockerfile"), encoding="utf-8") as file:

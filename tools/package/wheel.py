@@ -9,6 +9,9 @@ is the version of glibc that the carried files need. The same inputs give the sa
 
 --extension is millrace._train for CPython 3.11. It uses the libraries of torch and pyarrow and those
 of the program, but libstdc++ and libgcc_s of the system, which torch has loaded before it.
+
+The name of each carried library has a hash of its content, as those that auditwheel writes, so that a process may
+have another library of the same name. The libraries that torch or pyarrow also need keep theirs.
 """
 import argparse
 import base64
@@ -17,7 +20,7 @@ import os
 import sys
 import zipfile
 
-from elf_file import ElfError
+from elf_file import ElfError, ElfFile
 from carried_libraries import MissingLibraryError, find_libraries, open_elf
 from package_parts import (Entry, PackageError, collect_parts, floor_text, open_entry, read_pins,
                            read_version, with_values)
@@ -77,7 +80,30 @@ def size_of(entry):
     return content.seek(0, os.SEEK_END)
 
 
-def extension_of(path, parts):
+def hashed_names(parts):
+  """Returns {name: name with a hash} of the carried libraries that the required packages do not need."""
+  names = {}
+  for library in parts.libraries:
+    if library.name not in parts.shared:
+      with open(library.path, "rb") as file:
+        digest = hashlib.sha256(file.read()).hexdigest()[:8]
+      stem, dot, rest = library.name.partition(".so")
+      names[library.name] = "%s-%s%s%s" % (stem, digest, dot, rest)
+  return names
+
+
+def renamed(content, name, names):
+  """Returns the bytes of an ELF file in which the libraries of `names` have their new names."""
+  return ElfFile(content, name).with_names(names) if names else content
+
+
+def library_entry(library, names):
+  with open(library.path, "rb") as file:
+    content = renamed(file.read(), library.path, names)
+  return Entry("lib/" + names.get(library.name, library.name), content, True)
+
+
+def extension_of(path, parts, names):
   """Returns the entry of the extension. Raises PackageError if it needs what the wheel lacks."""
   carried = {library.name for library in parts.libraries}
   for library in find_libraries(path):
@@ -85,13 +111,14 @@ def extension_of(path, parts):
       raise PackageError("%s: needs %s, which the program does not use" % (path, library.name))
   if open_elf(path).glibc_floor() > parts.floor:
     raise PackageError("%s: needs a newer glibc than the program" % path)
-  return Entry(EXTENSION, open_elf(path).with_rpath(EXTENSION_RPATH), True)
+  return Entry(EXTENSION, renamed(open_elf(path).with_rpath(EXTENSION_RPATH), path, names), True)
 
 
 def entries_of(parts, pins, licence, launcher, readme, python, examples, extension=None):
   """Returns the entries of the wheel but for RECORD. `readme` is a template."""
-  carried = [Entry("bin/millrace", parts.program, True)]
-  carried += [Entry("lib/" + library.name, library.path, True) for library in parts.libraries]
+  names = hashed_names(parts)
+  carried = [Entry("bin/millrace", renamed(parts.program, "bin/millrace", names), True)]
+  carried += [library_entry(library, names) for library in parts.libraries]
   build = "VERSION = %r\nGLIBC = %r\nPINS = %r\nFILES = %r\n" % (
       parts.version, floor_text(parts), {name: pins[name] for name in PACKAGES},
       {entry.name: size_of(entry) for entry in carried})
@@ -109,7 +136,7 @@ def entries_of(parts, pins, licence, launcher, readme, python, examples, extensi
   ]
   package += [Entry(os.path.basename(path), path, False) for path in python]
   if extension:
-    package.append(extension_of(extension, parts))
+    package.append(extension_of(extension, parts, names))
   information = [
       Entry("METADATA", metadata.encode(), False),
       Entry("WHEEL", WHEEL.format(tag=tag_of(parts.floor)).encode(), False),
