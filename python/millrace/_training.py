@@ -550,11 +550,12 @@ def predict(
   Raises: Error.
   """
   job = _as_job(job)
+  paths = None
   if data is not None:
-    data = ",".join(map(os.fspath, [data] if isinstance(data, (str, os.PathLike)) else data))
+    paths = ",".join([os.fspath(each) for each in ([data] if isinstance(data, (str, os.PathLike)) else data)])
   with job._file() as path:
     return cast("int", job._value(
-        _train.predict(_path_of(checkpoint), path, list(job.set), weights, model, os.fspath(output), data, list(keep),
+        _train.predict(_path_of(checkpoint), path, list(job.set), weights, model, os.fspath(output), paths, list(keep),
                        overwrite, _by_name(metrics), sys.modules[__name__]), path))
 
 
