@@ -18,6 +18,8 @@ _IN_PROGRAMS = [
     "models",
     "optim",
     "proto",
+    # Names of shared libraries, which differ between packages: a plugin that names none works with each package.
+    "third_party",
 ]
 
 def _is_shared(library):
