@@ -216,7 +216,7 @@ class Supervisor {
   const std::shared_ptr<std::atomic<bool>> logging_ = std::make_shared<std::atomic<bool>>(false);
   int64_t rounds_ ABSL_GUARDED_BY(mutex_) = 0;   // attempts to read the heartbeats of all ranks
   int64_t answers_ ABSL_GUARDED_BY(mutex_) = 0;  // answers of the store
-  // When the store answered last, or this object was made.
+  // Time of the store's last answer; initially of the construction.
   absl::Duration answered_ ABSL_GUARDED_BY(mutex_);
   bool store_lost_ ABSL_GUARDED_BY(mutex_) = false;
 

@@ -100,8 +100,9 @@ struct JobDataset {
 
 // Opens the share of rank `rank` of `world_size` of the training data (`set` "train"), in batches
 // of this rank, or of the evaluation set with this name. Exchanges nothing with other ranks.
-// Errors: errors of opening files; InvalidArgument for ranks that do not divide the batch, or of
-// which one of several is to read windows; NotFound for a set that the job does not have.
+// Errors: errors of opening files; InvalidArgument for a batch size that the ranks do not divide
+// and for training data in windows with `world_size` > 1; NotFound for a set that the job does not
+// have.
 absl::StatusOr<JobDataset> open_job_data(const CheckedJob& job, const JobResources& resources,
                                          absl::string_view set, int rank, int world_size);
 

@@ -44,7 +44,7 @@ absl::StatusOr<at::Tensor> new_tensor(TensorType type, const std::vector<int64_t
 
 char* bytes_of(at::Tensor& tensor) { return static_cast<char*>(tensor.mutable_data_ptr()); }
 
-// An open checkpoint. All functions but the constructor's errors return tuples of outcome_of().
+// An open checkpoint.
 class CheckpointFile {
  public:
   explicit CheckpointFile(std::unique_ptr<CheckpointContent> content)

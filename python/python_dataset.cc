@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,9 +11,12 @@
 #include "base/file_system.h"
 #include "base/status_macros.h"
 #include "io/cursor_state.h"
+#include "io/window/window_cursor.h"
 #include "job/checked_job.h"
+#include "job/generated_data.h"
 #include "job/job.h"
 #include "python/outcome.h"
+#include "python/python_model.h"
 #include "python/tensors.h"
 #include "tools/config_flags.h"
 
@@ -21,39 +25,88 @@ namespace {
 
 namespace py = ::pybind11;
 
-// Reads one epoch, or one stream, from a position on. After an error of next() it is of no use.
+// The share of one rank of the data of a job. Its functions release the GIL; a second thread that
+// calls one meanwhile gets a RuntimeError.
 class DataReader {
  public:
   static absl::StatusOr<std::unique_ptr<DataReader>> open(const ConfigFlags& flags,
                                                           const std::string& set, int rank,
                                                           int world_size) {
-    ASSIGN_OR_RETURN(const CheckedJob job, load_job(FileSystem::local(), flags, world_size));
     auto reader = std::make_unique<DataReader>();
+    reader->rank_ = rank;
+    reader->world_size_ = world_size;
+    ASSIGN_OR_RETURN(const CheckedJob job, load_job(FileSystem::local(), flags, world_size));
+    if (rank == 0) {
+      RETURN_IF_ERROR(
+          make_generated_data(FileSystem::local(), job.config().train(), /*overwrite=*/false)
+              .status());
+    }
     ASSIGN_OR_RETURN(reader->opened_, open_job_data(job, JobResources(), set, rank, world_size));
     return reader;
   }
 
-  absl::Status start_epoch(int64_t epoch) { return opened_.data->start_epoch(epoch); }
-
-  absl::Status seek(const std::vector<std::string>& cursors) {
-    std::vector<Cursor> parsed;
-    for (const std::string& bytes : cursors) {
-      CursorState state;
-      if (!state.ParseFromString(bytes)) {
-        return absl::InvalidArgumentError("the state of the dataset is damaged");
-      }
-      ASSIGN_OR_RETURN(parsed.emplace_back(), from_state(state));
-    }
-    return opened_.data->seek(parsed);
+  ~DataReader() {
+    // Joins threads that read. open() has released the GIL.
+    std::optional<py::gil_scoped_release> released;
+    if (PyGILState_Check()) released.emplace();
+    opened_ = JobDataset();
   }
 
-  absl::StatusOr<std::optional<Batch>> next() { return opened_.data->next(); }
+  absl::Status start_epoch(int64_t epoch) {
+    return exclusive([&] { return opened_.data->start_epoch(epoch); });
+  }
+
+  absl::Status seek(const std::string& bytes) {
+    CursorState state;
+    if (!state.ParseFromString(bytes)) {
+      return absl::InvalidArgumentError("the state of the dataset is damaged");
+    }
+    ASSIGN_OR_RETURN(cursor_, from_state(state));
+    // seek() takes the cursors of all ranks; the rest of the others does not matter here.
+    std::vector<Cursor> cursors(world_size_, nothing_left(cursor_.epoch, nullptr, 0));
+    cursors[rank_] = cursor_;
+    return exclusive([&] { return opened_.data->seek(cursors); });
+  }
+
+  // Returns none at the end of an epoch or window.
+  absl::StatusOr<std::optional<Batch>> next() {
+    absl::StatusOr<std::optional<Batch>> batch = exclusive([&] { return opened_.data->next(); });
+    if (!batch.ok()) return batch;
+    if (batch->has_value()) {
+      cursor_ = (*batch)->cursor;
+    } else if (window_.has_value()) {
+      leave_window(*window_, cursor_);
+    }
+    return batch;
+  }
+
+  // Returns the position after the last batch, or after the window that next() has completed.
+  std::string cursor() const { return to_state(cursor_).SerializeAsString(); }
 
   bool windowed() const { return opened_.windows != nullptr; }
-  absl::StatusOr<WindowState> next_window() { return opened_.windows->next_window(); }
+
+  absl::StatusOr<WindowState> next_window() {
+    absl::StatusOr<WindowState> state = exclusive([&] { return opened_.windows->next_window(); });
+    if (state.ok() && state->kind == WindowState::kReady) window_ = state->window;
+    return state;
+  }
 
  private:
+  template <typename Call>
+  auto exclusive(Call&& call) -> decltype(call()) {
+    if (busy_) throw std::runtime_error("another thread reads this millrace.Dataset");
+    busy_ = true;
+    auto result = without_gil(std::forward<Call>(call));
+    busy_ = false;
+    return result;
+  }
+
+  int rank_ = 0;
+  int world_size_ = 1;
   JobDataset opened_;
+  Cursor cursor_;
+  std::optional<Window> window_;  // opened last
+  bool busy_ = false;             // guarded by the GIL
 };
 
 }  // namespace
@@ -79,32 +132,28 @@ void add_dataset_class(py::module_& extension) {
                     flags.config = config;
                     flags.set = std::move(set);
                     flags.uses_device = true;
+                    flags.change = [](JobConfig* job) {  // the model may be a module
+                      TrainConfig& train = *job->mutable_train();
+                      if (!train.has_model()) train.mutable_model()->set_name(kPythonModel);
+                    };
                     return outcome_of(without_gil(
                         [&] { return DataReader::open(flags, part, rank, world_size); }));
                   })
       .def("start_epoch",
-           [](DataReader& reader, int64_t epoch) {
-             return outcome_of(without_gil([&] { return reader.start_epoch(epoch); }));
-           })
-      .def("seek",
-           [](DataReader& reader, const std::vector<py::bytes>& cursors) {
-             const std::vector<std::string> texts(cursors.begin(), cursors.end());
-             return outcome_of(without_gil([&] { return reader.seek(texts); }));
-           })
+           [](DataReader& reader, int64_t epoch) { return outcome_of(reader.start_epoch(epoch)); })
+      .def("seek", [](DataReader& reader,
+                      const py::bytes& cursor) { return outcome_of(reader.seek(cursor)); })
       .def("next",
            [](DataReader& reader, const py::object& support) -> py::tuple {
-             absl::StatusOr<std::optional<Batch>> batch =
-                 without_gil([&] { return reader.next(); });
+             const absl::StatusOr<std::optional<Batch>> batch = reader.next();
              if (!batch.ok()) return outcome_of(batch.status());
-             if (!batch->has_value()) return py::make_tuple(py::none(), py::none());
-             const Batch& read = **batch;
-             return py::make_tuple(
-                 py::none(), py::make_tuple(batch_to_python(read, support),
-                                            py::bytes(to_state(read.cursor).SerializeAsString())));
+             py::object made = py::none();
+             if (batch->has_value()) made = batch_to_python(**batch, support);
+             return py::make_tuple(py::none(), py::make_tuple(made, py::bytes(reader.cursor())));
            })
       .def_property_readonly("windowed", &DataReader::windowed)
       .def("next_window", [](DataReader& reader, const py::object& support) -> py::tuple {
-        const absl::StatusOr<WindowState> state = without_gil([&] { return reader.next_window(); });
+        const absl::StatusOr<WindowState> state = reader.next_window();
         if (!state.ok()) return outcome_of(state.status());
         py::object window = py::none();
         if (state->kind == WindowState::kReady) window = window_to_python(state->window, support);

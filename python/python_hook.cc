@@ -41,7 +41,7 @@ Reduction reduction_of(const std::string& name) {
   throw py::value_error("reduction \"" + name + "\": give mean, sum, min, max or last");
 }
 
-// Returns an instance of a class of millrace, from its members.
+// Returns the result of a class or function of millrace._training.
 template <typename... Members>
 py::object make(const char* of_class, Members&&... members) {
   return current_run()->support.attr(of_class)(std::forward<Members>(members)...);

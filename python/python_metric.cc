@@ -1,11 +1,13 @@
 #include "python/python_metric.h"
 
 #include <ATen/ATen.h>
+#include <c10/core/CPUAllocator.h>
 #include <c10/core/StorageImpl.h>
 #include <c10/core/TensorImpl.h>
 #include <c10/util/intrusive_ptr.h>
 
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <set>
@@ -35,7 +37,8 @@ at::Tensor tensor_over(absl::Span<const T> values) {
                        at::TensorOptions().dtype(c10::CppTypeToScalarType<T>::value));
 }
 
-// A tensor over memory that ends with a call of Python, which may neither change nor keep it.
+// A tensor over memory that ends with a call of Python, which may not change it. If Python keeps
+// the tensor, also in the traceback of an exception, the tensor gets a copy of the memory.
 class LentTensor {
  public:
   template <typename T>
@@ -47,18 +50,24 @@ class LentTensor {
     }
     argument_ = to_python(tensor);
   }
+  ~LentTensor() {
+    argument_ = py::object();
+    if (!storage_.has_value()) return;
+    const c10::intrusive_ptr<c10::StorageImpl> kept = storage_->lock();
+    if (kept == nullptr) return;
+    at::DataPtr copy = c10::GetCPUAllocator()->allocate(kept->nbytes());
+    std::memcpy(copy.get(), kept->data(), kept->nbytes());
+    kept->set_data_ptr_noswap(std::move(copy));
+  }
+  LentTensor(const LentTensor&) = delete;
+  LentTensor& operator=(const LentTensor&) = delete;
 
   // Returns the argument, which only the caller holds from here on.
   py::object take() { return std::move(argument_); }
 
-  // Called when the arguments of the call are gone.
-  void check() const {
+  void check_unchanged() const {
     if (version_.enabled() && version_.current_version() != 0) {
       throw std::runtime_error(absl::StrCat("it changed `", name_, "` in place; clone it"));
-    }
-    if (storage_.has_value() && !storage_->expired()) {
-      throw std::runtime_error(
-          absl::StrCat("it keeps `", name_, "`, whose memory ends with the call; clone it"));
     }
   }
 
@@ -98,7 +107,8 @@ class PythonMetric : public Metric {
       LentTensor predictions("predictions", input.predictions), labels("labels", input.labels);
       LentTensor weights("weights", input.weights), groups("groups", input.groups);
       metric_.attr("update")(predictions.take(), labels.take(), weights.take(), groups.take());
-      for (const LentTensor* lent : {&predictions, &labels, &weights, &groups}) lent->check();
+      for (const LentTensor* lent : {&predictions, &labels, &weights, &groups})
+        lent->check_unchanged();
     });
   }
 
@@ -150,21 +160,28 @@ class PythonMetric : public Metric {
 
 }  // namespace
 
-absl::Status register_python_metrics() {
+absl::Status register_python_metrics(const py::dict& metrics) {
   static auto& registered = *new std::set<std::string>();
-  for (const auto& [key, metric] : current_run()->metrics) {
+  for (const auto& [key, metric] : metrics) {
     const auto name = py::cast<std::string>(key);
-    if (registered.count(name) > 0) continue;
-    if (metric_registry().find(name) != nullptr) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("there is a metric \"", name, "\" already; give the class another name"));
-    }
     MetricTraits traits;
     const py::object higher = metric.attr("higher_is_better");
     if (!higher.is_none()) {
       traits.direction = py::cast<bool>(higher) ? MetricDirection::kHigherIsBetter
                                                 : MetricDirection::kLowerIsBetter;
     }
+    const bool is_new = registered.count(name) == 0;
+    if (is_new && metric_registry().find(name) != nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("there is a metric \"", name, "\" already; give the class another name"));
+    }
+    if (!is_new && traits_of_metric(name).direction != traits.direction) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("metric \"", name,
+                       "\" had another higher_is_better earlier in this process; give the class "
+                       "another name"));
+    }
+    if (!is_new) continue;
     register_metric(name, "a metric in Python", &PythonMetric::create, traits);
     registered.insert(name);
   }

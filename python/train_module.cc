@@ -54,8 +54,8 @@ class RunInProgress {
           "another call of millrace in this process is not finished; wait for it, or use "
           "processes");
     }
+    registered_ = register_python_metrics(run.metrics);
     current_run() = &run;
-    registered_ = register_python_metrics();
   }
   ~RunInProgress() { current_run() = nullptr; }
   RunInProgress(const RunInProgress&) = delete;

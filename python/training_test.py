@@ -249,6 +249,7 @@ class TrainingTest(unittest.TestCase):
     batches = 5 + 2  # of training, and of the evaluation at the end
     self.assertLessEqual(after["model"] - before["model"], batches + 6)  # its start, train() and eval()
     self.assertEqual(after["hook"] - before["hook"], 1)  # when it is added
+    self.assertEqual(after["metric"], before["metric"])
 
   def test_resumes_after_a_kill_with_equal_bytes(self):
     killed = self.run_script("resumed_job", "killed", "30", "13")
@@ -421,7 +422,11 @@ class TrainingTest(unittest.TestCase):
     counts, _ = table.find(ids, "frequency")
     self.assertEqual(counts.shape, (len(ids),))
     self.assertTrue(checkpoint.diff(result.checkpoint)["equal"])
-    for wrong, error, message in ((lambda: checkpoint.table("c99"), KeyError, "no table 'c99'; it has c1, c2"),
+    self.assertIn(int(ids[0]), table)
+    self.assertNotIn(absent, table)
+    for wrong, error, message in ((lambda: table[[1.5]], TypeError, "ids are integers"),
+                                  (lambda: list(table), TypeError, "not iterable"),
+                                  (lambda: checkpoint.table("c99"), KeyError, "no table 'c99'; it has c1, c2"),
                                   (lambda: table.find([1], "weight"), millrace.Error, "weights"),
                                   (lambda: millrace.Checkpoint("nowhere"), millrace.Error, "nowhere")):
       with self.assertRaisesRegex(error, message):
@@ -479,10 +484,45 @@ class TrainingTest(unittest.TestCase):
     rest = millrace.Dataset(job)
     rest.load_state_dict(state)
     self.assertEqual([batch.example_ids.tolist() for _ in range(2) for batch in rest], trained[18:])
-    # Two ranks, each with half of the examples.
-    halves = [[batch.size for batch in millrace.Dataset(job, rank=rank, world_size=2)] for rank in (0, 1)]
-    self.assertEqual(halves, [[50] * 20] * 2)
-    self.assertEqual(sum(batch.size for batch in millrace.Dataset(job, "eval")), 200)
+    # Two ranks, each with half of the examples; the second one in two objects.
+    whole = [[batch.example_ids.tolist() for batch in millrace.Dataset(job, rank=rank, world_size=2)]
+             for rank in (0, 1)]
+    self.assertEqual(sorted(sum(whole[0] + whole[1], [])), sorted(sum(trained[:40], [])))
+    first, second = [millrace.Dataset(job, rank=1, world_size=2) for _ in range(2)]
+    for _, batch in zip(range(7), first):
+      read = batch.example_ids.tolist()
+    self.assertEqual(read, whole[1][6])
+    second.load_state_dict(first.state_dict())
+    self.assertEqual([batch.example_ids.tolist() for batch in second], whole[1][7:])
+    # An evaluation set is always the same.
+    sets = [[batch.example_ids.tolist() for batch in dataset]
+            for dataset in [millrace.Dataset(job, "eval")] * 2]
+    self.assertEqual(sum(map(len, sets[0])), 200)
+    self.assertEqual(sets[0], sets[1])
+
+  def test_a_stream_goes_on_behind_its_last_window(self):
+    os.makedirs(self.out + "/stream")
+    for hour in range(3):
+      with open("%s/stream/2026-01-0%d.csv" % (self.out, hour + 1), "w", encoding="utf-8") as file:
+        file.write("label,i\n" + "".join("%d,%d\n" % (i % 2, 10 * hour + i) for i in range(6)))
+    job = millrace.Job.from_text("""
+      train {
+        train_data { path: "%s/stream/*.csv" windows {} batch_size: 4 }
+        feature { name: "label" kind: LABEL }
+        feature { name: "i" kind: DENSE }
+      }""" % self.out)
+    dataset = millrace.Dataset(job)
+    read, states, windows = [], [], []
+    for batch in dataset:
+      read += batch.dense.flatten().tolist()
+      states.append((len(read), dataset.state_dict()))
+      windows.append(dataset.window.index)
+    self.assertEqual(read, [10 * hour + i for hour in range(3) for i in range(6)])
+    self.assertEqual(windows, [0, 0, 1, 1, 2, 2])
+    for count, state in [*states, (len(read), dataset.state_dict())]:
+      rest = millrace.Dataset(job)
+      rest.load_state_dict(state)
+      self.assertEqual([value for batch in rest for value in batch.dense.flatten().tolist()], read[count:])
 
   def test_datasets_that_cannot_be_read(self):
     job = self.job()
@@ -493,9 +533,17 @@ class TrainingTest(unittest.TestCase):
       next(iter(torch.utils.data.DataLoader(millrace.Dataset(job), batch_size=None, num_workers=1,
                                             multiprocessing_context="fork")))
     dataset = millrace.Dataset(job)
-    dataset.load_state_dict({"epoch": 0, "cursor": b"\xff"})
+    dataset.load_state_dict({"epoch": 0, "cursor": b"\xff", "share": [0, 1]})
     with self.assertRaisesRegex(millrace.Error, "the state of the dataset is damaged"):
       next(iter(dataset))
+    with self.assertRaisesRegex(ValueError, "the state is of rank 1 of 2, and this dataset of rank 0 of 1"):
+      dataset.load_state_dict(millrace.Dataset(job, rank=1, world_size=2).state_dict())
+    dataset.set_epoch(0)
+    earlier = iter(dataset)
+    next(earlier)
+    next(iter(dataset))
+    with self.assertRaisesRegex(RuntimeError, "another iteration over this millrace.Dataset began"):
+      next(earlier)
 
   def test_metrics(self):
     metric = "metric: \"auc\" metric: \"squares\" "
@@ -515,8 +563,6 @@ class TrainingTest(unittest.TestCase):
     metric = " max_steps: 5 metric: \"squares\""
     for name, members, message in (
         ("raises", {"update": lambda *_: 1 // 0}, "metric squares, update.*ZeroDivisionError"),
-        ("keeps", {"update": lambda self, predictions, *_: setattr(self, "kept", predictions[:1])},
-         "metric squares, update.*it keeps `predictions`, whose memory ends with the call; clone it"),
         ("changes", {"update": lambda self, predictions, *_: predictions.zero_()},
          "metric squares, update.*it changed `predictions` in place"),
         ("text", {"compute": lambda self: "much"}, "metric squares, compute.*could not convert"),
@@ -529,8 +575,27 @@ class TrainingTest(unittest.TestCase):
       millrace.train(self.job(train=SGD + metric), model=Dlrm)
     with self.assertRaisesRegex(millrace.Error, "there is a metric \"auc\" already"):
       millrace.train(self.job(), model=Dlrm, metrics=[type("Auc", (Squares,), {"name": "auc"})])
-    with self.assertRaisesRegex(TypeError, "is no class of a metric"):
-      millrace.train(self.job(), model=Dlrm, metrics=[Squares()])
+    with self.assertRaisesRegex(millrace.Error, "had another higher_is_better earlier"):
+      millrace.train(self.job(), model=Dlrm, metrics=[type("Up", (Squares,), {"higher_is_better": True})])
+    for wrong in (Squares(), type("Number", (Squares,), {"name": 7}), type("Text", (Squares,), {"higher_is_better": "yes"})):
+      with self.assertRaisesRegex(TypeError, "is no class of a metric"):
+        millrace.train(self.job(), model=Dlrm, metrics=[wrong])
+
+  def test_tensors_that_a_metric_keeps_are_copied(self):
+    kept = []
+
+    class Keeps(Squares):
+
+      def update(self, predictions, labels, weights, groups):
+        kept.append((predictions[1:3], predictions[1:3].tolist()))
+        super().update(predictions, labels, weights, groups)
+        if len(kept) == 4:
+          raise ValueError("enough")
+
+    with self.assertRaisesRegex(millrace.Error, "metric squares, update.*ValueError: enough"):
+      millrace.train(self.job(train=SGD + " max_steps: 5 metric: \"squares\""), model=Dlrm, metrics=[Keeps])
+    for tensor, values in kept:
+      self.assertEqual(tensor.tolist(), values)
 
   # Name, forward, the expected message.
   WRONG_FORWARDS = (

@@ -172,6 +172,13 @@ class Evaluation(NamedTuple):
   values: dict[str, float]
 
 
+def _integers(ids: torch.Tensor | Sequence[int] | int) -> torch.Tensor:
+  tensor = torch.as_tensor(ids)
+  if tensor.numel() > 0 and (tensor.is_floating_point() or tensor.dtype == torch.bool):
+    raise TypeError("ids are integers, and these are %s" % tensor.dtype)
+  return tensor.to(torch.int64).contiguous()
+
+
 class Table:
   """The rows of a table in a checkpoint; len() is their number. Only what is asked for is read.
 
@@ -191,13 +198,18 @@ class Table:
     """Returns the names of the columns."""
     return cast("list[str]", _value(self._file.columns(self.name)))
 
+  __iter__ = None  # rows have ids, not positions: see items()
+
+  def __contains__(self, id: int) -> bool:
+    return bool(self.find(id, self.columns()[0])[1])
+
   def __getitem__(self, ids: torch.Tensor | Sequence[int] | int) -> torch.Tensor:
-    """Returns the weights of ids, float32 [..., dim] for ids of shape [...].
+    """Returns the weights of ids, [..., dim] for ids of shape [...], in the type of the rows (float32 by default).
 
     Raises:
       KeyError: naming the ids that have no row.
     """
-    asked = torch.as_tensor(ids, dtype=torch.int64)
+    asked = _integers(ids)
     values, found = self.find(asked)
     if not bool(found.all()):
       missing = [str(id) for id in asked[~found].flatten().tolist()]
@@ -207,7 +219,7 @@ class Table:
 
   def find(self, ids: torch.Tensor | Sequence[int] | int, column: str = "weights") -> tuple[torch.Tensor, torch.Tensor]:
     """Returns the values of ids, [..., width] or [...], and bool [...]: which ids have a row; other values are 0."""
-    asked = torch.as_tensor(ids, dtype=torch.int64).contiguous()
+    asked = _integers(ids)
     values, found = _value(self._file.rows(self.name, column, asked))
     return values.reshape(asked.shape + values.shape[1:]), found.reshape(asked.shape)
 
@@ -222,7 +234,7 @@ class Checkpoint:
 
     weights = millrace.Checkpoint("out").table("user")[[17, 4711]]
 
-  A hook's after_checkpoint() gets one.
+  A hook's after_checkpoint() gets one that is opened when it is first read: retention may have removed it by then.
 
   Attributes:
     path: the directory of the checkpoint.
@@ -234,18 +246,30 @@ class Checkpoint:
     Raises:
       Error: there is none, or it is damaged.
     """
-    self._file: _train.CheckpointFile = _value(_train.CheckpointFile.open(os.fspath(path)))
-    self.info: dict[str, Any] = json.loads(self._file.json())
-    self.path: str = self.info["path"]
+    self._opened: tuple[_train.CheckpointFile, dict[str, Any]] | None = None
+    self._step: int | None = None
+    self.path = os.fspath(path)
+    self.path = str(self.info["path"])
+
+  @property
+  def info(self) -> dict[str, Any]:
+    """What `millrace checkpoint show --json` prints."""
+    return self._open()[1]
 
   @property
   def step(self) -> int:
     """The updates before the checkpoint; in a hook they may be fewer than the context's."""
-    return int(self.info["progress"]["step"])
+    return int(self.info["progress"]["step"]) if self._step is None else self._step
+
+  def _open(self) -> tuple[_train.CheckpointFile, dict[str, Any]]:
+    if self._opened is None:
+      file = _value(_train.CheckpointFile.open(self.path))
+      self._opened = file, json.loads(file.json())
+    return self._opened
 
   def parameters(self) -> dict[str, torch.Tensor]:
     """Returns the dense parameters and buffers by name, for module.load_state_dict()."""
-    return cast("dict[str, torch.Tensor]", _value(self._file.model()))
+    return cast("dict[str, torch.Tensor]", _value(self._open()[0].model()))
 
   def tables(self) -> list[str]:
     """Returns the names of the tables."""
@@ -256,13 +280,13 @@ class Checkpoint:
     if name not in self.info["tables"]:
       raise KeyError("%s has no table %r; it has %s" % (self.path, name, ", ".join(self.tables())))
     info = self.info["tables"][name]
-    return Table(self._file, name, info["dim"], info["rows"])
+    return Table(self._open()[0], name, info["dim"], info["rows"])
 
   def diff(self, other: Checkpoint | str | os.PathLike[str]) -> dict[str, Any]:
     """Returns in what the checkpoints differ, as `millrace checkpoint diff --json` prints it; ["equal"]: in nothing."""
     if not isinstance(other, Checkpoint):
       other = Checkpoint(other)
-    return cast("dict[str, Any]", json.loads(_value(self._file.diff(other._file))))
+    return cast("dict[str, Any]", json.loads(_value(self._open()[0].diff(other._open()[0]))))
 
 
 class Hook:
@@ -343,8 +367,8 @@ class Metric:
              groups: torch.Tensor | None) -> None:
     """Adds the examples of a batch for one task.
 
-    Args: float32 [examples]; `groups` int64 [examples]. `weights` None: all 1. They must not be changed, and their
-      memory ends with the call: clone() what the metric keeps.
+    Args: float32 [examples]; `groups` int64 [examples]. `weights` None: all 1. They must not be changed. The memory is
+      that of the batch: clone() what numpy() is to keep; tensors that are kept are copied.
     """
     raise NotImplementedError
 
@@ -487,8 +511,10 @@ def train(
 
 def _by_name(metrics: Sequence[type[Metric]]) -> dict[str, type[Metric]]:
   for metric in metrics:
-    if not (isinstance(metric, type) and issubclass(metric, Metric) and metric.name):
-      raise TypeError("%r is no class of a metric; derive one from millrace.Metric, with a name" % (metric,))
+    if not (isinstance(metric, type) and issubclass(metric, Metric) and isinstance(metric.name, str) and metric.name and
+            metric.higher_is_better in (None, False, True)):
+      raise TypeError("%r is no class of a metric; derive one from millrace.Metric, with a name, and "
+                      "higher_is_better True, False or None" % (metric,))
   return {metric.name: metric for metric in metrics}
 
 
@@ -569,12 +595,12 @@ class Dataset(torch.utils.data.IterableDataset[Batch]):
     for batch in millrace.Dataset("job.textproto"):
       ...
 
-  Each iteration reads an epoch, in the order in which train() reads it; the next iteration the following epoch. After
-  load_state_dict() an iteration goes on with the rest of the epoch. Data in windows is one iteration: it ends with the
-  stream and waits for windows until then.
+  Each iteration reads an epoch, in the order in which train() reads it; the next iteration the following epoch, and of
+  an evaluation set the same one. An iteration that was left early, or follows load_state_dict(), reads the rest of the
+  epoch. Data in windows is one iteration, which waits for windows until the stream ends. A new iteration ends others.
 
   DataLoader takes it with batch_size=None, and with num_workers=0 or multiprocessing_context="spawn". Worker i of n
-  then reads share rank * n + i of world_size * n, and state_dict() of the parent knows nothing of it.
+  then reads share rank * n + i of world_size * n of the epoch of set_epoch(); it cannot begin within an epoch.
 
   Args:
     job: a Job, or the path of its file.
@@ -590,6 +616,7 @@ class Dataset(torch.utils.data.IterableDataset[Batch]):
     self._part = part
     self._share = (rank, world_size)
     self._reader: _train.DataReader | None = None
+    self._iteration = 0
     self._epoch = 0
     self._cursor: bytes | None = None  # None: at the beginning of the epoch
     # The window that is being read; None for data without windows, and before the first one.
@@ -597,36 +624,54 @@ class Dataset(torch.utils.data.IterableDataset[Batch]):
 
   def __iter__(self) -> Iterator[Batch]:
     reader = self._open()
-    if self._cursor is None:
-      _value(reader.start_epoch(self._epoch))
-    else:
-      _value(reader.seek([self._cursor]))
+    self._iteration += 1
+    iteration = self._iteration
+    _value(reader.start_epoch(self._epoch) if self._cursor is None else reader.seek(self._cursor))
     while not reader.windowed or self._next_window(reader):
-      while (read := _value(reader.next(sys.modules[__name__]))) is not None:
-        batch, self._cursor = read
+      while True:
+        self._check(iteration)
+        batch, cursor = _value(reader.next(sys.modules[__name__]))
+        if batch is not None or reader.windowed:
+          self._cursor = cursor
+        if batch is None:
+          break
         yield batch
       if not reader.windowed:
-        break
-    self._epoch += 1
+        self.set_epoch(self._epoch + 1)
+        return
+
+  def set_epoch(self, epoch: int) -> None:
+    """Makes the next iteration begin with an epoch, counted from 0, which decides the shuffle."""
+    self._epoch = epoch if self._part == "train" else 0
     self._cursor = None
 
   def state_dict(self) -> dict[str, Any]:
-    """Returns the position after the last batch that the iteration returned: numbers and bytes."""
-    return {"epoch": self._epoch, "cursor": self._cursor}
+    """Returns the position after the last batch that the iteration returned, or after a completed window."""
+    return {"epoch": self._epoch, "cursor": self._cursor, "share": list(self._share)}
 
   def load_state_dict(self, state: dict[str, Any]) -> None:
-    """Makes the next iteration begin at a position, of a dataset of the same job and share."""
+    """Makes the next iteration begin at a position, of a dataset of the same job, part, rank and world size."""
+    if tuple(state["share"]) != self._share:
+      raise ValueError("the state is of rank %d of %d, and this dataset of rank %d of %d" %
+                       (*state["share"], *self._share))
     self._epoch, self._cursor = state["epoch"], state["cursor"]
 
-  def _open(self) -> _train.DataReader:
+  def _check(self, iteration: int) -> None:
     if os.getpid() != _PROCESS:
       raise RuntimeError("millrace.Dataset cannot be read in a forked process; give DataLoader num_workers=0 or "
                          "multiprocessing_context=\"spawn\"")
+    if iteration != self._iteration:
+      raise RuntimeError("another iteration over this millrace.Dataset began; use a dataset for each")
+
+  def _open(self) -> _train.DataReader:
+    self._check(self._iteration)
+    rank, world_size = self._share
+    worker = torch.utils.data.get_worker_info()
+    if worker is not None:
+      if self._cursor is not None:
+        raise RuntimeError("workers of a DataLoader cannot begin within an epoch; give it num_workers=0")
+      rank, world_size = rank * worker.num_workers + worker.id, world_size * worker.num_workers
     if self._reader is None:
-      rank, world_size = self._share
-      worker = torch.utils.data.get_worker_info()
-      if worker is not None:
-        rank, world_size = rank * worker.num_workers + worker.id, world_size * worker.num_workers
       with self._job._file() as path:
         self._reader = self._job._value(
             _train.DataReader.open(path, list(self._job.set), self._part, rank, world_size), path)
@@ -644,6 +689,12 @@ class Dataset(torch.utils.data.IterableDataset[Batch]):
 
 
 # Called by the extension.
+
+
+def checkpoint_of_event(path: str, step: int) -> Checkpoint:
+  checkpoint = Checkpoint.__new__(Checkpoint)
+  checkpoint._opened, checkpoint._step, checkpoint.path = None, step, path
+  return checkpoint
 
 
 def describe_error(error: BaseException) -> str:
