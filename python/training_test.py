@@ -577,7 +577,8 @@ class TrainingTest(unittest.TestCase):
       millrace.train(self.job(), model=Dlrm, metrics=[type("Auc", (Squares,), {"name": "auc"})])
     with self.assertRaisesRegex(millrace.Error, "had another higher_is_better earlier"):
       millrace.train(self.job(), model=Dlrm, metrics=[type("Up", (Squares,), {"higher_is_better": True})])
-    for wrong in (Squares(), type("Number", (Squares,), {"name": 7}), type("Text", (Squares,), {"higher_is_better": "yes"})):
+    for wrong in (Squares(), type("Number", (Squares,), {"name": 7}),
+                  type("Text", (Squares,), {"higher_is_better": "yes"})):
       with self.assertRaisesRegex(TypeError, "is no class of a metric"):
         millrace.train(self.job(), model=Dlrm, metrics=[wrong])
 
