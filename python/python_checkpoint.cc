@@ -20,10 +20,12 @@
 #include "checkpoint/inspect/checkpoint_content.h"
 #include "checkpoint/inspect/checkpoint_diff.h"
 #include "checkpoint/state/torch_types.h"
+#include "io/files/uri_file_system.h"
 #include "python/outcome.h"
 #include "python/tensors.h"
 #include "tools/checkpoint/checkpoint_diff_report.h"
 #include "tools/checkpoint/checkpoint_report.h"
+#include "tools/checkpoint/checkpoint_values.h"
 
 namespace millrace {
 namespace {
@@ -118,6 +120,13 @@ class CheckpointFile {
     return names;
   }
 
+  absl::StatusOr<std::vector<int64_t>> ids_of(const std::string& table,
+                                              const std::vector<std::string>& texts) const {
+    ASSIGN_OR_RETURN(AskedRows asked, asked_rows(content_->manifest(), table, texts, /*text=*/true,
+                                                 UriFileSystem::process()));
+    return std::move(asked.ids);
+  }
+
   absl::StatusOr<std::string> diff(const CheckpointFile& other) const {
     ASSIGN_OR_RETURN(const CheckpointDiff difference,
                      compare_checkpoints(*content_, *other.content_));
@@ -174,6 +183,13 @@ void add_checkpoint_class(py::module_& extension) {
            })
       .def("columns", [](const File& file,
                          const std::string& table) { return outcome_of(file.columns(table)); })
+      .def("ids_of",
+           [](const File& file, const std::string& table, const std::vector<std::string>& texts) {
+             absl::StatusOr<std::vector<int64_t>> ids =
+                 without_gil([&] { return file.ids_of(table, texts); });
+             if (!ids.ok()) return outcome_of(ids.status());
+             return outcome_of(absl::StatusOr<py::object>(to_python(at::tensor(*ids, at::kLong))));
+           })
       .def("diff", [](const File& file, const File& other) {
         return outcome_of(without_gil([&] { return file.diff(other); }));
       });

@@ -8,6 +8,7 @@ import ast
 import glob
 import json
 import os
+import pickle
 import re
 import shutil
 import signal
@@ -384,6 +385,23 @@ class TrainingTest(unittest.TestCase):
     with self.assertRaisesRegex(millrace.Error, "^job: ") as caught:
       self.job(train="max_steps: -1").check()
     self.assertEqual((caught.exception.code, caught.exception.exit_code), ("INVALID_ARGUMENT", 64))
+    copy = pickle.loads(pickle.dumps(caught.exception))
+    self.assertEqual((str(copy), copy.exit_code), (str(caught.exception), 64))
+    for wrong, error, message in ((lambda: millrace.Job.from_text("", set="train.seed=1"), TypeError, "list of texts"),
+                                  (lambda: millrace.Job.from_file("train {\n}").check(), ValueError, "from_text")):
+      with self.assertRaisesRegex(error, message):
+        wrong()
+
+  def test_a_fork_after_training_is_refused(self):
+    millrace.train(self.job(), model=Dlrm)
+    child = os.fork()
+    if child == 0:
+      try:
+        millrace.train(self.job(), model=Dlrm)
+      except RuntimeError as error:
+        os._exit(3 if "was used before this process was forked" in str(error) else 4)
+      os._exit(5)
+    self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 3)
 
   def trained(self, **options):
     """Trains for 5 steps with checkpoints, and returns the result and the module."""
@@ -424,7 +442,10 @@ class TrainingTest(unittest.TestCase):
     self.assertTrue(checkpoint.diff(result.checkpoint)["equal"])
     self.assertIn(int(ids[0]), table)
     self.assertNotIn(absent, table)
+    with self.assertRaisesRegex(millrace.Error, "no feature of table c3 makes ids of text"):
+      table.ids_of(["a"])
     for wrong, error, message in ((lambda: table[[1.5]], TypeError, "ids are integers"),
+                                  (lambda: table["a"], TypeError, "ids are integers, or a list.*ids_of"),
                                   (lambda: list(table), TypeError, "not iterable"),
                                   (lambda: checkpoint.table("c99"), KeyError, "no table 'c99'; it has c1, c2"),
                                   (lambda: table.find([1], "weight"), millrace.Error, "weights"),
@@ -452,6 +473,11 @@ class TrainingTest(unittest.TestCase):
     self.assertEqual(examples, 200)
     with open("predictions.csv", encoding="utf-8") as file:
       self.assertEqual(len(file.readlines()), 201)
+    module = Dlrm().eval()
+    self.assertEqual(millrace.evaluate(self.out, module), metrics)
+    self.assertFalse(module.training or module.top.training)
+    with self.assertRaisesRegex(ValueError, "give \"average\" or \"trained\""):
+      millrace.evaluate(self.out, Dlrm, weights="avg")
     before = torch.get_num_threads()
     with self.assertRaisesRegex(millrace.Error, "model \"python\" is a torch.nn.Module") as caught:
       millrace.evaluate(self.out)
@@ -529,7 +555,7 @@ class TrainingTest(unittest.TestCase):
     millrace.train(job, model=Dlrm)  # makes the data
     with self.assertRaisesRegex(millrace.Error, "the job has no data \"test\" without windows; it has train, eval"):
       next(iter(millrace.Dataset(job, "test")))
-    with self.assertRaisesRegex(RuntimeError, "give DataLoader num_workers=0 or multiprocessing_context"):
+    with self.assertRaisesRegex(RuntimeError, "DataLoader: num_workers=0 or multiprocessing_context"):
       next(iter(torch.utils.data.DataLoader(millrace.Dataset(job), batch_size=None, num_workers=1,
                                             multiprocessing_context="fork")))
     dataset = millrace.Dataset(job)
@@ -636,6 +662,7 @@ class TrainingTest(unittest.TestCase):
   MODULES = (
       ("double", lambda: Dlrm().double(), "\"bottom.0.weight\" of the module is Double"),
       ("argument", lambda: nn.Linear(13, 1), "forward.. of the module has the parameter 'input'"),
+      ("no_argument", lambda: Anything(), "forward.. of the module names no argument"),
       ("lazy", lambda: nn.Sequential(nn.LazyLinear(1)), "has no shape yet"),
       ("no_module", lambda: 3, "returned 3; return a torch.nn.Module"),
       ("tables_taken", lambda: Named(), "has a submodule \"embeddings\""),
@@ -667,6 +694,8 @@ class TrainingTest(unittest.TestCase):
           millrace.train(self.job(train=SGD + " max_epochs: 1", run="checkpoint { when { every_steps: 20 } }"),
                          model=Dlrm, hooks=[hook])
         self.assertIsInstance(caught.exception.__cause__, ZeroDivisionError)
+    with self.assertRaisesRegex(millrace.Error, "hook Odd has the method after_stepp.., which is no event"):
+      millrace.train(self.job(), model=Dlrm, hooks=[type("Odd", (millrace.Hook,), {"after_stepp": fail})()])
     self.out = "unreadable"
     hook = type("Odd", (millrace.Hook,), {"state_dict": lambda self: {"seen": range(3)}})()
     with self.assertRaisesRegex(millrace.Error, "TypeError: state_dict.. of Odd has a value that a resume cannot read"):
@@ -696,6 +725,12 @@ class Shared(nn.Module):
 
   def forward(self, dense):
     return self.second(self.first(dense)).sum(1)
+
+
+class Anything(nn.Module):
+
+  def forward(self, **inputs):
+    return inputs["dense"].sum(1)
 
 
 class Narrow(Dlrm):

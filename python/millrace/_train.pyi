@@ -67,6 +67,7 @@ class CheckpointFile:
   def all_rows(self, table: str, column: str) -> _Outcome:
     """Returns the ids and the values of all rows."""
   def columns(self, table: str) -> _Outcome: ...
+  def ids_of(self, table: str, texts: Sequence[str]) -> _Outcome: ...
   def diff(self, other: CheckpointFile) -> _Outcome:
     """Returns the differences as JSON."""
 

@@ -61,7 +61,8 @@ if not TYPE_CHECKING:
   torch, _train = _import_extension()
   Context = _train.Context
 
-_PROCESS = os.getpid()  # threads of the extension do not follow into a fork
+# The process that used the extension, whose threads do not follow into a fork.
+_process: int | None = None
 _WINDOW_WAIT = 1.0  # seconds between looks for a window
 
 # What forward() may ask for.
@@ -83,6 +84,9 @@ class Error(Exception):
     self.code = code
     self.exit_code = exit_code
 
+  def __reduce__(self) -> tuple[Any, ...]:
+    return Error, (str(self), self.code, self.exit_code)
+
 
 def _value(outcome: tuple[Any, Any]) -> Any:
   """Returns the value of a call of the extension, or raises its error."""
@@ -93,6 +97,16 @@ def _value(outcome: tuple[Any, Any]) -> Any:
   if cause is not None and not isinstance(cause, Exception):
     raise cause  # KeyboardInterrupt, SystemExit
   raise Error(message, code, exit_code) from cause
+
+
+def _enter_process() -> None:
+  """Notes that this process uses the extension. Raises: RuntimeError after a fork of one that did."""
+  global _process
+  if _process is None:
+    _process = os.getpid()
+  if _process != os.getpid():
+    raise RuntimeError("millrace was used before this process was forked, and its threads are missing here; start "
+                       "processes by spawn (DataLoader: num_workers=0 or multiprocessing_context=\"spawn\")")
 
 
 class Rows(NamedTuple):
@@ -108,8 +122,8 @@ class Output:
   Give `logits`, or `loss` and `predictions`.
   """
   logits: torch.Tensor | None = None  # [batch, labels]; [batch] if there is one label
-  # []: summed (not averaged) over the examples, times their weights. [labels] if targets are counted, which is so for
-  # several labels, labels that may be missing, and losses over groups.
+  # []: SUMMED over the examples (reduction="sum"), not averaged, times their weights. [labels] if targets are counted,
+  # which is so for several labels, labels that may be missing, and losses over groups.
   loss: torch.Tensor | None = None
   predictions: torch.Tensor | None = None  # [batch, labels], for metrics
   # Name: a number or a tensor of one; reports have the mean over steps and ranks.
@@ -173,7 +187,11 @@ class Evaluation(NamedTuple):
 
 
 def _integers(ids: torch.Tensor | Sequence[int] | int) -> torch.Tensor:
-  tensor = torch.as_tensor(ids)
+  try:
+    tensor = torch.as_tensor(ids)
+  except (TypeError, ValueError, RuntimeError) as error:
+    raise TypeError("ids are integers, or a list or tensor of them, and this is %.80r; see Table.ids_of() for texts" %
+                    (ids,)) from error
   if tensor.numel() > 0 and (tensor.is_floating_point() or tensor.dtype == torch.bool):
     raise TypeError("ids are integers, and these are %s" % tensor.dtype)
   return tensor.to(torch.int64).contiguous()
@@ -193,6 +211,17 @@ class Table:
 
   def __len__(self) -> int:
     return self._rows
+
+  def __repr__(self) -> str:
+    return "<millrace.Table %s: %d rows, dim %d>" % (self.name, self._rows, self.dim)
+
+  def ids_of(self, texts: Sequence[str]) -> torch.Tensor:
+    """Returns the ids that the features of the table make of texts, int64 [texts].
+
+    Raises:
+      Error: no feature of the table makes ids of texts, or a text is not in its vocabulary.
+    """
+    return cast("torch.Tensor", _value(self._file.ids_of(self.name, _texts("texts", texts))))
 
   def columns(self) -> list[str]:
     """Returns the names of the columns."""
@@ -218,7 +247,7 @@ class Table:
     return values
 
   def find(self, ids: torch.Tensor | Sequence[int] | int, column: str = "weights") -> tuple[torch.Tensor, torch.Tensor]:
-    """Returns the values of ids, [..., width] or [...], and bool [...]: which ids have a row; other values are 0."""
+    """Returns the values of ids, [..., width] or [...], and bool [...]: which ids have a row; others have 0."""
     asked = _integers(ids)
     values, found = _value(self._file.rows(self.name, column, asked))
     return values.reshape(asked.shape + values.shape[1:]), found.reshape(asked.shape)
@@ -266,6 +295,9 @@ class Checkpoint:
       file = _value(_train.CheckpointFile.open(self.path))
       self._opened = file, json.loads(file.json())
     return self._opened
+
+  def __repr__(self) -> str:
+    return "millrace.Checkpoint(%r)" % self.path
 
   def parameters(self) -> dict[str, torch.Tensor]:
     """Returns the dense parameters and buffers by name, for module.load_state_dict()."""
@@ -370,27 +402,27 @@ class Metric:
     Args: float32 [examples]; `groups` int64 [examples]. `weights` None: all 1. They must not be changed. The memory is
       that of the batch: clone() what numpy() is to keep; tensors that are kept are copied.
     """
-    raise NotImplementedError
+    raise NotImplementedError("the class needs update()")
 
   def compute(self) -> float:
     """Returns the value over all examples; not-a-number where there is none."""
-    raise NotImplementedError
+    raise NotImplementedError("the class needs compute()")
 
   def reset(self) -> None:
     """Removes all examples."""
-    raise NotImplementedError
+    raise NotImplementedError("the class needs reset()")
 
   def merge(self, other: Metric) -> None:
     """Adds the examples of another object of this class, such as another rank's."""
-    raise NotImplementedError
+    raise NotImplementedError("the class needs merge()")
 
   def state_dict(self) -> dict[str, Any]:
     """Returns the state that other ranks and checkpoints get: numbers, texts, tensors, lists and dicts."""
-    raise NotImplementedError
+    raise NotImplementedError("the class needs state_dict()")
 
   def load_state_dict(self, state: dict[str, Any]) -> None:
     """Takes the state of another object."""
-    raise NotImplementedError
+    raise NotImplementedError("the class needs load_state_dict()")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -404,11 +436,12 @@ class Result:
   examples: int
   seconds: float
   train: dict[str, float]  # metrics of the last report
-  eval: dict[str, float]  # metrics of the last evaluations; "set/metric" for sets not named "eval"
+  # Metrics of the last evaluations of this run, none if it had finished before; "set/metric" for sets not named "eval".
+  eval: dict[str, float]
   rows: dict[str, int]  # of each table
   checkpoint: str  # path of the newest; "": none
   exit_code: int  # 0, or 75 after a signal: for sys.exit(), so that launchers run the job again
-  summary: dict[str, Any]
+  summary: dict[str, Any] = dataclasses.field(repr=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -424,12 +457,12 @@ class Job:
   @classmethod
   def from_file(cls, path: str | os.PathLike[str], *, set: Sequence[str] = ()) -> Job:
     """Returns the job of a file, which is read when it is used."""
-    return cls(path=os.fspath(path), set=tuple(set))
+    return cls(path=os.fspath(path), set=_texts("set", set))
 
   @classmethod
   def from_text(cls, text: str, *, set: Sequence[str] = ()) -> Job:
     """Returns the job of a text; messages call it "job". Paths in it are relative to the working directory."""
-    return cls(text=text, set=tuple(set))
+    return cls(text=text, set=_texts("set", set))
 
   def check(self, model: Any = None, metrics: Sequence[type[Metric]] = ()) -> list[str]:
     """Checks the job as `millrace config check` does, with `model` and `metrics` as train() takes them.
@@ -443,7 +476,10 @@ class Job:
 
   @contextlib.contextmanager
   def _file(self) -> Iterator[str]:
+    _enter_process()
     if self.text is None:
+      if self.path and "\n" in self.path:
+        raise ValueError("the path of the job is a text of several lines; give millrace.Job.from_text(text)")
       yield self.path or ""
       return
     with tempfile.TemporaryDirectory(prefix="millrace-") as folder:
@@ -499,7 +535,9 @@ def train(
   """
   if not isinstance(job, Job):
     job = Job.from_file(job)
-  with job._file() as path:
+  if isinstance(hooks, Hook):
+    hooks = [hooks]
+  with _keeping_mode(model), job._file() as path:
     job._share_symbols(path)
     summary, exit_code = job._value(
         _train.train(path, list(job.set), overwrite, model, list(hooks), _by_name(metrics),
@@ -509,7 +547,31 @@ def train(
   return Result(**{name: read[name] for name in names}, exit_code=exit_code, summary=read)
 
 
+def _texts(name: str, values: Sequence[str]) -> tuple[str, ...]:
+  if isinstance(values, (str, bytes, Mapping)) or not all(isinstance(value, str) for value in values):
+    raise TypeError("%s is %r; give a list of texts" % (name, values))
+  return tuple(values)
+
+
+@contextlib.contextmanager
+def _keeping_mode(model: Any) -> Iterator[None]:
+  """Restores train() or eval() of a module and its submodules."""
+  modes = [(each, each.training) for each in model.modules()] if isinstance(model, torch.nn.Module) else []
+  try:
+    yield
+  finally:
+    for each, training in modes:
+      each.training = training
+
+
+def _check_weights(weights: str) -> None:
+  if weights not in ("", "average", "trained"):
+    raise ValueError("weights is %r; give \"average\" or \"trained\"" % (weights,))
+
+
 def _by_name(metrics: Sequence[type[Metric]]) -> dict[str, type[Metric]]:
+  if isinstance(metrics, type):
+    raise TypeError("metrics is a class; give a list of classes")
   for metric in metrics:
     if not (isinstance(metric, type) and issubclass(metric, Metric) and isinstance(metric.name, str) and metric.name and
             metric.higher_is_better in (None, False, True)):
@@ -545,7 +607,8 @@ def evaluate(
   Raises: Error.
   """
   job = _as_job(job)
-  with job._file() as path:
+  _check_weights(weights)
+  with _keeping_mode(model), job._file() as path:
     summary = job._value(
         _train.evaluate(_path_of(checkpoint), path, list(job.set), weights, model, _by_name(metrics),
                         sys.modules[__name__]), path)
@@ -579,7 +642,8 @@ def predict(
   paths = None
   if data is not None:
     paths = ",".join([os.fspath(each) for each in ([data] if isinstance(data, (str, os.PathLike)) else data)])
-  with job._file() as path:
+  _check_weights(weights)
+  with _keeping_mode(model), job._file() as path:
     return cast("int", job._value(
         _train.predict(_path_of(checkpoint), path, list(job.set), weights, model, os.fspath(output), paths, list(keep),
                        overwrite, _by_name(metrics), sys.modules[__name__]), path))
@@ -657,9 +721,7 @@ class Dataset(torch.utils.data.IterableDataset[Batch]):
     self._epoch, self._cursor = state["epoch"], state["cursor"]
 
   def _check(self, iteration: int) -> None:
-    if os.getpid() != _PROCESS:
-      raise RuntimeError("millrace.Dataset cannot be read in a forked process; give DataLoader num_workers=0 or "
-                         "multiprocessing_context=\"spawn\"")
+    _enter_process()
     if iteration != self._iteration:
       raise RuntimeError("another iteration over this millrace.Dataset began; use a dataset for each")
 
@@ -683,6 +745,9 @@ class Dataset(torch.utils.data.IterableDataset[Batch]):
       if self.window is not None or ended:
         return not ended
       time.sleep(_WINDOW_WAIT)
+
+  def __repr__(self) -> str:
+    return "millrace.Dataset(%r, %r, rank=%d, world_size=%d)" % (self._job.path or "text", self._part, *self._share)
 
   def __getstate__(self) -> dict[str, Any]:
     return {**self.__dict__, "_reader": None}
@@ -731,6 +796,8 @@ def prepare_module(module: Any) -> tuple[torch.nn.Module, list[str]]:
       names.append(name)
     elif parameter.default is parameter.empty:
       raise TypeError("forward() of the module has the parameter %r; it may have %s" % (name, ", ".join(ARGUMENTS)))
+  if not names:
+    raise TypeError("forward() of the module names no argument; it may have %s" % ", ".join(ARGUMENTS))
   return module, names
 
 
@@ -752,6 +819,9 @@ def prepare_hook(hook: Any) -> tuple[str, dict[str, Any]]:
   if not isinstance(hook, Hook):
     raise TypeError("%r is no hook; derive its class from millrace.Hook" % (hook,))
   own = type(hook)
+  for name in dir(own):
+    if name.startswith(("before_", "after_")) and not hasattr(Hook, name):
+      raise TypeError("hook %s has the method %s(), which is no event" % (hook.name or own.__name__, name))
   methods = {name: getattr(hook, name) for name in vars(Hook)
              if not name.startswith("_") and callable(getattr(Hook, name)) and
              getattr(own, name) is not getattr(Hook, name)}
@@ -770,7 +840,7 @@ def save_state(part: Hook | Metric) -> bytes:
     torch.load(buffer, weights_only=True)  # as a resume will
   except pickle.UnpicklingError as error:
     raise TypeError("state_dict() of %s has a value that a resume cannot read; use numbers, texts, tensors, "
-                    "lists and dicts: %s" % (part.name or type(part).__name__, str(error).split("\n")[0])) from error
+                    "lists and dicts" % (part.name or type(part).__name__)) from error
   return buffer.getvalue()
 
 
