@@ -550,6 +550,27 @@ class TrainingTest(unittest.TestCase):
       rest.load_state_dict(state)
       self.assertEqual([value for batch in rest for value in batch.dense.flatten().tolist()], read[count:])
 
+  def test_hooks_that_raise_in_windows(self):
+    for event in ("before_window", "after_window"):
+      with self.subTest(event):
+        self.out = "raises_" + event
+
+        def fail(*_):
+          raise ZeroDivisionError("on purpose")
+
+        os.makedirs(self.out + "/stream")
+        with open(self.out + "/stream/1.csv", "w", encoding="utf-8") as file:
+          file.write("label,i\n" + "0,1\n1,2\n" * 4)
+        job = millrace.Job.from_text("""
+          train {
+            train_data { path: "%s/stream/*.csv" windows {} batch_size: 4 }
+            feature { name: "label" kind: LABEL }
+            feature { name: "i" kind: DENSE }
+          }
+          run { output_dir: "%s/out" threads: 1 }""" % (self.out, self.out))
+        with self.assertRaisesRegex(millrace.Error, "Failing.*ZeroDivisionError: on purpose, in "):
+          millrace.train(job, model=OneLayer, hooks=[type("Failing", (millrace.Hook,), {event: fail})()])
+
   def test_datasets_that_cannot_be_read(self):
     job = self.job()
     millrace.train(job, model=Dlrm)  # makes the data
@@ -725,6 +746,16 @@ class Shared(nn.Module):
 
   def forward(self, dense):
     return self.second(self.first(dense)).sum(1)
+
+
+class OneLayer(nn.Module):
+
+  def __init__(self):
+    super().__init__()
+    self.layer = nn.Linear(1, 1)
+
+  def forward(self, dense):
+    return self.layer(dense)
 
 
 class Anything(nn.Module):
