@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "base/catch_exceptions.h"
@@ -49,7 +48,6 @@
 #include "plugin/configured_plugins.h"
 #include "plugin/plugin_config_check.h"
 #include "proto/config_reader.h"
-#include "proto/data_windows.h"
 #include "proto/field_check.h"
 #include "proto/optimizer_list.h"
 #include "sinks/configured_sinks.h"
@@ -432,21 +430,6 @@ class JobBuilder {
   std::vector<std::string>* unmade_ = nullptr;
 };
 
-// The numbers of a rank without connections to others.
-class FixedRankCollectives : public ForwardedCollectives {
- public:
-  FixedRankCollectives(int rank, int world_size)
-      : ForwardedCollectives(std::make_shared<OneRankCollectives>()),
-        rank_(rank),
-        world_size_(world_size) {}
-  int rank() const override { return rank_; }
-  int world_size() const override { return world_size_; }
-
- private:
-  const int rank_;
-  const int world_size_;
-};
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Trainer>> build_trainer(const CheckedJob& job,
@@ -481,36 +464,6 @@ absl::StatusOr<std::vector<std::string>> check_parts(const CheckedJob& job,
     unmade.push_back("schedules, with shares of the steps that training counts");
   }
   return JobBuilder(config, resources, /*collectives=*/nullptr).check_parts(std::move(unmade));
-}
-
-absl::StatusOr<JobDataset> open_job_data(const CheckedJob& job, const JobResources& resources,
-                                         absl::string_view set, int rank, int world_size) {
-  const TrainConfig& train = job.config().train();
-  JobDataset opened{.collectives = std::make_shared<FixedRankCollectives>(rank, world_size)};
-  JobData data(job.config(), resources, opened.collectives);
-  RETURN_IF_ERROR(data.make_schema());
-  const bool is_training = set == "train";
-  if (is_training && world_size > 1 && comes_in_windows(train.train_data())) {
-    return absl::InvalidArgumentError(
-        "train.train_data comes in windows, which one of several ranks cannot read without the "
-        "others; read it with one");
-  }
-  ASSIGN_OR_RETURN(const StepSize size, step_size(train, world_size), "train");
-  // Evaluation sets follow the types of the training data.
-  ASSIGN_OR_RETURN(opened.data, data.open_training(size.batch_size), "train.train_data");
-  opened.windows = data.windows();
-  if (is_training) return opened;
-  opened.data = nullptr;
-  opened.windows = nullptr;
-  ASSIGN_OR_RETURN(std::vector<EvaluationSet> sets, data.open_evaluation_sets());
-  std::vector<std::string> names = {"train"};
-  for (EvaluationSet& each : sets) {
-    if (each.name == set) opened.data = std::move(each.data);
-    names.push_back(each.name);
-  }
-  if (opened.data != nullptr) return opened;
-  return absl::NotFoundError(absl::StrCat(
-      "the job has no data \"", set, "\" without windows; it has ", absl::StrJoin(names, ", ")));
 }
 
 absl::StatusOr<std::unique_ptr<Trainer>> build_loader(const JobConfig& config,

@@ -6,8 +6,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "config/training_size.h"
+#include "distributed/forwarded_collectives.h"
+#include "distributed/one_rank_collectives.h"
 #include "framework/loop/data_watch.h"
 #include "io/epoch/batch_dataset.h"
 #include "io/epoch/dataset_registry.h"
@@ -40,6 +44,21 @@ absl::StatusOr<FeatureSchema> schema_of_labels(const TrainConfig& train) {
   }
   return FeatureSchema::create(labels);
 }
+
+// The numbers of a rank without connections to others.
+class FixedRankCollectives : public ForwardedCollectives {
+ public:
+  FixedRankCollectives(int rank, int world_size)
+      : ForwardedCollectives(std::make_shared<OneRankCollectives>()),
+        rank_(rank),
+        world_size_(world_size) {}
+  int rank() const override { return rank_; }
+  int world_size() const override { return world_size_; }
+
+ private:
+  const int rank_;
+  const int world_size_;
+};
 
 }  // namespace
 
@@ -233,6 +252,36 @@ void JobData::log() const {
   for (const std::string& warning : shared_file_warnings(report_, config_.train())) {
     MILLRACE_LOG(WARNING) << warning;
   }
+}
+
+absl::StatusOr<JobDataset> open_job_data(const CheckedJob& job, const JobResources& resources,
+                                         absl::string_view set, int rank, int world_size) {
+  const TrainConfig& train = job.config().train();
+  JobDataset opened{.collectives = std::make_shared<FixedRankCollectives>(rank, world_size)};
+  JobData data(job.config(), resources, opened.collectives);
+  RETURN_IF_ERROR(data.make_schema());
+  const bool is_training = set == "train";
+  if (is_training && world_size > 1 && comes_in_windows(train.train_data())) {
+    return absl::InvalidArgumentError(
+        "train.train_data comes in windows, which one of several ranks cannot read without the "
+        "others; read it with one");
+  }
+  ASSIGN_OR_RETURN(const StepSize size, step_size(train, world_size), "train");
+  // Evaluation sets follow the types of the training data.
+  ASSIGN_OR_RETURN(opened.data, data.open_training(size.batch_size), "train.train_data");
+  opened.windows = data.windows();
+  if (is_training) return opened;
+  opened.data = nullptr;
+  opened.windows = nullptr;
+  ASSIGN_OR_RETURN(std::vector<EvaluationSet> sets, data.open_evaluation_sets());
+  std::vector<std::string> names = {"train"};
+  for (EvaluationSet& each : sets) {
+    if (each.name == set) opened.data = std::move(each.data);
+    names.push_back(each.name);
+  }
+  if (opened.data != nullptr) return opened;
+  return absl::NotFoundError(absl::StrCat(
+      "the job has no data \"", set, "\" without windows; it has ", absl::StrJoin(names, ", ")));
 }
 
 }  // namespace millrace
