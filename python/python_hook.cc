@@ -221,8 +221,9 @@ absl::Status PythonHook::after_evaluate(HookContext& context, const EvaluationRe
 }
 
 absl::Status PythonHook::after_checkpoint(HookContext& context, const CheckpointInfo& checkpoint) {
-  return call("after_checkpoint", context,
-              [&] { return py::make_tuple(make("Checkpoint", checkpoint.path)); });
+  return call("after_checkpoint", context, [&] {
+    return py::make_tuple(make("checkpoint_of_event", checkpoint.path, checkpoint.progress.step));
+  });
 }
 
 absl::Status PythonHook::end(HookContext& context, const absl::Status& outcome) {
@@ -253,7 +254,7 @@ absl::Status PythonHook::load_state(absl::Span<const HookState> per_rank) {
                                             ", and this program reads ", kStateVersion));
   }
   return call_python(GilUse::kHook, "load_state_dict()", [&] {
-    current_run()->support.attr("load_hook_state")(hook_, py::bytes(state.bytes));
+    current_run()->support.attr("load_state")(hook_, py::bytes(state.bytes));
     return absl::OkStatus();
   });
 }

@@ -230,7 +230,7 @@ class Table:
   __iter__ = None  # rows have ids, not positions: see items()
 
   def __contains__(self, id: int) -> bool:
-    return bool(self.find(id, self.columns()[0])[1])
+    return bool(self.find(id)[1])
 
   def __getitem__(self, ids: torch.Tensor | Sequence[int] | int) -> torch.Tensor:
     """Returns the weights of ids, [..., dim] for ids of shape [...], in the type of the rows (float32 by default).
@@ -533,8 +533,7 @@ def train(
     Error: the run failed. What was saved remains, and the process can train again.
     ImportError: this Python or its torch is not the one of the extension.
   """
-  if not isinstance(job, Job):
-    job = Job.from_file(job)
+  job = _as_job(job)
   if isinstance(hooks, Hook):
     hooks = [hooks]
   with _keeping_mode(model), job._file() as path:
@@ -580,9 +579,7 @@ def _by_name(metrics: Sequence[type[Metric]]) -> dict[str, type[Metric]]:
   return {metric.name: metric for metric in metrics}
 
 
-def _as_job(job: Job | str | os.PathLike[str] | None) -> Job:
-  if job is None:
-    return Job.from_file("")
+def _as_job(job: Job | str | os.PathLike[str]) -> Job:
   return job if isinstance(job, Job) else Job.from_file(job)
 
 
@@ -606,7 +603,7 @@ def evaluate(
   Returns: the metrics; "set/metric" for sets not named "eval".
   Raises: Error.
   """
-  job = _as_job(job)
+  job = _as_job("" if job is None else job)
   _check_weights(weights)
   with _keeping_mode(model), job._file() as path:
     summary = job._value(
@@ -638,7 +635,7 @@ def predict(
   Returns: the number of examples.
   Raises: Error.
   """
-  job = _as_job(job)
+  job = _as_job("" if job is None else job)
   paths = None
   if data is not None:
     paths = ",".join([os.fspath(each) for each in ([data] if isinstance(data, (str, os.PathLike)) else data)])
@@ -844,12 +841,13 @@ def save_state(part: Hook | Metric) -> bytes:
   return buffer.getvalue()
 
 
-def load_hook_state(hook: Hook, state: bytes) -> None:
-  hook.load_state_dict(torch.load(io.BytesIO(state), weights_only=True))
+def load_state(part: Hook | Metric, state: bytes) -> None:
+  """Gives a hook or a metric the state of save_state(), if it is not empty."""
+  if state:
+    part.load_state_dict(torch.load(io.BytesIO(state), weights_only=True))
 
 
 def merge_metric(metric: Metric, state: bytes) -> None:
   other = type(metric)()
-  if state:
-    other.load_state_dict(torch.load(io.BytesIO(state), weights_only=True))
+  load_state(other, state)
   metric.merge(other)
