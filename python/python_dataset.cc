@@ -25,8 +25,8 @@ namespace {
 
 namespace py = ::pybind11;
 
-// The share of one rank of the data of a job. Its functions release the GIL; a second thread that
-// calls one meanwhile gets a RuntimeError.
+// The share of one rank of the data of a job. Its functions release the GIL while they read. A call
+// of a second thread during that time raises RuntimeError.
 class DataReader {
  public:
   static absl::StatusOr<std::unique_ptr<DataReader>> open(const ConfigFlags& flags,

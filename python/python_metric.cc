@@ -107,8 +107,9 @@ class PythonMetric : public Metric {
       LentTensor predictions("predictions", input.predictions), labels("labels", input.labels);
       LentTensor weights("weights", input.weights), groups("groups", input.groups);
       metric_.attr("update")(predictions.take(), labels.take(), weights.take(), groups.take());
-      for (const LentTensor* lent : {&predictions, &labels, &weights, &groups})
+      for (const LentTensor* lent : {&predictions, &labels, &weights, &groups}) {
         lent->check_unchanged();
+      }
     });
   }
 

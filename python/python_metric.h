@@ -11,7 +11,8 @@ namespace millrace {
 // Registers classes of millrace.Metric under their names, for the rest of the process; a metric is
 // made by the class that the run in progress has (PythonRun::metrics). Errors: InvalidArgument for
 // the name of a metric in C++, and for a name that was registered with another direction.
-// Exceptions: those of Python and of pybind11. REQUIRES: the GIL is held.
+// Exceptions: py::error_already_set and py::cast_error for wrong attributes. REQUIRES: the GIL is
+// held.
 absl::Status register_python_metrics(const pybind11::dict& metrics);
 
 }  // namespace millrace

@@ -44,31 +44,37 @@ void prepare_once() {
   (void)prepared;
 }
 
-// Makes a run the one in progress, during its lifetime, and registers its metrics. REQUIRES: the
-// GIL is held at both ends.
-class RunInProgress {
+// A call of millrace, which is the run in progress during its lifetime. REQUIRES of all functions:
+// the GIL is held.
+class Run {
  public:
-  explicit RunInProgress(PythonRun& run) {
+  // Registers the metrics. Exceptions: RuntimeError if another run is in progress.
+  Run(const py::object& module, const py::dict& metrics, const py::object& support)
+      : run_{module, support, metrics, {}} {
     if (current_run() != nullptr) {
       throw std::runtime_error(
           "another call of millrace in this process is not finished; wait for it, or use "
           "processes");
     }
-    registered_ = register_python_metrics(run.metrics);
-    current_run() = &run;
+    prepare_once();
+    registered_ = register_python_metrics(metrics);
+    current_run() = &run_;
   }
-  ~RunInProgress() { current_run() = nullptr; }
-  RunInProgress(const RunInProgress&) = delete;
-  RunInProgress& operator=(const RunInProgress&) = delete;
+  ~Run() { current_run() = nullptr; }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
 
-  // Calls a function without the GIL, unless a metric could not be registered.
+  // Calls a function without the GIL, unless a metric could not be registered. Returns
+  // outcome_of() its StatusOr, with the first exception of Python.
   template <typename Call>
-  auto call(Call&& call) const -> decltype(call()) {
-    if (!registered_.ok()) return registered_;
-    return without_gil(std::forward<Call>(call));
+  py::tuple outcome(Call&& call) const {
+    if (!registered_.ok()) return outcome_of(registered_);
+    auto result = without_gil(std::forward<Call>(call));
+    return outcome_of(std::move(result), run_.error);
   }
 
  private:
+  PythonRun run_;
   absl::Status registered_;
 };
 
@@ -89,9 +95,7 @@ ConfigFlags flags_of(const std::string& config, std::vector<std::string> set, bo
 py::tuple train(const std::string& config, std::vector<std::string> set, bool overwrite,
                 const py::object& module, const std::vector<py::object>& hooks,
                 const py::dict& metrics, const py::object& support) {
-  PythonRun run{module, support, metrics, {}};
-  const RunInProgress in_progress(run);
-  prepare_once();
+  Run run(module, metrics, support);
   ConfigFlags flags = flags_of(config, std::move(set), !module.is_none());
   flags.overwrite = overwrite;
   TrainAdditions additions;
@@ -107,12 +111,10 @@ py::tuple train(const std::string& config, std::vector<std::string> set, bool ov
     }
     return absl::OkStatus();
   };
-  absl::StatusOr<std::pair<std::string, int>> outcome =
-      in_progress.call([&]() -> absl::StatusOr<std::pair<std::string, int>> {
-        ASSIGN_OR_RETURN(TrainOutcome done, run_training(flags, additions));
-        return std::make_pair(std::move(done.summary), done.exit_code);
-      });
-  return outcome_of(std::move(outcome), run.error);
+  return run.outcome([&]() -> absl::StatusOr<std::pair<std::string, int>> {
+    ASSIGN_OR_RETURN(TrainOutcome done, run_training(flags, additions));
+    return std::make_pair(std::move(done.summary), done.exit_code);
+  });
 }
 
 // Fills the flags of evaluate() and predict(). `config` "": the job of the checkpoint.
@@ -127,13 +129,10 @@ void set_model_flags(const std::string& checkpoint, const std::string& config,
 py::tuple evaluate(const std::string& checkpoint, const std::string& config,
                    std::vector<std::string> set, const std::string& weights,
                    const py::object& module, const py::dict& metrics, const py::object& support) {
-  PythonRun run{module, support, metrics, {}};
-  const RunInProgress in_progress(run);
-  prepare_once();
+  Run run(module, metrics, support);
   ModelFlags flags;
   set_model_flags(checkpoint, config, std::move(set), weights, !module.is_none(), flags);
-  absl::StatusOr<std::string> outcome = in_progress.call([&] { return run_evaluation(flags); });
-  return outcome_of(std::move(outcome), run.error);
+  return run.outcome([&] { return run_evaluation(flags); });
 }
 
 py::tuple predict(const std::string& checkpoint, const std::string& config,
@@ -141,37 +140,29 @@ py::tuple predict(const std::string& checkpoint, const std::string& config,
                   const py::object& module, const std::string& output, const py::object& data,
                   std::vector<std::string> keep, bool overwrite, const py::dict& metrics,
                   const py::object& support) {
-  PythonRun run{module, support, metrics, {}};
-  const RunInProgress in_progress(run);
-  prepare_once();
+  Run run(module, metrics, support);
   PredictFlags flags;
   set_model_flags(checkpoint, config, std::move(set), weights, !module.is_none(), flags);
   flags.output = output;
   if (!data.is_none()) flags.data = py::cast<std::string>(data);
   flags.keep = std::move(keep);
   flags.overwrite = overwrite;
-  absl::StatusOr<int64_t> outcome = in_progress.call([&] { return run_prediction(flags); });
-  return outcome_of(std::move(outcome), run.error);
+  return run.outcome([&] { return run_prediction(flags); });
 }
 
 py::tuple check(const std::string& config, std::vector<std::string> set, const py::object& module,
                 const py::dict& metrics, const py::object& support) {
-  PythonRun run{module, support, metrics, {}};
-  const RunInProgress in_progress(run);
-  prepare_once();
+  Run run(module, metrics, support);
   const ConfigFlags flags = flags_of(config, std::move(set), !module.is_none());
-  absl::StatusOr<std::vector<std::string>> outcome =
-      in_progress.call([&]() -> absl::StatusOr<std::vector<std::string>> {
-        ASSIGN_OR_RETURN(const RankEnvironment ranks, read_rank_environment());
-        ASSIGN_OR_RETURN(const CheckedJob job,
-                         load_job(FileSystem::local(), flags, ranks.world_size));
-        JobResources resources;
-        resources.local_world_size = ranks.local_world_size;
-        absl::StatusOr<std::vector<std::string>> unmade = check_parts(job, resources);
-        RETURN_IF_ERROR(name_file(unmade.status(), flags.config));
-        return unmade;
-      });
-  return outcome_of(std::move(outcome), run.error);
+  return run.outcome([&]() -> absl::StatusOr<std::vector<std::string>> {
+    ASSIGN_OR_RETURN(const RankEnvironment ranks, read_rank_environment());
+    ASSIGN_OR_RETURN(const CheckedJob job, load_job(FileSystem::local(), flags, ranks.world_size));
+    JobResources resources;
+    resources.local_world_size = ranks.local_world_size;
+    absl::StatusOr<std::vector<std::string>> unmade = check_parts(job, resources);
+    RETURN_IF_ERROR(name_file(unmade.status(), flags.config));
+    return unmade;
+  });
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ auto call_metric(const Metric& metric, Call&& call) -> decltype(call()) {
 // metric.
 std::string save_metric(const Metric& metric, size_t most_examples);
 
-// Appends those of `metrics` that are merged by ranges.
+// Appends the metrics of class RangedMetric to `ranged`.
 void add_ranged_metrics(absl::Span<const std::unique_ptr<Metric>> metrics,
                         std::vector<RangedMetric*>& ranged);
 
