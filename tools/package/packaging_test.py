@@ -324,7 +324,8 @@ class ArchivesTest(FolderTest):
     metadata = {entry.name: entry.data for entry in self.wheel_entries()}[
         "millrace-1.2.3.dist-info/METADATA"].decode()
     self.assertEqual(re.findall("^Requires-Dist: (.*)$", metadata, re.MULTILINE),
-                     ["torch==2.1.0", "pyarrow==9.0", "ray>=2.40; extra == 'ray'"])
+                     ["torch==2.1.0", "pyarrow==9.0", "numpy; extra == 'convert'", "xxhash; extra == 'convert'",
+                      "ray>=2.40; extra == 'ray'"])
     self.assertIn("Provides-Extra: ray\n", metadata)
     self.assertEqual(wheel.tag_of((2, 36)), "py3-none-manylinux_2_36_x86_64")
     with self.assertRaisesRegex(PackageError, "does not pin pyarrow"):

@@ -32,7 +32,8 @@ RPATH = ":".join(["$ORIGIN/../lib"] + ["$ORIGIN/../../" + folder for folder in P
 EXTENSION_RPATH = ":".join(["$ORIGIN/lib"] + ["$ORIGIN/../" + folder for folder in PACKAGES.values()])
 EXTENSION = "_train.cpython-311-x86_64-linux-gnu.so"
 PYTHON = ">=3.10"  # what the wheels of the pins need
-RAY = "ray>=2.40"  # what millrace/ray.py needs; users choose it by millrace[ray]
+# What modules need that most users do without: millrace[EXTRA] installs it.
+EXTRAS = {"convert": ("numpy", "xxhash"), "ray": ("ray>=2.40",)}
 MODIFIED = (1980, 1, 1, 0, 0, 0)  # the first time that a zip file can have
 HIGHEST_LEVEL = 9
 
@@ -43,8 +44,7 @@ Summary: Trains recommendation models: the millrace program
 License: Apache-2.0
 Requires-Python: {python}
 {requires}
-Provides-Extra: ray
-Requires-Dist: {ray}; extra == 'ray'
+{extras}
 Description-Content-Type: text/markdown
 
 {readme}"""
@@ -69,6 +69,14 @@ def requires_of(pins):
   if missing:
     raise PackageError("third_party/requirements.txt does not pin %s" % ", ".join(missing))
   return ["Requires-Dist: %s==%s" % (name, pins[name]) for name in PACKAGES]
+
+
+def extras_of():
+  lines = []
+  for extra, packages in EXTRAS.items():
+    lines.append("Provides-Extra: " + extra)
+    lines += ["Requires-Dist: %s; extra == '%s'" % (package, extra) for package in packages]
+  return "\n".join(lines)
 
 
 def tag_of(floor):
@@ -125,7 +133,7 @@ def entries_of(parts, pins, licence, launcher, readme, python, examples, extensi
   values = {"VERSION": parts.version, "GLIBC": floor_text(parts)}
   values.update((name.upper(), pins[name]) for name in PACKAGES)
   metadata = METADATA.format(version=parts.version, python=PYTHON,
-                             requires="\n".join(requires_of(pins)), ray=RAY,
+                             requires="\n".join(requires_of(pins)), extras=extras_of(),
                              readme=with_values(readme, values).decode())
   # Underscores sort before the program and its libraries: a full disk cuts short what comes last,
   # and what has been written can say so.
