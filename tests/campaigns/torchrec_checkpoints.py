@@ -181,10 +181,10 @@ def main():
     for ranks in RANKS:
       with tempfile.TemporaryDirectory() as folder:
         try:
-          print("%s, %d ranks: %s" % (case, ranks, check(flags.program, case, ranks, folder)), flush=True)
+          print("%s, ranks=%d: %s" % (case, ranks, check(flags.program, case, ranks, folder)), flush=True)
         except (RuntimeError, subprocess.TimeoutExpired) as error:
           failed += 1
-          print("%s, %d ranks: FAILED: %s" % (case, ranks, error), flush=True)
+          print("%s, ranks=%d: FAILED: %s" % (case, ranks, error), flush=True)
   return 1 if failed else 0
 
 

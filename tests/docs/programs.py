@@ -41,9 +41,11 @@ PROGRAMS = {
     "promtool check": "",
     "promtool test": "",
     "python3 -m json.tool": "--json-lines --indent= --sort-keys",
+    "python3 -m millrace.convert": "--map= --list --allow_non_finite --overwrite",
     "python3 -m mlperf_logging.compliance_checker": "--usage= --ruleset= --log_output= --quiet",
     "python3 -m venv": "--system-site-packages --clear",
     "python3 tests/campaigns/ray_ranks.py": "--job= --repeats= --program=",
+    "python3 tests/campaigns/torchrec_checkpoints.py": "--program=",
     "sbatch": "--ntasks= -n= --nodes= -N= --ntasks-per-node= --cpus-per-task= -c= --partition= "
               "-p= --time= -t= --kill-on-bad-exit= --signal= --requeue --job-name= -J= --output= "
               "-o= --array= --open-mode=",
