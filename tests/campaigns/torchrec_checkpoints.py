@@ -13,9 +13,9 @@ model with two tables and save its state_dict and the state of its fused optimiz
     data_parallel, table_wise, row_wise, column_wise    the sharding of both tables of an EmbeddingBagCollection
     collisions                                          a ManagedCollisionEmbeddingBagCollection, sharded by rows
 
-The checkpoint is converted without a map, the program verifies it, and each row and dense tensor that it reads must
-equal those that rank 0 gathered from the model. Prints a line for each case and number of ranks; exits with 1 if one
-of them fails.
+The checkpoint is converted without a map, the program verifies it, and each row, with the sum of row-wise Adagrad, and
+each dense tensor that it reads must equal those that rank 0 gathered from the model. Prints a line for each case and
+number of ranks; exits with 1 if one of them fails.
 """
 import argparse
 import json
@@ -34,18 +34,17 @@ RAW_IDS = {"t_a": [10**15 + 7 * n for n in range(20)], "t_b": [2 * n + 1 for n i
 
 
 def train(case, folder):
-  """The work of each rank: a step of training, a save, and at rank 0 the values to expect."""
-  import torch  # pylint: disable=import-outside-toplevel
-  import torch.distributed as dist  # pylint: disable=import-outside-toplevel
-  import torchrec  # pylint: disable=import-outside-toplevel
-  from torch.distributed import checkpoint as dcp  # pylint: disable=import-outside-toplevel
-  from torchrec import distributed  # pylint: disable=import-outside-toplevel
-  from torchrec.distributed import embeddingbag, mc_embeddingbag, sharding_plan, types  # pylint: disable=import-outside-toplevel
-  from torchrec.distributed import mc_embedding_modules  # pylint: disable=import-outside-toplevel
-  from torchrec.modules import mc_modules  # pylint: disable=import-outside-toplevel
-  from torchrec.modules.mc_embedding_modules import (  # pylint: disable=import-outside-toplevel
-      ManagedCollisionEmbeddingBagCollection)
-  from torchrec.optim import RowWiseAdagrad, apply_optimizer_in_backward  # pylint: disable=import-outside-toplevel
+  """The work of each rank: steps of training, a save, and at rank 0 the values to expect."""
+  # pylint: disable=import-outside-toplevel
+  import torch
+  import torch.distributed as dist
+  import torchrec
+  from torch.distributed import checkpoint as dcp
+  from torchrec import distributed
+  from torchrec.distributed import embeddingbag, mc_embedding_modules, mc_embeddingbag, sharding_plan, types
+  from torchrec.modules import mc_modules
+  from torchrec.modules.mc_embedding_modules import ManagedCollisionEmbeddingBagCollection
+  from torchrec.optim import RowWiseAdagrad, apply_optimizer_in_backward
 
   class Net(torch.nn.Module):
 
@@ -101,9 +100,10 @@ def train(case, folder):
   for _ in range(3):
     model(features).square().sum().backward()
   state = model.state_dict()
-  dcp.save({"model": state, "optim": model.fused_optimizer.state_dict()}, checkpoint_id=folder + "/dcp")
+  optimizer = model.fused_optimizer.state_dict()
+  dcp.save({"model": state, "optim": optimizer}, checkpoint_id=folder + "/dcp")
   expected = {}
-  for name, tensor in state.items():
+  for name, tensor in [*state.items(), *(item for slots in optimizer["state"].values() for item in slots.items())]:
     if hasattr(tensor, "local_shards"):
       whole = torch.empty(tensor.size(), dtype=tensor.dtype) if dist.get_rank() == 0 else None
       tensor.gather(dst=0, out=whole, enforce_dtype=True)
@@ -125,14 +125,16 @@ def run(*command, **options):
 
 
 def expected_rows(expected, table):
-  """Returns {id: weights} of a table."""
+  """Returns {id: (weights, sum)} of a table. There is no sum without a fused optimizer, or with one for each column."""
   weights = next(value for name, value in expected.items() if name.endswith("embedding_bags.%s.weight" % table))
   collisions = "_managed_collision_modules.%s." % table
   raw = [value for name, value in expected.items() if name.endswith(collisions + "_mch_sorted_raw_ids")]
+  sums = [[value] for value in expected.get(table + ".momentum1", [])]
+  numbers = [*zip(weights, sums)] if len(sums) == len(weights) else [(row, None) for row in weights]
   if not raw:
-    return dict(enumerate(weights))
+    return dict(enumerate(numbers))
   rows = next(value for name, value in expected.items() if name.endswith(collisions + "_mch_remapped_ids_mapping"))
-  return {id_: weights[row] for id_, row in zip(raw[0], rows) if id_ != 2**63 - 1}
+  return {id_: numbers[row] for id_, row in zip(raw[0], rows) if id_ != 2**63 - 1}
 
 
 def check(program, case, ranks, folder):
@@ -144,23 +146,24 @@ def check(program, case, ranks, folder):
   run(program, "checkpoint", "verify", folder + "/out")
   with open(folder + "/expected.json", encoding="utf-8") as file:
     expected = json.load(file)
-  compared = 0
+  compared, sums = 0, 0
   for table in ROWS:
     rows = expected_rows(expected, table)
     read = json.loads(run(program, "checkpoint", "read", folder + "/out", "--json", "--table", table,
                           "--ids=" + ",".join(map(str, rows))))
-    found = {row["id"]: row["weights"] for row in read["rows"]}
+    found = {row["id"]: (row["weights"], row.get("slot/sum")) for row in read["rows"]}
     total = json.loads(run(program, "checkpoint", "show", folder + "/out", "--json"))["tables"][table]["rows"]
     if found != rows or total != len(rows):
       raise RuntimeError("table %s has other rows than TorchRec" % table)
     compared += len(rows)
+    sums += sum(slot is not None for _, slot in rows.values())
   dense = [name for name in expected if name.startswith("over.")]
   for name in dense:
     values = json.loads(run(program, "checkpoint", "read", folder + "/out", "--json", "--tensor", name))["values"]
     if values != flat(expected[name]):
       raise RuntimeError("%s has other numbers than in TorchRec" % name)
   left_out = sum(line.startswith("left out: ") for line in out.splitlines())
-  return "%d rows and %d dense tensors equal, %d entries left out" % (compared, len(dense), left_out)
+  return "%d rows, %d sums and %d dense tensors equal, %d entries left out" % (compared, sums, len(dense), left_out)
 
 
 def flat(value):

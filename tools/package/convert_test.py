@@ -61,7 +61,7 @@ train {
   table { name: "t_b" dim: 4 }
   model { name: "dlrm" [millrace.dlrm] { bottom: [8] top: [8] } }
 }
-run { output_dir: "out" threads: 1 evaluation { when { at_start: true } } }
+run { output_dir: "out" threads: 1 evaluation { when { at_start: true } } checkpoint { when { at_start: true } } }
 """
 ROWS = {"t_a": 50, "t_b": 30}
 
@@ -126,10 +126,10 @@ class Case(unittest.TestCase):
     self.assertEqual(done.returncode, 0, done.stderr)
     return json.loads(done.stdout)
 
-  def rows(self, checkpoint, table, ids):
-    """Returns {id: weights} of the rows that a checkpoint has of these ids."""
+  def rows(self, checkpoint, table, ids, column="weights"):
+    """Returns {id: numbers} of the rows that a checkpoint has of these ids."""
     read = self.read(checkpoint, "--table", table, "--ids=" + ",".join(map(str, ids)))
-    return {row["id"]: row["weights"] for row in read["rows"]}
+    return {row["id"]: row[column] for row in read["rows"]}
 
   def expect_verified(self, checkpoint):
     done = run(PROGRAM, "checkpoint", "verify", checkpoint)
@@ -150,31 +150,41 @@ class ModelTest(Case):
       for dense, ids in zip(self.dense.tolist(), self.ids.tolist()):
         file.write("1,%r,%r,%d,%d\n" % (*dense, *ids))
 
+  def show(self, checkpoint):
+    return json.loads(run(PROGRAM, "checkpoint", "show", checkpoint, "--json").stdout)
+
   def expect_values(self, checkpoint):
-    """Checks the predictions of the checkpoint, and the first loss of a job that begins from it."""
-    with open("job.textproto", "w", encoding="utf-8") as file:
-      file.write(JOB % 'initialize_from: "%s"' % checkpoint)
+    """Checks the predictions of the checkpoint, and the first loss and checkpoint of jobs that begin from it."""
     with torch.no_grad():
       expected = torch.sigmoid(self.model(self.dense, self.ids))
-    done = run(PROGRAM, "predict", "job.textproto", "--checkpoint", checkpoint, "--output", checkpoint + ".csv")
+    for begin in ('initialize_from: "%s"', 'model_bank { source { path: "%s" parts: [WEIGHTS, SLOTS] } }'):
+      with open("job.textproto", "w", encoding="utf-8") as file:
+        file.write(JOB % ("sparse_optimizer { rowwise_adagrad {} } " + begin % checkpoint))
+      done = run(PROGRAM, "train", "job.textproto", "--output_dir", begin[:5])
+      self.assertEqual(done.returncode, 0, done.stderr)
+      with open(begin[:5] + "/metrics/eval.jsonl", encoding="utf-8") as file:
+        first = json.loads(file.readline())
+      self.assertAlmostEqual(first["metrics"]["logloss"], float(-expected.log().mean()), places=5)
+      self.assertEqual(first["unknown_shares"], {"t_a": 0, "t_b": 0})
+    # The trainer computes the same digests of dense tensors, rows and slots before its first step.
+    self.assertEqual(self.show(checkpoint)["content_digests"],
+                     self.show("model/checkpoints/step-00000000")["content_digests"])
+    done = run(PROGRAM, "predict", "job.textproto", "--checkpoint", checkpoint, "--output", "predictions.csv")
     self.assertEqual(done.returncode, 0, done.stderr)
-    with open(checkpoint + ".csv", encoding="utf-8") as file:
+    with open("predictions.csv", encoding="utf-8") as file:
       found = [float(row["label_prediction"]) for row in csv.DictReader(file)]
     np.testing.assert_allclose(found, expected.numpy(), rtol=1e-5)
-    done = run(PROGRAM, "train", "job.textproto", "--summary", "summary.json", "--output_dir", checkpoint + ".out")
-    self.assertEqual(done.returncode, 0, done.stderr)
-    with open(checkpoint + ".out/metrics/eval.jsonl", encoding="utf-8") as file:
-      first = json.loads(file.readline())
-    self.assertAlmostEqual(first["metrics"]["logloss"], float(-expected.log().mean()), places=5)
-    self.assertEqual(first["unknown_shares"], {"t_a": 0, "t_b": 0})
 
   def test_each_kind_of_file_gives_the_same_checkpoint(self):
     state = self.model.state_dict()
-    save_dcp({"model": state, "step": 3}, "model.dcp")
-    torch.save({"model": state, "optim": {"state": {"momentum1": torch.zeros(3)}}}, "model.pt")
-    save_file(state, "model.safetensors")
+    optimizer = {"ebc.embedding_bags.%s.weight" % name: {name + ".momentum1": torch.rand(rows)}
+                 for name, rows in ROWS.items()}
+    save_dcp({"model": state, "optim": {"state": optimizer}, "step": 3}, "model.dcp")
+    torch.save({"model": state, "optim": {"state": optimizer, "exp_avg": torch.zeros(3)}}, "model.pt")
+    slots = {"optim.%s.%s" % (name, slot): value for name, of in optimizer.items() for slot, value in of.items()}
+    save_file({**state, **slots}, "model.safetensors")
     for name, left_out in (("model.dcp", "step (no tensor)"), ("model.safetensors", ""),
-                           ("model.pt", "optim.state.momentum1, F32 [3]")):
+                           ("model.pt", "optim.exp_avg, F32 [3]")):
       out, _ = self.convert(name, name + ".checkpoint")
       self.assertIn("table t_a: 50 rows of 4 F32 from ", out)
       self.assertIn("left out: " + left_out if left_out else "wrote", out)
@@ -192,13 +202,14 @@ class TablesTest(Case):
     save_file({
         "net.items.weight": weights.to(torch.bfloat16), "net.items.ids": torch.tensor([-5, 2**62, 0, 7]),
         "net.users.weight": weights.double() / 3, "net.ads.weight": weights.half(),
-        "net.ads.raw": torch.tensor([40, 41, 2**63 - 1]), "net.ads.remapped": torch.tensor([3, 1, 0]),
+        "net.ads.z": torch.arange(8.0).view(4, 2), "net.ads.raw": torch.tensor([40, 41, 2**63 - 1]),
+        "net.ads.remapped": torch.tensor([3, 1, 0]),
         "net.over.0.bias": torch.ones(1), "net.over.0.weight": weights[:1].double(), "net.steps": torch.tensor(5)},
               "s.safetensors")
     with open("map.txt", "w", encoding="utf-8") as file:
       file.write("# A comment.\ntable items = net.items.weight ids net.items.ids\ndense mlp.* = net.over.* as F32\n"
                  "table users = net.users.weight as F32   # rounded\nskip *steps\n"
-                 "table ads = net.ads.weight ids net.ads.raw rows net.ads.remapped\n")
+                 "table ads = net.ads.weight ids net.ads.raw rows net.ads.remapped slot.z net.ads.z\n")
     out, _ = self.convert("s.safetensors", "out", "--map", "map.txt")
     self.expect_verified("out")
     self.assertIn("left out: net.steps, I64 []\n", out)
@@ -206,6 +217,7 @@ class TablesTest(Case):
     self.assertEqual(self.rows("out", "items", [-5, 2**62, 7, 8]),
                      {-5: [0, 1, 2], 2**62: [3, 4, 5], 7: [9, 10, 11]})
     self.assertEqual(self.rows("out", "ads", [40, 41, 0, 2**63 - 1]), {40: [9, 10, 11], 41: [3, 4, 5]})
+    self.assertEqual(self.rows("out", "ads", [40, 41], "slot/z"), {40: [6, 7], 41: [2, 3]})
     self.assertEqual(self.read("out", "--tensor", "table/users/weights")["dtype"], "F32")
     np.testing.assert_array_equal(self.rows("out", "users", [3])[3], (weights[3].double() / 3).float().tolist())
     self.assertEqual(self.read("out", "--tensor", "mlp.0.weight")["dtype"], "F32")
@@ -291,7 +303,10 @@ class ErrorsTest(Case):
         ("table a = e", "e is F64, and rows are F32, F16 or BF16; add `as F32`"),
         ("dense n = n as F32", "only floating-point numbers can be rounded"),
         ("table a = a.weight ids b.weight", "b.weight is F32 "),
-        ("dense table/a = d", "may not begin with"),
+        ("dense table/a = d", "may not be empty or begin with"),
+        ("table a = a.weight slot.a/b d", "slot a/b: a name has up to 128 letters"),
+        ("table a = a.weight slot.sum d", r"slot sum: d is F32 \[2, 5000\], and a slot of a.weight is F32 \[3\]"),
+        ("dense a = a.weight slot.sum d", "behind TENSOR only"),
     ):
       with open("map.txt", "w", encoding="utf-8") as file:
         file.write(text + "\n")
@@ -358,7 +373,7 @@ class ErrorsTest(Case):
       with self.subTest(source):
         self.expect_error(code, pattern, source, "out")
     _, err = self.convert("nan.safetensors", "out", "--allow_non_finite")
-    self.assertEqual(err, "millrace: warning: embeddings.t.weight has 1 numbers that are not finite\n")
+    self.assertEqual(err, "millrace: warning: embeddings.t.weight has numbers that are not finite\n")
     self.expect_verified("out")
 
   def test_doubts_need_a_map(self):
@@ -392,7 +407,7 @@ class ErrorsTest(Case):
       self.assertRegex(done.stderr, r"^millrace: %s.*\n$" % pattern)
 
   def test_types(self):
-    modules = ("convert", "_convert_sources", "_checkpoint_writer")
+    modules = ("convert", "_convert_map", "_convert_sources", "_checkpoint_writer")
     done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.path.abspath("mypy"),
                            *(word for name in modules for word in ("-m", "millrace." + name))], cwd=FOLDER,
                           env={**os.environ, "MYPYPATH": FOLDER}, capture_output=True, text=True, check=False)

@@ -61,6 +61,10 @@ class WheelTest(unittest.TestCase):
     found = float(re.search(r"^AUC: (\S+)$", python.stdout, re.MULTILINE).group(1))
     self.assertAlmostEqual(found, expected, delta=0.005)
 
+  def test_the_wheel_has_the_converter(self):
+    done = run("env/bin/python3", "-m", "millrace.convert", "missing", "out", cwd=self.folder, env={})
+    self.assertEqual((done.returncode, done.stderr.partition(";")[0]), (66, "millrace: missing does not exist"))
+
 
 def write_skipped(result):
   """Writes the skipped cases in the form that .ci/run counts."""

@@ -1,4 +1,4 @@
-"""Writes checkpoints of weights alone, with the parts DENSE and ROWS, as docs/checkpoint_format.md describes them."""
+"""Writes checkpoints of weights, and of slots of rows, as docs/checkpoint_format.md describes them."""
 from __future__ import annotations
 
 import datetime
@@ -32,6 +32,17 @@ class DenseTensor(NamedTuple):
   dtype: str
   shape: tuple[int, ...]
   load: Callable[[], Array]
+
+
+class Column(NamedTuple):
+  """Numbers of the rows of a table: the weights, or a slot. `rows` returns those of the n-th ids.
+
+  They are unsigned integers of the size of `dtype`, [number of ids, size].
+  """
+  name: str
+  dtype: str
+  size: int
+  rows: Callable[[Array], Array]
 
 
 class _Entry(NamedTuple):
@@ -104,28 +115,27 @@ class DigestedFile:
 
 
 class CheckpointWriter:
-  """Writes a checkpoint into an empty directory. It is complete after finish()."""
+  """Writes a checkpoint into an empty directory. It is complete after finish().
 
-  def __init__(self, folder: str) -> None:
+  With `row_state` all tables have the part ROW_STATE: slots, and frequencies and last steps of 0.
+  """
+
+  def __init__(self, folder: str, row_state: bool = False) -> None:
     self._folder = folder
+    self._row_state = row_state
     self._files: list[dict[str, Any]] = []
     self._tables: list[dict[str, Any]] = []
     self._digests: list[dict[str, str]] = []
     self._chunks: dict[str, DigestedFile] = {}
 
-  def write_table(self, name: str, dtype: str, dim: int, ids: Array | int, rows: Callable[[Array], Array]) -> None:
-    """Writes the rows of a table.
-
-    Args:
-      ids: int64 [n], each once; a number n stands for the ids 0 to n - 1.
-      rows: returns the weights of the n-th ids as unsigned integers of the same size, [number of ids, dim].
-    """
+  def write_table(self, name: str, ids: Array | int, weights: Column, slots: Sequence[Column] = ()) -> None:
+    """Writes the rows of a table. `ids` is int64 [n], each once; a number n stands for the ids 0 to n - 1."""
     count = ids if isinstance(ids, int) else len(ids)
     hashes = placement_hash(np.arange(count, dtype=np.uint64) if isinstance(ids, int) else ids)
     order = np.argsort(hashes)
     hashes = hashes[order]
     ids_in_order = order if isinstance(ids, int) else ids[order]
-    row_bytes = 8 + dim * SIZES[dtype]
+    row_bytes = 8 + sum(column.size * SIZES[column.dtype] for column in (weights, *slots)) + 16 * self._row_state
     files = min(max(-(-count * row_bytes // _TABLE_FILE_BYTES), 1), _MOST_TABLE_FILES)
     total = 0
     for index in range(files):
@@ -133,16 +143,15 @@ class CheckpointWriter:
       last = -(-((index + 1) << 64) // files) - 1
       begin = int(np.searchsorted(hashes, np.uint64(first)))
       end = int(np.searchsorted(hashes, np.uint64(last), side="right"))
-      entries = [_Entry("table/%s/ids" % name, "I64", (end - begin,)),
-                 _Entry("table/%s/weights" % name, dtype, (end - begin, dim))]
-      here = ids_in_order[begin:end].astype("<i8")
-      sums: list[int] = []
+      piece = _TablePiece("table/%s/" % name, ids_in_order[begin:end].astype("<i8"), order[begin:end], weights, slots,
+                          self._row_state)
       self._write_tensors(
-          "table-%s-%05d-of-%05d.safetensors" % (name, index, files), entries,
-          lambda entry: _table_bytes(entry, here, order[begin:end], rows, row_bytes, sums),
+          "table-%s-%05d-of-%05d.safetensors" % (name, index, files), piece.entries(), piece.content,
           {"kind": "TABLE_FILE", "table": name, "first_hash": str(first), "last_hash": str(last)})
-      total += sum(sums)
-    self._tables.append({"name": name, "dim": str(dim), "dtype": dtype, "rows": str(count)})
+      total += piece.digest_sum
+    names = [{"name": slot.name, "size": str(slot.size)} for slot in slots]
+    self._tables.append({"name": name, "dim": str(weights.size), "dtype": weights.dtype,
+                         **({"slots": names} if names else {}), "rows": str(count)})
     self._digests.append({"name": "table/" + name, "digest": "%032x" % (total % _BITS)})
 
   def write_dense(self, tensors: Sequence[DenseTensor]) -> None:
@@ -162,7 +171,6 @@ class CheckpointWriter:
 
     if tensors:
       entries = [_Entry(tensor.name, tensor.dtype, tensor.shape) for tensor in tensors]
-      entries.sort(key=lambda entry: (-SIZES[entry.dtype], entry.name.encode()))
       self._write_tensors("dense-00000-of-00001.safetensors", entries, content, {"kind": "DENSE_FILE"})
     self._digests.append({"name": "dense", "digest": "%032x" % (total % _BITS)})
 
@@ -179,7 +187,7 @@ class CheckpointWriter:
     manifest = {
         "digest": "0" * 32, "format_version": FORMAT_VERSION, "producer": producer,
         "created": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "progress": {"step": "0"}, "world_size": 1, "parts": ["DENSE", "ROWS"],
+        "progress": {"step": "0"}, "world_size": 1, "parts": ["DENSE", "ROWS"] + ["ROW_STATE"] * self._row_state,
         "content_digests": sorted(self._digests, key=lambda digest: digest["name"]),
         "tables": sorted(self._tables, key=lambda table: str(table["name"])),
         "files": sorted(self._files, key=lambda file: str(file["name"]).encode()),
@@ -191,6 +199,7 @@ class CheckpointWriter:
 
   def _write_tensors(self, name: str, entries: Sequence[_Entry],
                      content: Callable[[_Entry], Iterable[bytes | memoryview]], fields: dict[str, Any]) -> None:
+    entries = sorted(entries, key=lambda entry: (-SIZES[entry.dtype], entry.name.encode()))
     header, offsets = _header(entries)
     with DigestedFile(os.path.join(self._folder, name)) as file:
       file.write(header)
@@ -223,21 +232,48 @@ def _header(entries: Sequence[_Entry]) -> tuple[bytes, list[int]]:
   return len(text).to_bytes(8, "little") + text, offsets
 
 
-def _table_bytes(entry: _Entry, ids: Array, places: Array, rows: Callable[[Array], Array], row_bytes: int,
-                 sums: list[int]) -> Iterator[bytes | memoryview]:
-  """Yields the bytes of a tensor of a table file. Appends the digests of rows to `sums` along with their weights."""
-  if entry.name.endswith("/ids"):
-    yield _bytes_of(ids)
-    return
-  block = max(1, _BLOCK_BYTES // row_bytes)
-  width = row_bytes + -row_bytes % 4  # a row is digested with zeros up to a multiple of 4 bytes
-  digest = xxhash.xxh3_128_intdigest
-  for begin in range(0, len(ids), block):
-    here = ids[begin:begin + block]
-    weights = np.ascontiguousarray(rows(places[begin:begin + block]))
-    digested = np.zeros((len(here), width), np.uint8)
-    digested[:, :8] = here.view(np.uint8).reshape(-1, 8)
-    digested[:, 8:row_bytes] = weights.view(np.uint8).reshape(len(here), -1)
-    data = digested.tobytes()
-    sums.append(sum(digest(data[at:at + width]) for at in range(0, len(data), width)))
-    yield _bytes_of(weights)
+class _TablePiece:
+  """The rows of a table file. `places` says which of the ids of the table they are."""
+
+  def __init__(self, prefix: str, ids: Array, places: Array, weights: Column, slots: Sequence[Column],
+               row_state: bool) -> None:
+    self._prefix = prefix
+    self._ids = ids
+    self._places = places
+    self._columns = {"weights": weights, **{"slot/" + slot.name: slot for slot in slots}}
+    self._zeros = ("frequency", "last_step") if row_state else ()
+    self.digest_sum = 0  # of all rows, once the weights are written
+
+  def entries(self) -> list[_Entry]:
+    count = len(self._ids)
+    entries = [_Entry(self._prefix + name, "I64", (count,)) for name in ("ids", *self._zeros)]
+    return entries + [_Entry(self._prefix + name, column.dtype, (count, column.size))
+                      for name, column in self._columns.items()]
+
+  def content(self, entry: _Entry) -> Iterator[memoryview]:
+    """Yields the bytes of a tensor, block by block."""
+    name = entry.name.removeprefix(self._prefix)
+    if name not in self._columns:
+      yield _bytes_of(self._ids if name == "ids" else np.zeros(len(self._ids), np.int64))
+      return
+    block = max(1, _BLOCK_BYTES // (self._columns[name].size * SIZES[entry.dtype]))
+    for begin in range(0, len(self._ids), block):
+      here = slice(begin, begin + block)
+      numbers = np.ascontiguousarray(self._columns[name].rows(self._places[here]))
+      if name == "weights":
+        self._digest(self._ids[here], numbers, self._places[here])
+      yield _bytes_of(numbers)
+
+  def _digest(self, ids: Array, weights: Array, places: Array) -> None:
+    """Adds the digests of rows: id, weights with zeros up to a multiple of 4 bytes, slots, frequency and last step."""
+    count = len(ids)
+    parts = [ids.view(np.uint8).reshape(count, 8), weights.view(np.uint8).reshape(count, -1)]
+    parts.append(np.zeros((count, -parts[1].shape[1] % 4), np.uint8))
+    for name, column in self._columns.items():
+      if name != "weights":
+        parts.append(np.ascontiguousarray(column.rows(places)).view(np.uint8).reshape(count, -1))
+    parts.append(np.zeros((count, 8 * len(self._zeros)), np.uint8))
+    rows = np.concatenate(parts, 1)
+    width, data = rows.shape[1], rows.tobytes()
+    digest = xxhash.xxh3_128_intdigest
+    self.digest_sum += sum(digest(data[at:at + width]) for at in range(0, len(data), width))
