@@ -14,7 +14,7 @@ model with two tables and save its state_dict and the state of its fused optimiz
     collisions                                          a ManagedCollisionEmbeddingBagCollection, sharded by rows
 
 The checkpoint is converted without a map, the program verifies it, and each row, with the sum of row-wise Adagrad, and
-each dense tensor that it reads must equal those that rank 0 gathered from the model. Prints a line for each case and
+each dense tensor that it reads must equal those in the memory of the ranks. Prints a line for each case and
 number of ranks; exits with 1 if one of them fails.
 """
 import argparse
@@ -102,17 +102,21 @@ def train(case, folder):
   state = model.state_dict()
   optimizer = model.fused_optimizer.state_dict()
   dcp.save({"model": state, "optim": optimizer}, checkpoint_id=folder + "/dcp")
-  expected = {}
+  pieces = []  # of this rank, which has the optimizer state of its own tables alone: name, shape, place, numbers
   for name, tensor in [*state.items(), *(item for slots in optimizer["state"].values() for item in slots.items())]:
     if hasattr(tensor, "local_shards"):
-      whole = torch.empty(tensor.size(), dtype=tensor.dtype) if dist.get_rank() == 0 else None
-      tensor.gather(dst=0, out=whole, enforce_dtype=True)
-      tensor = whole
-    if dist.get_rank() == 0:
-      expected[name] = tensor.tolist()
+      pieces += [(name, tensor.size(), shard.metadata.shard_offsets, shard.tensor) for shard in tensor.local_shards()]
+    else:
+      pieces.append((name, tensor.size(), [0] * tensor.dim(), tensor))
+  ranks = [None] * dist.get_world_size()
+  dist.all_gather_object(ranks, pieces)
+  whole = {}
+  for name, shape, place, numbers in sum(ranks, []):
+    target = whole.setdefault(name, torch.full(shape, -1, dtype=numbers.dtype))
+    target[tuple(slice(begin, begin + size) for begin, size in zip(place, numbers.shape))] = numbers.detach()
   if dist.get_rank() == 0:
     with open(folder + "/expected.json", "w", encoding="utf-8") as file:
-      json.dump(expected, file)
+      json.dump({name: tensor.tolist() for name, tensor in whole.items()}, file)
   dist.destroy_process_group()
 
 
