@@ -36,6 +36,7 @@
 #include "proto/data_windows.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
+#include "proto/message_visit.h"
 #include "proto/optimizer_list.h"
 #include "proto/range_check.h"
 #include "sinks/configured_sinks.h"
@@ -257,14 +258,36 @@ absl::Status check_run_length(const TrainConfig& train) {
   FieldErrors errors;
   errors.add(check_step_size("train", train));
   if (!comes_in_windows(train.train_data()) &&
-      (train.max_windows() > 0 || train.max_steps_per_window() > 0)) {
-    errors.add(wrong("train", "max_windows and max_steps_per_window need train_data.windows"));
-  }
-  if (comes_in_windows(train.train_data()) &&
-      (train.max_epochs() > 1 || train.max_steps_per_epoch() > 0)) {
+      (train.max_windows() > 0 || train.max_steps_per_window() > 0 ||
+       train.max_windows_per_epoch() > 0)) {
     errors.add(wrong("train",
-                     "max_epochs and max_steps_per_epoch do nothing: data in windows is one epoch; "
-                     "use max_steps, max_windows or max_steps_per_window, or windows.repeat"));
+                     "max_windows, max_steps_per_window and max_windows_per_epoch need "
+                     "train_data.windows"));
+  }
+  const bool is_list = is_list_of_windows(train.train_data());
+  if (comes_in_windows(train.train_data()) && train.max_epochs() > 1 && !is_list &&
+      train.max_windows_per_epoch() == 0) {
+    errors.add(wrong("train",
+                     "max_epochs does nothing: a stream of windows is one epoch; set "
+                     "max_windows_per_epoch, or use max_steps, max_windows or windows.repeat"));
+  }
+  const auto& sets = train.eval_data();
+  const auto paired = std::find_if(sets.begin(), sets.end(), [](const EvaluationSetConfig& set) {
+    return set.data().has_windows();
+  });
+  if (comes_in_windows(train.train_data()) && train.max_epochs() > 1 && is_list &&
+      paired != sets.end() && train.max_windows_per_epoch() == 0) {
+    errors.add(
+        wrong("train", absl::StrCat("max_epochs does nothing: training ends with the windows of "
+                                    "evaluation set ",
+                                    paired->name(),
+                                    ", which is paired with those of training; evaluate a set "
+                                    "without windows")));
+  }
+  if (comes_in_windows(train.train_data()) && train.max_steps_per_epoch() > 0) {
+    errors.add(wrong("train",
+                     "max_steps_per_epoch does nothing with windows; use max_steps_per_window or "
+                     "max_windows_per_epoch"));
   }
   errors.add(check_ranges("train.non_finite", train.non_finite()));
   return errors.status();
@@ -322,6 +345,36 @@ absl::Status check_windows(const std::string& where, const CadenceConfig& when,
                            const TrainConfig& train) {
   if (when.every_windows() <= 0 || comes_in_windows(train.train_data())) return absl::OkStatus();
   return wrong(where, "every_windows needs train_data.windows");
+}
+
+// Checks that the fields of each cadence in `config` fit together, and that the steps are known of
+// which one has a share.
+absl::Status check_cadences(const JobConfig& config) {
+  FieldErrors errors;
+  JobConfig copy = config;
+  const auto visit = [&errors](const std::string& where, google::protobuf::Message* message) {
+    if (message->GetDescriptor() != CadenceConfig::descriptor()) return absl::OkStatus();
+    const auto& when = static_cast<const CadenceConfig&>(*message);
+    const auto check = [&](bool has_after, bool has_every, absl::string_view unit) {
+      if (!has_after || has_every) return;
+      errors.add(wrong(where, absl::StrCat("after_", unit, " needs every_", unit,
+                                           ", of which it is the first")));
+    };
+    check(when.after_steps() > 0, when.every_steps() > 0 || when.every_share() > 0, "steps");
+    check(when.after_epochs() > 0, when.every_epochs() > 0, "epochs");
+    check(when.after_windows() > 0, when.every_windows() > 0, "windows");
+    check(when.after_seconds() > 0, when.every_seconds() > 0, "seconds");
+    return absl::OkStatus();
+  };
+  visit_messages("", visit, &copy).IgnoreError();
+  const std::string share = find_cadence_share(config);
+  const ScheduleTotals totals = training_totals(config.train());
+  if (!share.empty() && !totals.steps.has_value() && !totals.counted_at_start) {
+    errors.add(wrong(share,
+                     "every_share needs a number of steps: set train.max_steps, or max_epochs with "
+                     "files as train_data"));
+  }
+  return errors.status();
 }
 
 // Checks the cadences of evaluation sets. The trainer evaluates sets in windows itself, one window
@@ -458,6 +511,14 @@ absl::Status validate(const JobConfig& config) {
   errors.add(check_eviction_hook(config));
   errors.add(check_evaluation(config.run().evaluation(), train));
   errors.add(check_window_io(config.run().window_io()));
+  const WindowIoConfig& moves = config.run().window_io();
+  if (is_list_of_windows(train.train_data()) && train.max_epochs() > 1 &&
+      !(moves.move_done_to().empty() && moves.move_damaged_to().empty())) {
+    errors.add(wrong("run.window_io",
+                     "move_done_to and move_damaged_to would move files that later epochs read; "
+                     "remove them, or set train.max_epochs to 1"));
+  }
+  errors.add(check_cadences(config));
   errors.add(check_run(config.run()));
   return errors.status();
 }

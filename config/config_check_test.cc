@@ -227,12 +227,21 @@ TEST(ValidateTest, AcceptsWindows) {
   JobConfig config = valid();
   ASSERT_OK(apply_override("train.train_data={windows {directory {path: 'in'}}}", &config));
   ASSERT_OK(apply_override("train.max_windows=3", &config));
-  for (const char* unused : {"train.max_epochs=3", "train.max_steps_per_epoch=5"}) {
-    JobConfig refused = config;
-    ASSERT_OK(apply_override(unused, &refused));
-    EXPECT_THAT(validate(refused), StatusIs(kInvalid, HasSubstr("data in windows is one epoch")))
-        << unused;
-  }
+  const auto changed = [&](const std::vector<std::string>& changes) {
+    JobConfig other = config;
+    for (const std::string& change : changes) EXPECT_OK(apply_override(change, &other));
+    return validate(other);
+  };
+  const auto unused = [](const char* what) { return StatusIs(kInvalid, HasSubstr(what)); };
+  EXPECT_THAT(changed({"train.max_steps_per_epoch=5"}), unused("max_steps_per_epoch does nothing"));
+  EXPECT_THAT(changed({"train.max_epochs=3"}), unused("a stream of windows is one epoch"));
+  EXPECT_OK(changed({"train.max_epochs=3", "train.max_windows_per_epoch=2"}));
+  const std::string list = "train.train_data={path: 'a.orc' windows {}}";
+  EXPECT_OK(changed({list, "train.max_epochs=3"}));
+  const std::string paired = "train.eval_data[1].data={path: 'c.orc' windows {}}";
+  EXPECT_OK(changed({list, paired}));
+  EXPECT_THAT(changed({list, paired, "train.max_epochs=3"}),
+              unused("training ends with the windows of evaluation set late"));
   ASSERT_OK(apply_override("run.evaluation.progressive=true", &config));
   EXPECT_OK(validate(config));
   JobConfig full;
@@ -242,6 +251,18 @@ TEST(ValidateTest, AcceptsWindows) {
   JobConfig without;
   ASSERT_OK(parse_text(to_text_with_defaults(valid()), "full", &without));
   EXPECT_FALSE(without.train().train_data().has_windows());
+}
+
+TEST(ValidateTest, AShareOfTheStepsNeedsTheirNumber) {
+  JobConfig config = valid();
+  ASSERT_OK(apply_override("run.checkpoint.when={every_share: 0.1 after_steps: 5}", &config));
+  EXPECT_OK(validate(config)) << "the steps of max_epochs are counted";
+  ASSERT_OK(apply_override("train.max_epochs=0", &config));
+  EXPECT_THAT(
+      validate(config),
+      StatusIs(kInvalid, HasSubstr("run.checkpoint.when: every_share needs a number of steps")));
+  ASSERT_OK(apply_override("train.max_steps=100", &config));
+  EXPECT_OK(validate(config));
 }
 
 TEST(ValidateTest, AcceptsMixesAndSamples) {
@@ -281,7 +302,13 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"train.max_steps=-1", "train: max_steps is -1; must be at least 0"},
         Case{"train.default_table={name: 'x'}", "train.default_table: name is given"},
         Case{"train.default_table={dim: 8}", "train.default_table: no table is made from it"},
-        Case{"train.max_windows=3", "max_windows and max_steps_per_window need"},
+        Case{"train.max_windows=3", "max_windows, max_steps_per_window and max_windows_per_epoch"},
+        Case{"train.max_windows_per_epoch=3", "max_windows_per_epoch need train_data.windows"},
+        Case{"run.checkpoint.when={after_steps: 5}",
+             "run.checkpoint.when: after_steps needs every_steps"},
+        Case{"run.evaluation.when={every_steps: 5 after_epochs: 2}",
+             "after_epochs needs every_epochs"},
+        Case{"run.report.when={every_share: 1.5}", "every_share is 1.5"},
         Case{"run.evaluation.progressive=true", "progressive needs"},
         Case{"run.window_io.move_done_to='file:///done'", "only read"},
         Case{"train.non_finite.max_in_a_row=0", "train.non_finite: max_in_a_row is 0"}));

@@ -11,6 +11,7 @@
 #include "proto/config_fingerprint.h"
 #include "proto/data_windows.h"
 #include "proto/field_check.h"
+#include "proto/message_visit.h"
 #include "proto/range_check.h"
 
 namespace millrace {
@@ -109,6 +110,21 @@ bool needs_epoch_size(const TrainConfig& train) {
   const std::set<ScheduleConfig::Unit> units = units_of_shares(train);
   return training_totals(train).counted_at_start &&
          (units.count(ScheduleConfig::STEPS) > 0 || units.count(ScheduleConfig::EXAMPLES) > 0);
+}
+
+std::string find_cadence_share(const JobConfig& config) {
+  JobConfig copy = config;
+  std::string found;
+  const auto visit = [&found](const std::string& place, google::protobuf::Message* message) {
+    const bool is_cadence = message->GetDescriptor() == CadenceConfig::descriptor();
+    if (!is_cadence || static_cast<const CadenceConfig&>(*message).every_share() <= 0) {
+      return absl::OkStatus();
+    }
+    found = place;
+    return absl::CancelledError();  // ends the search
+  };
+  visit_messages("", visit, &copy).IgnoreError();
+  return found;
 }
 
 ScheduleTotals training_totals(const TrainConfig& train, const EpochSize& epoch) {

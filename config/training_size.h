@@ -3,6 +3,7 @@
 #define MILLRACE_CONFIG_TRAINING_SIZE_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -53,8 +54,11 @@ ScheduleTotals training_totals(const TrainConfig& train);
 // Returns true if the totals are counted_at_start and a schedule has a share of steps or examples.
 bool needs_epoch_size(const TrainConfig& train);
 
+// Returns the path of a cadence with every_share; "": none has.
+std::string find_cadence_share(const JobConfig& config);
+
 // Returns training_totals() with the steps and examples of max_epochs epochs of a size. They stay
-// absent if they exceed an int64. REQUIRES: needs_epoch_size().
+// absent if they exceed an int64. REQUIRES: the totals are counted_at_start.
 ScheduleTotals training_totals(const TrainConfig& train, const EpochSize& epoch);
 
 }  // namespace millrace

@@ -22,6 +22,13 @@ struct Cadence {
   int64_t every_windows = 0;
   bool at_start = false;
   bool at_end = false;
+  double every_share = 0;  // of the steps of training, in [0, 1]
+  // The first step, time, epoch and window at which the interval of the same unit triggers;
+  // after_steps also holds for every_share.
+  int64_t after_steps = 0;
+  absl::Duration after = absl::ZeroDuration();
+  int64_t after_epochs = 0;
+  int64_t after_windows = 0;
 
   static Cadence from_config(const CadenceConfig& config);
   // Returns from_config() of a configuration that is `given`, else `otherwise`.
@@ -30,8 +37,9 @@ struct Cadence {
   }
 
   // Returns true if a multiple of an interval lies after `last` and not after `now`: step 100, 200,
-  // … for every_steps = 100. Does not cover start and end.
-  bool crossed(const Progress& last, const Progress& now) const;
+  // … for every_steps = 100. Does not cover start and end. `total_steps`: steps of training, for
+  // every_share, which never triggers if they are 0.
+  bool crossed(const Progress& last, const Progress& now, int64_t total_steps = 0) const;
 
   // Returns true if the cadence can trigger at all.
   bool enabled() const;

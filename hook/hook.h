@@ -32,6 +32,9 @@ class HookContext {
   virtual bool windowed() const = 0;
   virtual int rank() const = 0;
   virtual int world_size() const = 0;
+  // Returns the number of steps of training over all resumes, where it is known: max_steps, or the
+  // steps of max_epochs over files that were counted. Otherwise 0, which is also the default.
+  virtual int64_t total_steps() const { return 0; }
   // Returns true if the cadence has triggered since the trainer last served requests. `at_start`
   // triggers in the event `start`, `at_end` in the event `end`. The call is cheap and changes no
   // state, so all hooks get the same answer.
@@ -88,7 +91,8 @@ using HookState = ObjectState;
 // without out_of_data. A refused (non-finite) step has no after_backward, and its after_step has
 // applied = false. An evaluation inside training calls before_step, after_data and after_step with
 // phase() == kEvaluate, then after_evaluate. A separate evaluation also calls start, before_epoch,
-// out_of_data(epoch), after_epoch and end.
+// out_of_data(epoch), after_epoch and end; of data in windows the events of windows, too, and no
+// out_of_data(epoch). predict() does the same without after_evaluate.
 class Hook {
  public:
   virtual ~Hook() = default;

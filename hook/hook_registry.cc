@@ -5,7 +5,10 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/parts/part_registry.h"
+#include "base/status_macros.h"
+#include "proto/config_variables.h"
 
 namespace millrace {
 namespace {
@@ -33,7 +36,9 @@ bool register_hook(absl::string_view name, absl::string_view description, HookFa
 
 absl::StatusOr<std::unique_ptr<Hook>> create_hook(const HookConfig& config,
                                                   const HookResources& resources) {
-  return hook_registry().create(config.name(), config, resources);
+  ASSIGN_OR_RETURN(const HookConfig resolved,
+                   with_secrets(absl::StrCat("hook \"", config.name(), "\""), config));
+  return hook_registry().create(resolved.name(), resolved, resources);
 }
 
 OnError on_error_or(HookConfig::OnError configured, OnError preference) {

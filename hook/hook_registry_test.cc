@@ -49,6 +49,14 @@ TEST(HookRegistryTest, CreatesByName) {
   EXPECT_EQ(hook->name(), "out/dir");
 }
 
+TEST(HookRegistryTest, AFactoryGetsSecrets) {
+  ASSERT_EQ(setenv("MILLRACE_TEST_SECRET", "plain", 1), 0);
+  EXPECT_OK(create("${secret:MILLRACE_TEST_SECRET}"));
+  EXPECT_THAT(
+      create("${secret:MILLRACE_TEST_UNSET}"),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("MILLRACE_TEST_UNSET is not set")));
+}
+
 TEST(HookRegistryTest, ErrorsOfTheFactoryAreAnnotated) {
   EXPECT_THAT(create("choosy"),
               StatusIs(absl::StatusCode::kInvalidArgument,

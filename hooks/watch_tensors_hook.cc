@@ -105,7 +105,7 @@ absl::Status WatchTensorsHook::after_backward(HookContext& context, const Gradie
   // The progress in after_step, except the time of the step.
   Progress now = context.progress();
   ++now.step;
-  const bool due = when_.crossed(last_, now);
+  const bool due = when_.crossed(last_, now, context.total_steps());
   last_ = now;
   if (!due) return absl::OkStatus();
   return catch_exceptions("statistics of tensors", [&] {

@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "io/file_start.h"
 #include "io/partition_columns.h"
+#include "proto/config_variables.h"
 
 namespace millrace {
 namespace {
@@ -167,7 +168,9 @@ absl::StatusOr<std::unique_ptr<FileReader>> open_by_format(
     FileSystem& files, const std::string& path, const DataConfig& config,
     std::shared_ptr<const FileLayout> layout) {
   if (config.has_custom_format()) {
-    return file_format_registry().create(config.custom_format().name(), files, path, config,
+    DataConfig resolved = config;
+    RETURN_IF_ERROR(resolve_secrets("custom_format", resolved.mutable_custom_format()));
+    return file_format_registry().create(config.custom_format().name(), files, path, resolved,
                                          std::move(layout));
   }
   const std::vector<const KnownFormat*> found = find_formats(path, config);

@@ -12,7 +12,9 @@
 #include "job/report/report_options.h"
 #include "metrics/metric.h"
 #include "plugin/configured_plugins.h"
+#include "proto/config_durations.h"
 #include "proto/config_reader.h"
+#include "proto/config_variables.h"
 #include "proto/field_check.h"
 #include "proto/field_errors.h"
 #include "proto/split_bounds.h"
@@ -69,6 +71,10 @@ absl::StatusOr<CheckedJob> CheckedJob::load(FileSystem& files, const std::string
 absl::StatusOr<CheckedJob> CheckedJob::check(FileSystem& files, JobConfig config,
                                              absl::string_view name, const Options& options) {
   if (options.change != nullptr) RETURN_IF_ERROR(options.change(&config));
+  RETURN_IF_ERROR(merge_includes(files, &config), name);
+  RETURN_IF_ERROR(name_file(expand_environment(&config), name));
+  RETURN_IF_ERROR(name_file(check_places_of_secrets(config), name));
+  RETURN_IF_ERROR(name_file(use_durations("", &config), name));
   TrainConfig* train = config.mutable_train();
   expand_names(train);
   use_generated_data(train);

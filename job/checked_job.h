@@ -16,8 +16,10 @@
 
 namespace millrace {
 
-// A configuration that was read, changed, expanded and found valid, in this order. Only load() and
-// check() make one, so that whoever builds a trainer has passed all rules of its use:
+// A configuration that was read, changed, completed by the files that it includes and by
+// environment variables (proto/config_variables.h; secrets stay variables), expanded and found
+// valid, in this order. Only load() and check() make one, so that whoever builds a trainer has
+// passed all rules of its use:
 //
 //   ASSIGN_OR_RETURN(const CheckedJob job, CheckedJob::load(files, "job.textproto"));
 //   ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, build_trainer(job, resources));

@@ -156,6 +156,7 @@ bool may_meet(const std::vector<ScoredSet>& sets, const TrainConfig& train) {
   return meet(sets, &Cadence::every_steps) || meet(sets, &Cadence::every_epochs) ||
          meet(sets, &Cadence::every_windows) ||
          all([](const Cadence& when) { return when.every > absl::ZeroDuration(); }) ||
+         all([](const Cadence& when) { return when.every_share > 0; }) ||
          all([](const Cadence& when) { return when.at_start; }) ||
          all([&](const Cadence& when) { return is_due_at_end(when, train); });
 }

@@ -11,6 +11,7 @@
 #include "metrics/auc.h"
 #include "metrics/metric_registry.h"
 #include "metrics/probability_metrics.h"
+#include "proto/config_variables.h"
 #include "proto/range_check.h"
 
 namespace millrace {
@@ -45,7 +46,9 @@ absl::StatusOr<std::unique_ptr<Metric>> create_metric(absl::string_view name,
   const auto found = std::find_if(configs.begin(), configs.end(), [&](const CustomConfig& config) {
     return config.name() == base;
   });
-  CustomConfig config = found == configs.end() ? CustomConfig() : *found;
+  ASSIGN_OR_RETURN(CustomConfig config,
+                   with_secrets(absl::StrCat("metric \"", base, "\""),
+                                found == configs.end() ? CustomConfig() : *found));
   config.set_name(std::string(name));
   RETURN_IF_ERROR(check_extension_ranges(absl::StrCat("metric \"", base, "\""), config, base));
   ASSIGN_OR_RETURN(std::unique_ptr<Metric> metric, metric_registry().create(base, config));

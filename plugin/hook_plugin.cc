@@ -12,6 +12,8 @@
 #include "base/catch_exceptions.h"
 #include "base/status_macros.h"
 #include "plugin/plugin_build.h"
+#include "proto/config_durations.h"
+#include "proto/config_variables.h"
 #include "proto/range_check.h"
 
 namespace millrace {
@@ -59,6 +61,9 @@ absl::Status parse_config(absl::string_view text, google::protobuf::Message& mes
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&first);
   if (parser.ParseFromString(std::string(text), &message)) {
+    // After parsing, so that a value cannot end the string that it is in.
+    RETURN_IF_ERROR(resolve_secrets("plugin.config", &message));
+    RETURN_IF_ERROR(use_durations("plugin.config", &message));
     return check_ranges("plugin.config", message);
   }
   if (!first.status().ok()) return first.status();

@@ -5,16 +5,12 @@
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
-#include <map>
-#include <memory>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "base/hash.h"
-#include "proto/config_reader.h"
+#include "proto/message_differences.h"
 #include "proto/optimizer_list.h"
 #include "proto/split_bounds.h"
 
@@ -26,19 +22,6 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 using google::protobuf::TextFormat;
 
-std::string value_text(const Message& message, const FieldDescriptor& field, int index) {
-  std::string text;
-  TextFormat::PrintFieldValueToString(message, &field, index, &text);
-  return text;
-}
-
-// Returns the default of a field in the format of value_text.
-std::string default_text(const Message& message, const FieldDescriptor& field) {
-  if (!field.has_default_value()) return "not set";
-  std::unique_ptr<Message> empty(message.New());
-  return value_text(*empty, field, -1);
-}
-
 bool is_message(const FieldDescriptor& field) {
   return field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
 }
@@ -47,96 +30,6 @@ std::vector<const FieldDescriptor*> fields_of(const Message& message) {
   std::vector<const FieldDescriptor*> fields;
   message.GetReflection()->ListFields(message, &fields);
   return fields;
-}
-
-// Returns true if the presence of a message makes a difference even if the message is empty.
-bool presence_matters(const FieldDescriptor& field) {
-  return field.is_repeated() || field.containing_oneof() != nullptr || absence_has_meaning(field);
-}
-
-// Clears fields that are set to a default declared in the message. Fields without a declared
-// default are kept, since their presence has a meaning.
-void clear_defaults(Message& message) {
-  const Reflection& reflection = *message.GetReflection();
-  for (const FieldDescriptor* field : fields_of(message)) {
-    if (is_message(*field)) {
-      if (!field->is_repeated()) {
-        Message& part = *reflection.MutableMessage(&message, field);
-        clear_defaults(part);
-        if (!presence_matters(*field) && part.ByteSizeLong() == 0) {
-          reflection.ClearField(&message, field);
-        }
-      } else {
-        for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
-          clear_defaults(*reflection.MutableRepeatedMessage(&message, field, i));
-        }
-      }
-    } else if (!field->is_repeated() && field->has_default_value() &&
-               value_text(message, *field, -1) == default_text(message, *field)) {
-      reflection.ClearField(&message, field);
-    }
-  }
-}
-
-// A field that is set.
-struct Leaf {
-  std::vector<int> order;  // numbers of fields and entries on the path: the order of the file
-  std::string value;
-  std::string without;  // value where the field is not set
-};
-using Leaves = std::map<std::string, Leaf>;
-
-std::string field_name(const FieldDescriptor& field) {
-  return field.is_extension() ? absl::StrCat("[", field.full_name(), "]") : field.name();
-}
-
-// Returns "[NAME]", or the index of an entry without a name.
-std::string entry_name(const Message& entry, int index) {
-  const FieldDescriptor* name = entry.GetDescriptor()->FindFieldByName("name");
-  if (name == nullptr || !entry.GetReflection()->HasField(entry, name)) {
-    return absl::StrCat("[", index, "]");
-  }
-  return absl::StrCat("[", entry.GetReflection()->GetString(entry, name), "]");
-}
-
-void collect(const Message& message, const std::string& path, const std::vector<int>& order,
-             bool presence, Leaves* leaves) {
-  const Reflection& reflection = *message.GetReflection();
-  // The presence of a message may decide the result without any field in it.
-  if (presence) leaves->try_emplace(path, Leaf{order, "there", "not there"});
-  for (const FieldDescriptor* field : fields_of(message)) {
-    const std::string place = absl::StrCat(path, path.empty() ? "" : ".", field_name(*field));
-    std::vector<int> at = order;
-    at.push_back(field->number());
-    if (!field->is_repeated()) {
-      if (is_message(*field)) {
-        collect(reflection.GetMessage(message, field), place, at, presence_matters(*field), leaves);
-      } else {
-        (*leaves)[place] = {at, value_text(message, *field, -1), default_text(message, *field)};
-      }
-      continue;
-    }
-    at.push_back(0);
-    // An entry without fields is still an entry, so its presence counts.
-    for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
-      at.back() = i;
-      if (is_message(*field)) {
-        const Message& entry = reflection.GetRepeatedMessage(message, field, i);
-        collect(entry, place + entry_name(entry, i), at, /*presence=*/true, leaves);
-      } else {
-        (*leaves)[absl::StrCat(place, "[", i, "]")] = {at, value_text(message, *field, i),
-                                                       "not set"};
-      }
-    }
-  }
-}
-
-// Returns true if `path` is within a message that one side lacks entirely, which one line reports.
-bool within(const std::string& path, const std::vector<std::string>& missing) {
-  return std::any_of(missing.begin(), missing.end(), [&](const std::string& outer) {
-    return path.size() > outer.size() && path.compare(0, outer.size(), outer) == 0 &&
-           (path[outer.size()] == '.' || path[outer.size()] == '[');
-  });
 }
 
 // Writes the bounds of a split so that equal intervals have equal texts. Omits a lower bound of 0
@@ -253,7 +146,10 @@ TrainConfig fixed_part(TrainConfig config) {
   config.clear_max_windows();
   config.clear_max_steps_per_epoch();
   config.clear_max_steps_per_window();
+  config.clear_max_windows_per_epoch();
   config.clear_max_evaluation_steps();
+  config.clear_max_evaluation_windows();
+  config.clear_max_evaluation_seconds();
   return config;
 }
 
@@ -325,35 +221,16 @@ std::vector<std::string> config_differences(const TrainConfig& before, const Tra
   // A total that one of them has a share of is compared as both have it.
   std::set<ScheduleConfig::Unit> units = units_of_totals(before);
   units.merge(units_of_totals(now));
-  Leaves old_leaves, new_leaves;
-  collect(identity_with_totals(before, units), "", {}, /*presence=*/false, &old_leaves);
-  collect(identity_with_totals(now, units), "", {}, /*presence=*/false, &new_leaves);
+  TrainConfig old_identity = identity_with_totals(before, units);
+  TrainConfig new_identity = identity_with_totals(now, units);
   if (before.global_batch_size() > 0 || now.global_batch_size() > 0) {
     // global_batch_size replaces these fields, whose defaults would show as differences.
-    for (const char* field : {"train_data.batch_size", "micro_batches"}) {
-      old_leaves.erase(field);
-      new_leaves.erase(field);
+    for (TrainConfig* identity : {&old_identity, &new_identity}) {
+      if (identity->has_train_data()) identity->mutable_train_data()->clear_batch_size();
+      identity->clear_micro_batches();
     }
   }
-  std::map<std::pair<std::vector<int>, std::string>, std::string> lines;
-  std::vector<std::string> missing;
-  const auto add = [&](const std::string& path, const Leaf& leaf, const std::string& from,
-                       const std::string& to) {
-    if (from == to || within(path, missing)) return;
-    lines.emplace(std::make_pair(leaf.order, path), absl::StrCat(path, ": ", from, " → ", to));
-    if (leaf.without == "not there") missing.push_back(path);
-  };
-  for (const auto& [path, leaf] : old_leaves) {
-    const auto other = new_leaves.find(path);
-    add(path, leaf, leaf.value, other == new_leaves.end() ? leaf.without : other->second.value);
-  }
-  missing.clear();
-  for (const auto& [path, leaf] : new_leaves) {
-    if (old_leaves.count(path) == 0) add(path, leaf, leaf.without, leaf.value);
-  }
-  std::vector<std::string> result;
-  for (auto& [key, line] : lines) result.push_back(std::move(line));
-  return result;
+  return message_differences(old_identity, new_identity);
 }
 
 bool can_continue_as(const TrainConfig& before, const TrainConfig& now) {

@@ -42,8 +42,9 @@ std::vector<std::string> config_differences(const TrainConfig& before, const Tra
 //   * learning_rate, schedule and weight_decay of optimizers, also of single tables; clipping;
 //   non_finite;
 //   * batch_size, micro_batches, global_batch_size, max_micro_batch_size;
-//   * max_steps_per_epoch, max_steps_per_window, max_evaluation_steps, and the limits of which a
-//     schedule has a share.
+//   * max_steps_per_epoch, max_steps_per_window, max_windows_per_epoch, the limits of evaluations,
+//   and the limits of which
+//     a schedule has a share.
 // Fields of registered optimizers are fixed, whatever their names.
 bool can_continue_as(const TrainConfig& before, const TrainConfig& now);
 

@@ -2,15 +2,20 @@
 
 #include <google/protobuf/text_format.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <set>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
 #include "base/text.h"
+#include "proto/config_variables.h"
+#include "proto/message_visit.h"
 #include "proto/split_bounds.h"
 #include "proto/text_dialect.h"
 #include "proto/text_error.h"
@@ -24,26 +29,12 @@ using google::protobuf::Reflection;
 
 // Replaces `{}` in all text fields of a message and its nested messages, except `name`.
 void substitute_number(const std::string& number, Message* message) {
-  const Reflection& reflection = *message->GetReflection();
-  std::vector<const FieldDescriptor*> fields;
-  reflection.ListFields(*message, &fields);
-  for (const FieldDescriptor* field : fields) {
-    const int count = field->is_repeated() ? reflection.FieldSize(*message, field) : 1;
-    for (int i = 0; i < count; ++i) {
-      if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-        substitute_number(number, field->is_repeated()
-                                      ? reflection.MutableRepeatedMessage(message, field, i)
-                                      : reflection.MutableMessage(message, field));
-      } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING && field->is_repeated()) {
-        const std::string text = reflection.GetRepeatedString(*message, field, i);
-        reflection.SetRepeatedString(message, field, i,
-                                     absl::StrReplaceAll(text, {{"{}", number}}));
-      } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING && field->name() != "name") {
-        const std::string text = reflection.GetString(*message, field);
-        reflection.SetString(message, field, absl::StrReplaceAll(text, {{"{}", number}}));
-      }
-    }
-  }
+  const auto substitute = [&](const std::string&, const FieldDescriptor& field,
+                              std::string* value) {
+    if (field.is_repeated() || field.name() != "name") absl::StrReplaceAll({{"{}", number}}, value);
+    return absl::OkStatus();
+  };
+  change_strings("", substitute, message).IgnoreError();  // substitute never fails
 }
 
 constexpr int64_t kMaxEntries = 1000000;  // that ranges give
@@ -222,12 +213,66 @@ absl::Status parse_text(absl::string_view text, absl::string_view source, Messag
   return absl::OkStatus();
 }
 
-absl::StatusOr<JobConfig> read_job_config(FileSystem& files, const std::string& path) {
+namespace {
+
+constexpr size_t kMaxIncludes = 16;  // files that include one another; named in an error
+
+// Reads the file `path`, merged over the files that it includes. `chain` has the files that include
+// it, the outermost first.
+absl::StatusOr<JobConfig> read_with_includes(FileSystem& files, const std::string& path,
+                                             std::vector<std::string> chain);
+
+// Puts the files that `config` includes under it. `directory` is the base of relative paths.
+absl::Status merge_includes(FileSystem& files, const std::string& directory,
+                            const std::vector<std::string>& chain, JobConfig* config) {
+  if (config->include_size() == 0) return absl::OkStatus();
+  JobConfig merged;
+  for (int i = 0; i < config->include_size(); ++i) {
+    const std::string where =
+        absl::StrCat(chain.empty() ? "" : chain.back() + ": ", "include[", i, "]");
+    std::string path = config->include(i);
+    RETURN_IF_ERROR(expand_environment(&path), where);
+    if (path.empty())
+      return absl::InvalidArgumentError(absl::StrCat(where, " is empty; name a file"));
+    if (!is_uri(path)) path = join_path(directory, path);
+    // So that a circle has equal names.
+    if (!is_uri(path)) path = std::filesystem::path(path).lexically_normal().string();
+    ASSIGN_OR_RETURN(const JobConfig included, read_with_includes(files, path, chain), where);
+    merged.MergeFrom(included);
+  }
+  merged.MergeFrom(*config);
+  merged.clear_include();
+  *config = std::move(merged);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<JobConfig> read_with_includes(FileSystem& files, const std::string& path,
+                                             std::vector<std::string> chain) {
+  const bool is_circle = std::find(chain.begin(), chain.end(), path) != chain.end();
+  chain.push_back(path);
+  if (is_circle || chain.size() > kMaxIncludes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(is_circle ? "files include one another in a circle: "
+                               : "files include one another more than 16 deep: ",
+                     absl::StrJoin(chain, ", then "), "; remove one include"));
+  }
   ASSIGN_OR_RETURN(const std::string text, read_file(files, path));
   JobConfig config;
   RETURN_IF_ERROR(parse_text(text, path, &config));
+  RETURN_IF_ERROR(merge_includes(files, directory_of(path), chain, &config));
+  return config;
+}
+
+}  // namespace
+
+absl::StatusOr<JobConfig> read_job_config(FileSystem& files, const std::string& path) {
+  ASSIGN_OR_RETURN(JobConfig config, read_with_includes(files, path, {}));
   if (config.has_train()) use_file_names(config.mutable_train());
   return config;
+}
+
+absl::Status merge_includes(FileSystem& files, JobConfig* config) {
+  return merge_includes(files, ".", {}, config);
 }
 
 void expand_names(TrainConfig* config) {

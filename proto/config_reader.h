@@ -1,6 +1,7 @@
 // Strict reading of configurations. Every mistake is an error that contains file, line and, for a
 // misspelt name, the nearest name. CheckedJob (job/checked_job.h) calls these functions in their
-// order and then checks all rules: read_job_config(), apply_override(), expand_names().
+// order and then checks all rules: read_job_config(), apply_override(), merge_includes(),
+// expand_environment() (config_variables.h), expand_names().
 //
 // All functions may be called from any thread.
 #ifndef MILLRACE_PROTO_CONFIG_READER_H_
@@ -21,9 +22,16 @@ namespace millrace {
 absl::Status parse_text(absl::string_view text, absl::string_view source,
                         google::protobuf::Message* message);
 
-// Reads a JobConfig from a file. Sets TrainConfig.split_rule as a new job has it, unless the file
-// does. Errors: errors of opening the file and of parse_text.
+// Reads a JobConfig from a file, merged over the files that it includes: protobuf's merge, in which
+// lists append and other fields of the including file win. `include` of the result is empty. Sets
+// TrainConfig.split_rule as a new job has it, unless a file does.
+// Errors: errors of opening the files and of parse_text; InvalidArgument for files that include one
+// another in a circle, or more than 16 deep.
 absl::StatusOr<JobConfig> read_job_config(FileSystem& files, const std::string& path);
+
+// Merges `config` over the files that it includes, for a configuration in memory. Paths are
+// relative to the working directory. Does nothing without `include`. Errors: as read_job_config().
+absl::Status merge_includes(FileSystem& files, JobConfig* config);
 
 // Applies one "path.to.field=value", such as
 //   train.max_epochs=3   train.feature[2].table=items   train.model.[millrace.deepfm].dropout=0.1

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "proto/model_configs.pb.h"
 
@@ -61,6 +63,66 @@ TEST(ReadJobConfigTest, ErrorsNameTheFile) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr(".missing")));
   EXPECT_THAT(read_job_config(FileSystem::local(), testing::TempDir()),
               StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+class IncludeTest : public testing::Test {
+ protected:
+  void write(const std::string& name, absl::string_view text) {
+    ASSERT_OK(files_.create_directories(directory_of(join_path(directory_, name))));
+    ASSERT_OK(write_file_atomically(files_, join_path(directory_, name), text));
+  }
+  absl::StatusOr<JobConfig> read(const std::string& name) {
+    return read_job_config(files_, join_path(directory_, name));
+  }
+
+  FileSystem& files_ = FileSystem::local();
+  const std::string directory_ =
+      testing::TempDir() + "/" + testing::UnitTest::GetInstance()->current_test_info()->name();
+};
+
+TEST_F(IncludeTest, MergesUnderTheFileThatIncludes) {
+  ASSERT_EQ(setenv("MILLRACE_TEST_PARTS", "parts", 1), 0);
+  write("job.textproto", R"(include: ["base.textproto", "${env:MILLRACE_TEST_PARTS}/sgd.textproto"]
+                            train { max_steps: 7 feature { name: "c" } })");
+  write("base.textproto", R"(train { seed: 2 max_steps: 3 feature { name: "a" }
+                                     optimizer { learning_rate: 0.5 adam {} } }
+                             run { output_dir: "base" })");
+  write("parts/sgd.textproto", R"(include: "more.textproto" train { optimizer { sgd {} } })");
+  write("parts/more.textproto", R"(train { feature { name: "b" } seed: 4 })");
+  ASSERT_OK_AND_ASSIGN(const JobConfig config, read("job.textproto"));
+  EXPECT_EQ(config.include_size(), 0);
+  EXPECT_EQ(config.train().seed(), 4u) << "a later file wins";
+  EXPECT_EQ(config.train().max_steps(), 7) << "the including file wins";
+  EXPECT_TRUE(config.train().optimizer().has_sgd());
+  EXPECT_EQ(config.train().optimizer().learning_rate(), 0.5);
+  EXPECT_EQ(config.run().output_dir(), "base");
+  ASSERT_EQ(config.train().feature_size(), 3) << "lists append";
+  EXPECT_EQ(config.train().feature(0).name(), "a");
+  EXPECT_EQ(config.train().feature(1).name(), "b");
+  EXPECT_EQ(config.train().feature(2).name(), "c");
+}
+
+TEST_F(IncludeTest, ErrorsNameTheFiles) {
+  write("circle.textproto", R"(include: "other.textproto")");
+  write("other.textproto", R"(include: "circle.textproto")");
+  EXPECT_THAT(
+      read("circle.textproto"),
+      StatusIs(kInvalid, AllOf(HasSubstr("in a circle: "), HasSubstr("circle.textproto, then "),
+                               HasSubstr("; remove one include"))));
+  write("missing.textproto", R"(include: "nowhere.textproto")");
+  EXPECT_THAT(
+      read("missing.textproto"),
+      StatusIs(absl::StatusCode::kNotFound, AllOf(HasSubstr("missing.textproto: include[0]: "),
+                                                  HasSubstr("nowhere.textproto"))));
+  write("wrong.textproto", R"(include: "bad.textproto")");
+  write("bad.textproto", "train {\n  sed: 1 }");
+  EXPECT_THAT(read("wrong.textproto"), StatusIs(kInvalid, HasSubstr("bad.textproto:2:6: ")));
+  for (int i = 0; i < 20; ++i) {
+    write(absl::StrCat("deep", i, ".textproto"),
+          absl::StrCat("include: \"deep", i + 1, ".textproto\""));
+  }
+  EXPECT_THAT(read("deep0.textproto"),
+              StatusIs(kInvalid, HasSubstr("files include one another more than 16 deep: ")));
 }
 
 TEST(ExpandNamesTest, RangesBecomeOneEntryForEachNumber) {

@@ -15,4 +15,9 @@ bool finds_own_files(const WindowsConfig& windows) {
   return windows.has_directory() || windows.has_time();
 }
 
+bool is_list_of_windows(const DataConfig& data) {
+  return data.has_windows() && !data.has_mix() && !data.windows().has_custom() &&
+         !finds_own_files(data.windows());
+}
+
 }  // namespace millrace

@@ -12,6 +12,9 @@ bool comes_in_windows(const DataConfig& data);
 // Returns true if the window source finds its files without DataConfig.path.
 bool finds_own_files(const WindowsConfig& windows);
 
+// Returns true if the windows are those of a fixed list of files, which can begin again.
+bool is_list_of_windows(const DataConfig& data);
+
 }  // namespace millrace
 
 #endif  // MILLRACE_PROTO_DATA_WINDOWS_H_

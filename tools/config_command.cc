@@ -17,7 +17,10 @@
 #include "job/input_paths.h"
 #include "job/job.h"
 #include "job/monitor_check.h"
+#include "proto/config_durations.h"
 #include "proto/config_reader.h"
+#include "proto/config_variables.h"
+#include "proto/message_differences.h"
 #include "tools/commands.h"
 #include "tools/config_flags.h"
 #include "tools/exit_code.h"
@@ -105,6 +108,36 @@ absl::StatusOr<int> init(const InitFlags& flags) {
   return kExitFinished;
 }
 
+// Reads the configuration of a job for a comparison: a file, or what a run wrote into its output
+// directory. The rules are not checked.
+absl::StatusOr<JobConfig> read_for_diff(FileSystem& files, const std::string& path) {
+  const absl::StatusOr<FileInfo> info = files.info(path);
+  const bool is_output = info.ok() && info->is_directory;
+  const std::string file = is_output ? join_path(path, "config.textproto") : path;
+  if (is_output && !files.info(file).ok()) {
+    return absl::NotFoundError(absl::StrCat(
+        path,
+        " has no config.textproto; name a configuration file, or the output directory of a run"));
+  }
+  ASSIGN_OR_RETURN(JobConfig config, read_job_config(files, file));
+  RETURN_IF_ERROR(name_file(expand_environment(&config), file));
+  RETURN_IF_ERROR(name_file(use_durations("", &config), file));
+  if (config.has_train()) expand_names(config.mutable_train());
+  clear_defaults(config);
+  return config;
+}
+
+absl::StatusOr<int> diff(const std::vector<std::string>& paths) {
+  FileSystem& files = FileSystem::local();
+  ASSIGN_OR_RETURN(const JobConfig before, read_for_diff(files, paths[0]));
+  ASSIGN_OR_RETURN(const JobConfig now, read_for_diff(files, paths[1]));
+  const std::vector<std::string> lines = message_differences(before, now);
+  for (const std::string& line : lines) std::cout << line << "\n";
+  if (lines.empty()) std::cout << "equal\n";
+  std::cout.flush();
+  return lines.empty() ? kExitFinished : kExitDifferent;
+}
+
 }  // namespace
 
 Command add_config_command(CLI::App& program) {
@@ -132,8 +165,16 @@ Command add_config_command(CLI::App& program) {
   init_command->add_flag("--overwrite", init_flags->overwrite, "replace the file of --output");
   add_config_flags(*check, *flags);
   add_config_flags(*defaults, *flags);
-  return [flags, plot_flags, init_flags, defaults, rates, init_command] {
+  auto diff_paths = std::make_shared<std::vector<std::string>>();  // shared as flags
+  CLI::App* diff_command = command->add_subcommand(
+      "diff", "print the fields in which two configurations differ; exit code 1 if any does");
+  diff_command
+      ->add_option("configs", *diff_paths, "configuration files, or output directories of runs")
+      ->expected(2)
+      ->required();
+  return [flags, plot_flags, init_flags, diff_paths, defaults, rates, init_command, diff_command] {
     if (init_command->parsed()) return init(*init_flags);
+    if (diff_command->parsed()) return diff(*diff_paths);
     return rates->parsed() ? plot(*plot_flags) : print(*flags, defaults->parsed());
   };
 }

@@ -7,7 +7,7 @@
 namespace millrace {
 
 inline constexpr int kExitFinished = 0;
-inline constexpr int kExitDifferent = 1;  // of checkpoint diff
+inline constexpr int kExitDifferent = 1;  // of checkpoint diff, config diff
 inline constexpr int kExitUsage = 64;     // wrong usage or configuration
 inline constexpr int kExitBadData = 65;
 inline constexpr int kExitNoInput = 66;       // missing input

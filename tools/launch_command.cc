@@ -108,8 +108,8 @@ absl::Status check_node_ranks(const LaunchFlags& flags, const NodeRanks& ranks) 
     absl::StrAppend(&command, " ", flags.command[1]);
   }
   for (const char* single :
-       {"checkpoint", "completion", "config init", "config plot", "data", "doctor", "explain",
-        "export", "generate", "hooks", "list", "plugin", "status"}) {
+       {"checkpoint", "completion", "config diff", "config init", "config plot", "data", "doctor",
+        "explain", "export", "generate", "hooks", "list", "plugin", "status"}) {
     if (command == single && ranks.world_size > 1) {
       return absl::InvalidArgumentError(absl::StrCat("launch: ", single,
                                                      " runs in one process, and ", ranks.world_size,

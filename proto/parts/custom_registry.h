@@ -4,7 +4,9 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/parts/part_registry.h"
+#include "proto/config_variables.h"
 #include "proto/custom.pb.h"
 
 namespace millrace {
@@ -16,11 +18,15 @@ class CustomRegistry : public PartRegistry<Factory> {
  public:
   using PartRegistry<Factory>::PartRegistry;
 
-  // Returns the part that `config` names. Errors: the errors of PartRegistry::create.
+  // Returns the part that `config` names, with its secrets (config_variables.h). Errors: the errors
+  // of PartRegistry::create and with_secrets.
   template <typename... Arguments>
   typename PartRegistry<Factory>::Result create(const CustomConfig& config,
                                                 Arguments&&... arguments) const {
-    return PartRegistry<Factory>::create(config.name(), config,
+    const absl::StatusOr<CustomConfig> resolved =
+        with_secrets(absl::StrCat(this->name(), " \"", config.name(), "\""), config);
+    if (!resolved.ok()) return resolved.status();
+    return PartRegistry<Factory>::create(resolved->name(), *resolved,
                                          std::forward<Arguments>(arguments)...);
   }
 };

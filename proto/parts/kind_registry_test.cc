@@ -58,6 +58,8 @@ TEST(KindRegistryTest, CreatesTheKindThatIsChosen) {
   EXPECT_EQ(registry.kind(RowFilterConfig()), "");
   EXPECT_EQ(**registry.create(frequency_of(3), 2, 1), 7);
   EXPECT_EQ(**registry.create(custom("seven"), 2, 1), 14);
+  ASSERT_EQ(setenv("MILLRACE_TEST_SECRET", "seven", 1), 0);
+  EXPECT_EQ(**registry.create(custom("${secret:MILLRACE_TEST_SECRET}"), 2, 1), 14);
   EXPECT_EQ(**registry.create(custom("seven").custom(), 2), 14);
   EXPECT_THAT(registry.create(RowFilterConfig(), 2, 1),
               StatusIs(absl::StatusCode::kInvalidArgument, "a number has no kind"));

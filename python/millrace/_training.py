@@ -461,7 +461,10 @@ class Job:
 
   @classmethod
   def from_text(cls, text: str, *, set: Sequence[str] = ()) -> Job:
-    """Returns the job of a text; messages call it "job". Paths in it are relative to the working directory."""
+    """Returns the job of a text; messages call it "job".
+
+    Paths in it are relative to the working directory, except those of `include`, which must be absolute.
+    """
     return cls(text=text, set=_texts("set", set))
 
   def check(self, model: Any = None, metrics: Sequence[type[Metric]] = ()) -> list[str]:
@@ -496,7 +499,8 @@ class Job:
     named = not os.path.isfile(path) or any("plugin" in change for change in self.set)
     if not named:
       with contextlib.suppress(OSError), open(path, "rb") as file:  # the extension reports the error
-        named = b"plugin" in file.read()
+        text = file.read()
+        named = b"plugin" in text or b"include" in text  # included files may name plugins
     if named:
       ctypes.CDLL(_train.__file__, os.RTLD_NOW | os.RTLD_GLOBAL | os.RTLD_NOLOAD)
 
