@@ -58,24 +58,42 @@ absl::Status Trainer::add_hooks(std::vector<std::unique_ptr<Hook>> hooks, OnErro
 
 std::vector<std::string> Trainer::hook_names() const { return loop_->hooks().names(); }
 
-absl::StatusOr<Summary> Trainer::train() {
-  return loop_->train("train", /*evaluate_at_end=*/false);
+absl::StatusOr<Summary> Trainer::train(const RunLimits& limits) {
+  return loop_->train("train", limits, /*evaluate_at_end=*/false);
 }
 
-absl::StatusOr<Summary> Trainer::train_and_evaluate() {
-  return loop_->train("train_and_evaluate", /*evaluate_at_end=*/true);
+absl::StatusOr<Summary> Trainer::train_and_evaluate(const RunLimits& limits) {
+  return loop_->train("train_and_evaluate", limits, /*evaluate_at_end=*/true);
 }
 
 absl::StatusOr<EvaluationResult> Trainer::evaluate(absl::string_view set_name,
-                                                   absl::string_view action) {
+                                                   const EvaluationLimits& limits) {
   ASSIGN_OR_RETURN(EvaluationSet * set, loop_->evaluations().find(set_name));
   EvaluationOptions options = options_of(*set);
-  options.action = std::string(action);
+  options.limits = limits;
   return evaluate(*set->data, std::move(options));
 }
 
 absl::StatusOr<EvaluationResult> Trainer::evaluate(Dataset& data, EvaluationOptions options) {
   return loop_->evaluate(data, std::move(options));
+}
+
+absl::StatusOr<EvaluationResult> Trainer::predict(absl::string_view set_name,
+                                                  const PredictionConsumer& consumer,
+                                                  const EvaluationLimits& limits) {
+  ASSIGN_OR_RETURN(EvaluationSet * set, loop_->evaluations().find(set_name));
+  EvaluationOptions options = options_of(*set);
+  options.limits = limits;
+  return predict(*set->data, consumer, std::move(options));
+}
+
+absl::StatusOr<EvaluationResult> Trainer::predict(Dataset& data, const PredictionConsumer& consumer,
+                                                  EvaluationOptions options) {
+  options.metrics = {"mean"};  // of constant memory
+  options.consumer = consumer;
+  ASSIGN_OR_RETURN(EvaluationResult result, loop_->evaluate(data, std::move(options)));
+  result.metrics.clear();
+  return result;
 }
 
 absl::Status Trainer::add_state(absl::string_view name, Checkpointable& object,

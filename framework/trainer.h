@@ -64,22 +64,36 @@ class Trainer {
                          OnError on_error = OnError::kFail);
   std::vector<std::string> hook_names() const;
 
-  // Trains until the data or a limit ends training or a hook stops it. A further call continues
-  // from the current position. Errors: the first error of a hook, the data, the model or an
-  // optimizer, returned after every hook got `end`. summary() then describes the progress of the
-  // failed run.
-  absl::StatusOr<Summary> train();
+  // Trains until the data, a limit of the options or of `limits` ends training or a hook stops it.
+  // A further call continues from the current position; the end of a run at a limit of its own
+  // leaves training unfinished. All ranks pass equal limits. If the time of a call ends while a
+  // batch is waited for, the data source is cancelled, and no further run reads. Errors: the first
+  // error of a hook, the data, the model or an optimizer, returned after every hook got `end`;
+  // InvalidArgument for a negative limit. summary() then describes the progress of the failed run.
+  absl::StatusOr<Summary> train(const RunLimits& limits = {});
 
   // Trains as train() does, then evaluates every set at the end unless one rank stopped the run.
-  absl::StatusOr<Summary> train_and_evaluate();
+  absl::StatusOr<Summary> train_and_evaluate(const RunLimits& limits = {});
 
-  // Evaluates one of the evaluation sets. `action`: see EvaluationOptions. Errors: NotFound naming
-  // the nearest set; otherwise as run_evaluation().
+  // Evaluates one of the evaluation sets. Limits that are not set are those of the options. Errors:
+  // NotFound naming the nearest set; otherwise as run_evaluation().
   absl::StatusOr<EvaluationResult> evaluate(absl::string_view set_name,
-                                            absl::string_view action = "evaluating");
-  // Evaluates any data. Empty options.tasks and options.metrics default to the trainer's;
-  // options.compute is always the trainer's.
+                                            const EvaluationLimits& limits = {});
+  // Evaluates any data: one epoch, or of a WindowedDataset the windows that are ready. Empty
+  // options.tasks and options.metrics and limits of 0 default to the trainer's; options.compute is
+  // always the trainer's.
   absl::StatusOr<EvaluationResult> evaluate(Dataset& data, EvaluationOptions options);
+
+  // Calls `consumer` with the predictions of each batch of an evaluation set, on the trainer's
+  // thread. With several ranks, each rank has the predictions of its share of the data. May be
+  // repeated. Hooks get the events of an evaluation except after_evaluate. Returns the result
+  // without metrics. Errors: as evaluate(), and errors of `consumer`.
+  absl::StatusOr<EvaluationResult> predict(absl::string_view set_name,
+                                           const PredictionConsumer& consumer,
+                                           const EvaluationLimits& limits = {});
+  // Does the same with any data. `options`: see evaluate(Dataset&).
+  absl::StatusOr<EvaluationResult> predict(Dataset& data, const PredictionConsumer& consumer,
+                                           EvaluationOptions options = {});
 
   // Registers an object of the job whose state checkpoints include. Borrowed. Not during a run.
   // Errors: AlreadyExists for a name that is taken, InvalidArgument for an empty name.

@@ -29,16 +29,17 @@
 namespace millrace {
 namespace {
 
-BatchFeedOptions feed_options(const TrainerOptions& options, const TrainingClock& training) {
-  std::function<absl::Duration()> time_left;
-  if (options.max_elapsed > absl::ZeroDuration()) {
-    time_left = [limit = options.max_elapsed, &training] { return limit - training.total(); };
-  }
+BatchFeedOptions feed_options(const TrainerOptions& options, const LoopState& loop,
+                              const TrainingClock& training) {
+  const auto time_left = [&loop, &training] {
+    const absl::Duration limit = loop.limits.max_elapsed;
+    return limit > absl::ZeroDuration() ? limit - training.total() : absl::InfiniteDuration();
+  };
   return {.micro_batches = options.micro_batches,
           .tasks = static_cast<int64_t>(options.tasks.size()),
           .data_timeout = options.data_timeout,
           .stop_waiting = [] { return noted_stop_signal() != 0; },
-          .time_left = std::move(time_left)};
+          .time_left = time_left};
 }
 
 EvaluationOptions evaluation_defaults(const TrainerOptions& options) {
@@ -46,7 +47,7 @@ EvaluationOptions evaluation_defaults(const TrainerOptions& options) {
           .metrics = options.metrics,
           .metric_configs = options.metric_configs,
           .slices = options.slices,
-          .max_steps = options.max_evaluation_steps,
+          .limits = options.evaluation_limits,
           .compute = options.precision.compute()};
 }
 
@@ -66,14 +67,14 @@ TrainerLoop::TrainerLoop(TrainerOptions options, TrainerParts parts,
       recorder_(parts_.event_log.get(), loop_, parts_.collectives->rank(),
                 parts_.collectives->world_size()),
       hooks_(*parts_.clock),
-      feed_(feed_options(options_, training_), parts_.train_data.get(), loop_, *parts_.collectives,
-            *parts_.clock),
+      feed_(feed_options(options_, loop_, training_), parts_.train_data.get(), loop_,
+            *parts_.collectives, *parts_.clock),
       step_data_(feed_, *model_.model, options_.tasks.size()),
       reporter_(std::move(metrics), std::move(spans), model_.dense_optimizers,
                 model_.sparse_optimizer.get(), model_.model_parts.collections, training_),
       watch_(options_.tasks),
       context_({parts_.collectives->rank(), parts_.collectives->world_size(), windowed(),
-                options_.report},
+                options_.report, options_.total_steps},
                loop_.position, requests_, {reporter_.values(), reporter_.distributions()}),
       agreement_(*parts_.collectives, requests_, names_of(parts_.evaluation_sets),
                  static_cast<int64_t>(options_.tasks.size()),
@@ -81,7 +82,7 @@ TrainerLoop::TrainerLoop(TrainerOptions options, TrainerParts parts,
       tables_(agreement_, *model_.model, model_.model_parts.collections),
       commit_(agreement_, model_.model_parts.parameters, &tables_),
       steps_({model_, commit_, hooks_, context_, &tables_}, std::move(parts_.train_step),
-             options_.seed, options_.precision),
+             options_.seed, options_.precision, options_.detect_anomaly),
       evaluations_({model_, hooks_, context_, agreement_, feed_, training_, &tables_},
                    std::move(parts_.evaluation_sets), std::move(parts_.paired_sets),
                    evaluation_defaults(options_), options_.best),
@@ -92,7 +93,8 @@ TrainerLoop::TrainerLoop(TrainerOptions options, TrainerParts parts,
                    {options_, options_.save_at_end, options_.save_on_failure}),
       server_({requests_, evaluations_, checkpoints_, hooks_, context_, agreement_, reporter_,
                loop_, recorder_},
-              {options_, options_.report.at_end, options_.save_best}) {
+              {options_.report.at_end, options_.save_best}) {
+  loop_.windows_per_epoch = options_.max_windows_per_epoch;
   hooks_.set_event_log(parts_.event_log.get());
   hooks_.set_timer(timer_.get());
 }
@@ -237,11 +239,14 @@ std::optional<BestSummary> TrainerLoop::best() const {
   return BestSummary{value, step, checkpoints_.durable_path(step), evaluations_.best_name()};
 }
 
-absl::StatusOr<Summary> TrainerLoop::train(absl::string_view function, bool evaluate_at_end) {
+absl::StatusOr<Summary> TrainerLoop::train(absl::string_view function, const RunLimits& limits,
+                                           bool evaluate_at_end) {
   if (parts_.train_data == nullptr) {
     return absl::FailedPreconditionError(
         absl::StrCat(function, "() was called, but the trainer has no train_data"));
   }
+  ASSIGN_OR_RETURN(loop_.limits, limits_of_run(options_, limits, loop_.position.progress),
+                   absl::StrCat(function, "()"));
   RETURN_IF_ERROR(run(Phase::kTrain, [&] {
     requests_.set_caller("");
     if (evaluate_at_end) requests_.evaluate_at_end();
@@ -256,8 +261,12 @@ absl::StatusOr<EvaluationResult> TrainerLoop::evaluate(Dataset& data, Evaluation
     RETURN_IF_ERROR(hooks_.before_epoch(context_));
     ASSIGN_OR_RETURN(result, server_.evaluate(data, options));
     if (!result.has_value()) return absl::OkStatus();
-    RETURN_IF_ERROR(hooks_.out_of_data(context_, DataEnd::kEpoch));
+    // A stream may have more windows later.
+    if (dynamic_cast<WindowedDataset*>(&data) == nullptr) {
+      RETURN_IF_ERROR(hooks_.out_of_data(context_, DataEnd::kEpoch));
+    }
     RETURN_IF_ERROR(hooks_.after_epoch(context_));
+    if (options.consumer != nullptr) return absl::OkStatus();
     return hooks_.after_evaluate(context_, *result);
   }));
   if (!result.has_value()) {
@@ -325,7 +334,12 @@ absl::Status TrainerLoop::complete_epoch(bool out_of_data) {
       RETURN_IF_ERROR(hooks_.out_of_data(context_, end));
     }
     recorder_.closed("epoch", absl::StrCat(loop_.position.progress.epoch));
-    loop_.position.complete_epoch();
+    loop_.position.complete_epoch(/*stream_continues=*/windowed() && !out_of_data);
+    // max_epochs ends training on a stream that can begin again.
+    if (windowed() && windows()->can_restart() && options_.max_epochs > 0 &&
+        evaluations_.paired().empty()) {
+      loop_.position.stream_ended = false;
+    }
     RETURN_IF_ERROR(hooks_.after_epoch(context_));
     RETURN_IF_ERROR(report_if_due());
     return server_.serve_common().status();
@@ -334,6 +348,7 @@ absl::Status TrainerLoop::complete_epoch(bool out_of_data) {
 
 absl::StatusOr<TrainerLoop::PassEnd> TrainerLoop::train_windows() {
   while (true) {
+    if (loop_.epoch_is_full()) return PassEnd::kCap;
     ASSIGN_OR_RETURN(const std::optional<WindowState> state, wait_for_window(*windows()));
     if (!state.has_value()) return PassEnd::kInterrupted;
     loop_.position.stream_ended = state->kind == WindowState::kEnded;
@@ -361,6 +376,7 @@ absl::StatusOr<TrainerLoop::PassEnd> TrainerLoop::train_windows() {
     if (loop_.stop.stopped) return PassEnd::kInterrupted;
     RETURN_IF_ERROR(complete_window(state->window, end == PassEnd::kOutOfData));
     if (loop_.position.stream_ended) return PassEnd::kOutOfData;
+    if (loop_.stop.stopped) return PassEnd::kInterrupted;
     if (server_.training_is_over()) return PassEnd::kInterrupted;
   }
 }
@@ -446,7 +462,7 @@ absl::StatusOr<TrainerLoop::PassEnd> TrainerLoop::train_pass(Place place, int64_
   RETURN_IF_ERROR(feed_.check_interruption());
   if (!may_be_empty) RETURN_IF_ERROR(check_data(agreed, place));
   while (has_next_step(agreed)) {
-    if (limit_reached(options_, loop_.position.progress)) return PassEnd::kInterrupted;
+    if (limit_reached(loop_.limits, loop_.position.progress)) return PassEnd::kInterrupted;
     if (max_steps > 0 && loop_.position.steps_done() >= max_steps) return PassEnd::kCap;
     std::unique_ptr<StepData> current = std::move(next);
     if (current == nullptr) {
@@ -504,7 +520,7 @@ absl::Status TrainerLoop::drop_rest(std::unique_ptr<StepData> next) {
     RETURN_IF_ERROR(server_.serve_agreed().status());
     RETURN_IF_ERROR(feed_.check_interruption());
   } while (agreed.ranks_with_data > 0 && !loop_.stop.stopped &&
-           !time_is_up(options_, loop_.position.progress));
+           !time_is_up(loop_.limits, loop_.position.progress));
   const int64_t dropped = agreed.examples;
   recorder_.dropped_examples(dropped);
   if (dropped > 0) {
@@ -580,7 +596,7 @@ void TrainerLoop::update_elapsed() {
   absl::Duration elapsed = context_.world_size() == 1
                                ? training_.total()
                                : std::max(loop_.position.progress.elapsed, agreed.elapsed);
-  if (agreed.time_is_up > 0) elapsed = std::max(elapsed, options_.max_elapsed);
+  if (agreed.time_is_up > 0) elapsed = std::max(elapsed, loop_.limits.max_elapsed);
   loop_.position.progress.elapsed = elapsed;
 }
 

@@ -59,7 +59,8 @@ class TrainerLoop {
   absl::Status register_states();
 
   // See Trainer::train(). `function`: for error messages.
-  absl::StatusOr<Summary> train(absl::string_view function, bool evaluate_at_end);
+  absl::StatusOr<Summary> train(absl::string_view function, const RunLimits& limits,
+                                bool evaluate_at_end);
   // See the functions of Trainer.
   absl::StatusOr<EvaluationResult> evaluate(Dataset& data, EvaluationOptions options);
   absl::StatusOr<std::map<std::string, int64_t>> count_rows();

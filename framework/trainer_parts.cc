@@ -41,7 +41,12 @@ TrainConfig numbers_of(const TrainerOptions& options) {
   numbers.set_max_steps_per_epoch(options.max_steps_per_epoch);
   numbers.set_max_windows(options.max_windows);
   numbers.set_max_steps_per_window(options.max_steps_per_window);
-  numbers.set_max_evaluation_steps(options.max_evaluation_steps);
+  numbers.set_max_windows_per_epoch(options.max_windows_per_epoch);
+  numbers.set_max_evaluation_steps(options.evaluation_limits.max_steps);
+  numbers.set_max_evaluation_windows(options.evaluation_limits.max_windows);
+  numbers.set_max_evaluation_seconds(
+      std::min(absl::ToDoubleSeconds(options.evaluation_limits.max_elapsed),
+               std::numeric_limits<double>::max()));
   numbers.set_micro_batches(options.micro_batches);
   return numbers;
 }

@@ -70,8 +70,10 @@ struct TrainerOptions : Limits {
   int64_t micro_batches = 1;         // of one step; at least 1
   int64_t max_steps_per_epoch = 0;   // 0: none
   int64_t max_steps_per_window = 0;  // 0: none
-  int64_t max_evaluation_steps = 0;  // batches of each evaluation; 0: all
-  PrecisionConfig precision = {};    // of forward and backward passes; FLOAT32
+  // With data in windows; 0: an epoch is the whole stream. The next epoch continues the stream.
+  int64_t max_windows_per_epoch = 0;
+  EvaluationLimits evaluation_limits = {};
+  PrecisionConfig precision = {};  // of forward and backward passes; FLOAT32
   // If true, an epoch (or window) of several ranks ends when the first rank has no data, and the
   // remaining data of the other ranks is dropped. If false, the epoch ends when the last rank has
   // none.
@@ -92,6 +94,7 @@ struct TrainerOptions : Limits {
   // may be incomplete.
   bool save_on_failure = true;
   Cadence report = {.every_steps = 100, .at_end = true};
+  int64_t total_steps = 0;  // of training over all resumes, for every_share; 0: not known
   std::vector<std::string> tasks = {"label"};  // names of the labels
   std::vector<std::string> metrics = {"auc", "logloss", "ne", "calibration"};
   std::vector<CustomConfig> metric_configs = {};  // messages of metrics, also of evaluation sets
@@ -104,6 +107,9 @@ struct TrainerOptions : Limits {
   // Score whose best value is kept. kNextWindow cannot be a term, because it is evaluated after the
   // checkpoint of its step.
   BestScoreOptions best = {};
+  // If true, a step that is refused as non-finite is logged with the operation that caused it
+  // (AnomalyWatch). Steps are several times as slow.
+  bool detect_anomaly = false;
   absl::Duration data_timeout = absl::Minutes(30);  // limit on the wait for one batch
   absl::Duration poll_interval = absl::Seconds(1);  // while no window is ready
 };

@@ -8,9 +8,12 @@
 #include <algorithm>
 #include <map>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/log.h"
 #include "base/status_matchers.h"
 #include "framework/model/model.h"
 #include "tests/fakes/event_lists.h"
@@ -131,6 +134,80 @@ TEST_F(TrainerTest, EvaluationOnItsOwn) {
   EXPECT_EQ(result.examples, 16);
   EXPECT_THAT(trainer->evaluate("evil"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("did you mean \"eval\"?")));
+}
+
+TEST_F(TrainerTest, CallsHaveLimitsOfTheirOwn) {
+  TinyTrainerOptions options;
+  options.train.batches = 5;
+  options.eval.batches = 3;
+  options.trainer.max_epochs = 2;
+  const auto trainer = tiny_trainer(options);
+  ASSERT_OK_AND_ASSIGN(Summary summary, trainer->train({.max_steps = 3}));
+  EXPECT_EQ(summary.progress.step, 3);
+  EXPECT_EQ(summary.outcome, Outcome::kCompleted);
+  EXPECT_EQ(trainer->finished(), std::nullopt) << "the job has more";
+  ASSERT_OK_AND_ASSIGN(summary, trainer->train({.max_epochs = 1}));
+  EXPECT_EQ(summary.progress.step, 5) << "the rest of the epoch";
+  EXPECT_EQ(summary.progress.epoch, 1);
+  ASSERT_OK_AND_ASSIGN(summary, trainer->train({.max_steps = 100}));
+  EXPECT_EQ(summary.progress.step, 10);
+  EXPECT_EQ(trainer->finished(), "completed");
+  EXPECT_THAT(trainer->train({.max_windows = -1}), StatusIs(absl::StatusCode::kInvalidArgument));
+
+  const auto same = tiny_trainer(options);
+  ASSERT_OK(same->train());
+  EXPECT_EQ(fingerprint(same->model()), fingerprint(trainer->model()));
+  ASSERT_OK_AND_ASSIGN(const EvaluationResult two, trainer->evaluate("eval", {.max_steps = 2}));
+  EXPECT_EQ(two.batches, 2);
+  ASSERT_OK_AND_ASSIGN(const EvaluationResult all, trainer->evaluate("eval"));
+  EXPECT_EQ(all.batches, 3);
+}
+
+TEST_F(TrainerTest, PredictsAsOftenAsAsked) {
+  auto trainer = this->trainer(two_steps());
+  std::vector<at::Tensor> predictions;
+  const auto collect = [&](const Batch& batch, const StepResult& result) {
+    EXPECT_EQ(result.predictions.size(0), batch.size);
+    predictions.push_back(result.predictions.clone());
+    return absl::OkStatus();
+  };
+  for (int time = 0; time < 2; ++time) {
+    ASSERT_OK_AND_ASSIGN(const EvaluationResult result, trainer->predict("eval", collect));
+    EXPECT_EQ(result.examples, 16);
+    EXPECT_THAT(result.metrics, testing::IsEmpty());
+  }
+  ASSERT_EQ(predictions.size(), 4u);
+  EXPECT_TRUE(predictions[0].equal(predictions[2]));
+  EXPECT_TRUE(predictions[1].equal(predictions[3]));
+  EXPECT_THAT(events_, Not(testing::Contains("eval:after_evaluate")));
+  ASSERT_OK(trainer->train());
+  ASSERT_OK(trainer->predict("eval", collect, {.max_steps = 1}));
+  ASSERT_EQ(predictions.size(), 5u);
+  EXPECT_FALSE(predictions[4].equal(predictions[0])) << "training lies between";
+  EXPECT_THAT(trainer->predict("evil", collect), StatusIs(absl::StatusCode::kNotFound));
+  const auto refuse = [](const Batch&, const StepResult&) { return absl::DataLossError("full"); };
+  EXPECT_THAT(trainer->predict("eval", refuse),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("predicting \"eval\": full")));
+}
+
+TEST_F(TrainerTest, AnAnomalyIsFoundWhereItBegan) {
+  TinyTrainerOptions options = two_steps();
+  options.trainer.detect_anomaly = true;
+  std::string log;
+  for (const bool detects : {true, false}) {
+    options.trainer.detect_anomaly = detects;
+    TrainerParts parts = tiny_parts(options);
+    static_cast<TinyModel&>(*parts.model).on_output = [](ModelOutput& output) {
+      output.loss = (output.loss - output.loss.detach()).sqrt();  // an infinite gradient
+    };
+    ASSERT_OK_AND_ASSIGN(auto trainer, Trainer::create(options.trainer, std::move(parts)));
+    log.clear();
+    set_log_sink([&log](LogSeverity, absl::string_view text) { absl::StrAppend(&log, text); });
+    trainer->train().status().IgnoreError();
+    set_log_sink({});
+    EXPECT_EQ(absl::StrContains(log, "aten::div of SqrtBackward0, after the parameter "), detects)
+        << log;
+  }
 }
 
 TEST_F(TrainerTest, ASetHasMetricsOfItsOwn) {

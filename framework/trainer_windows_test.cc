@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "tests/fakes/fake_saver.h"
 #include "tests/fakes/fake_windowed_dataset.h"
 #include "tests/fakes/recording_hook.h"
+#include "tests/fakes/tiny_model.h"
 #include "tests/fakes/tiny_trainer.h"
 
 namespace millrace {
@@ -157,6 +159,62 @@ TEST_F(TrainerWindowsTest, AWindowThatIsCutShortCompletesWithoutOutOfData) {
                                               {"after_window", "after_report", "end"}})));
   EXPECT_EQ(summary.outcome, Outcome::kCompleted);
   EXPECT_EQ(summary.progress.window, 2);
+}
+
+TEST_F(TrainerWindowsTest, EpochsOfSomeWindowsContinueTheStream) {
+  TrainerOptions options;
+  options.max_windows_per_epoch = 2;
+  options.max_epochs = 0;
+  const std::vector<FakeWindow> windows = {{1, 0}, {2, 0}, {1, 0}};
+  auto trainer = windowed(windows, options);
+  ASSERT_OK_AND_ASSIGN(const Summary summary, trainer->train());
+  const Events window = join({{"before_window"}, kStep, {"out_of_data(window)", "after_window"}});
+  const Events of_two =
+      join({{"before_window"}, kStep, kStep, {"out_of_data(window)", "after_window"}});
+  EXPECT_THAT(events_, ElementsAreArray(
+                           join({{"start", "before_epoch"},
+                                 window,
+                                 of_two,
+                                 {"after_epoch", "before_epoch"},
+                                 window,
+                                 {"out_of_data(stream)", "after_epoch", "after_report", "end"}})));
+  EXPECT_EQ(summary.progress.epoch, 2);
+  EXPECT_EQ(summary.progress.step, 4);
+
+  // The weights are those of one epoch, also in two runs with the limit in the same place.
+  const auto whole = windowed(windows);
+  ASSERT_OK(whole->train());
+  EXPECT_EQ(fingerprint(trainer->model()), fingerprint(whole->model()));
+  const auto parts = windowed(windows, options);
+  ASSERT_OK(parts->train({.max_windows = 2}));
+  EXPECT_EQ(parts->progress().epoch, 1);
+  ASSERT_OK(parts->train({.max_epochs = 1}));
+  EXPECT_EQ(parts->progress().epoch, 2);
+  EXPECT_EQ(fingerprint(parts->model()), fingerprint(whole->model()));
+}
+
+TEST_F(TrainerWindowsTest, AnEvaluationHasTheWindowsThatAreReady) {
+  const auto trainer = windowed({{1, 0}});
+  events_.clear();
+  FakeWindowedDataset data({.batch_size = 8}, {{2, 0}, {0, 0}, {1, 0}, {1, -1}});
+  ASSERT_OK_AND_ASSIGN(const EvaluationResult all, trainer->evaluate(data, {.name = "stream"}));
+  EXPECT_EQ(all.examples, 24);
+  EXPECT_EQ(all.batches, 3);
+  const auto windows = [this] {
+    return std::count(events_.begin(), events_.end(), "eval:after_window");
+  };
+  EXPECT_EQ(windows(), 3);
+  EXPECT_THAT(events_, testing::Not(testing::Contains("eval:out_of_data(stream)")))
+      << "more windows may come";
+  EXPECT_THAT(events_, testing::Contains("eval:out_of_data(window)"));
+  events_.clear();
+  ASSERT_OK_AND_ASSIGN(const EvaluationResult one,
+                       trainer->evaluate(data, {.name = "stream", .limits = {.max_windows = 1}}));
+  EXPECT_EQ(one.examples, 16);
+  EXPECT_EQ(windows(), 1);
+  FakeWindowedDataset none({}, {{1, -1}});
+  EXPECT_THAT(trainer->evaluate(none, {.name = "stream", .no_examples = "nothing is ready"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, testing::HasSubstr("nothing is ready")));
 }
 
 TEST_F(TrainerWindowsTest, TimeLimitsAreServedWhileNoWindowComes) {

@@ -146,7 +146,7 @@ absl::Status EvictRowsHook::after_step(HookContext& context, const StepResult&) 
 }
 
 absl::Status EvictRowsHook::after_window(HookContext& context, const Window&) {
-  mark(context.progress());
+  if (context.phase() == Phase::kTrain) mark(context.progress());
   return evict_if_due(context);
 }
 

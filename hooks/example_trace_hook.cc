@@ -51,8 +51,8 @@ absl::Status ExampleTraceHook::start(HookContext& context) {
   return absl::OkStatus();
 }
 
-absl::Status ExampleTraceHook::before_window(HookContext&, const Window& window) {
-  window_ = window.index;
+absl::Status ExampleTraceHook::before_window(HookContext& context, const Window& window) {
+  if (context.phase() == Phase::kTrain) window_ = window.index;
   return absl::OkStatus();
 }
 

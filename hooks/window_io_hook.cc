@@ -60,6 +60,7 @@ absl::Status WindowIoHook::start(HookContext& context) {
 }
 
 absl::Status WindowIoHook::before_window(HookContext& context, const Window& window) {
+  if (context.phase() != Phase::kTrain) return absl::OkStatus();
   ahead_ = false;
   if (context.rank() != 0) return absl::OkStatus();
   if (!tried_ && !window.files.empty()) {
@@ -113,12 +114,15 @@ void WindowIoHook::read_ahead() {
 }
 
 absl::Status WindowIoHook::after_window(HookContext& context, const Window& window) {
-  if (context.rank() != 0) return absl::OkStatus();
+  if (context.phase() != Phase::kTrain || context.rank() != 0) return absl::OkStatus();
   WindowIoState::Finished& finished = *state_.add_window();
-  finished.set_index(window.index);
+  // Not window.index, which begins at 0 again in each epoch of a list.
+  finished.set_index(context.progress().window - 1);
   finished.set_name(window.name);
   finished.set_step(context.progress().step);
-  *finished.mutable_file() = {window.files.begin(), window.files.end()};
+  if (context.progress().epoch + 1 >= options_.epochs) {
+    *finished.mutable_file() = {window.files.begin(), window.files.end()};
+  }
   if (!window.damage.empty()) finished.set_damage(window.damage);
   return absl::OkStatus();
 }

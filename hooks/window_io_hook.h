@@ -24,6 +24,9 @@ struct WindowIoOptions {
   // Called with files of the next window during training on the current window; null: no
   // read-ahead.
   std::function<void(const std::string& path)> read_ahead;
+  // Epochs of the data. Windows of all but the last one are recorded without files, since a later
+  // epoch reads the files again.
+  int64_t epochs = 1;
   // Folders for the files of windows that will not be read again; "": files stay.
   std::string move_done_to;
   std::string move_damaged_to;

@@ -48,6 +48,10 @@ class WindowedDataset : public Dataset {
   // Dataset::next.
   virtual absl::StatusOr<WindowState> next_window() = 0;
 
+  // Returns true if start_epoch() after the end of the stream begins it again, as with a fixed list
+  // of files. The default implementation returns false.
+  virtual bool can_restart() const { return false; }
+
   // Returns the open window again, from its beginning, for evaluation before training on the
   // window. Returns null if the window has no examples, was returned before, or is resumed; all
   // ranks get the same result. The default implementation returns null.

@@ -51,9 +51,15 @@ class DataReport {
   bool gave_up() const { return gave_up_; }
   void set_gave_up() { gave_up_ = true; }
 
+  // Returns the approximate number of steps of an epoch of training; 0: not known, see
+  // examples_of_epoch().
+  int64_t epoch_steps() const { return epoch_steps_; }
+  void set_epoch_steps(int64_t steps) { epoch_steps_ = steps; }
+
  private:
   std::deque<DataSetReport> sets_;
   bool gave_up_ = false;
+  int64_t epoch_steps_ = 0;
 };
 
 // Compares the columns of all sets with the columns of training. Errors: errors of

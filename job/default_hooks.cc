@@ -15,6 +15,7 @@
 #include "job/job_checkpoints.h"
 #include "job/output_hook.h"
 #include "job/report/report_options.h"
+#include "proto/data_windows.h"
 
 namespace millrace {
 namespace {
@@ -106,6 +107,7 @@ WindowIoOptions window_io_options(const JobConfig& config, FileSystem& files) {
       if (file.ok()) (*file)->will_need(0, (*file)->size_bytes());
     };
   }
+  if (is_list_of_windows(config.train().train_data())) options.epochs = config.train().max_epochs();
   options.move_done_to = window_io.move_done_to();
   options.move_damaged_to = window_io.move_damaged_to();
   options.roots = directories_of(config.train().train_data());

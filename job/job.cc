@@ -76,6 +76,8 @@ BestScoreOptions best_score_of(const BestScoreConfig& config) {
   return options;
 }
 
+constexpr char kNoWindow[] = "no window with examples is ready";
+
 // Builds the parts of a trainer, one after the other.
 class JobBuilder {
  public:
@@ -102,6 +104,8 @@ class JobBuilder {
       for (const std::string& warning : config_warnings(config_.train())) {
         MILLRACE_LOG(WARNING) << warning;
       }
+      const std::string omitted = span_warning(config_);
+      if (!omitted.empty()) MILLRACE_LOG(WARNING) << omitted;
     }
     return trainer;
   }
@@ -120,13 +124,19 @@ class JobBuilder {
     ASSIGN_OR_RETURN(parts_.train_data, data_.open_training(step_size_.batch_size),
                      "train.train_data");
     ASSIGN_OR_RETURN(parts_.train_data, change(std::move(parts_.train_data)), "train.train_data");
-    RETURN_IF_ERROR(set_totals());
-    RETURN_IF_ERROR(make_model());
-    RETURN_IF_ERROR(make_optimizers());
-    ASSIGN_OR_RETURN(TrainerOptions options, trainer_options());
-    static_cast<Limits&>(options) = Limits();
-    options.max_steps_per_epoch = 0;
-    return make_trainer(std::move(options));
+    return make_step_trainer();
+  }
+
+  absl::StatusOr<std::unique_ptr<Trainer>> trial_trainer() {
+    RETURN_IF_ERROR(data_.make_schema());
+    RETURN_IF_ERROR(set_step_size());
+    ASSIGN_OR_RETURN(parts_.train_data, data_.open_training(step_size_.batch_size),
+                     "train.train_data");
+    ASSIGN_OR_RETURN(parts_.evaluation_sets, data_.open_evaluation_sets());
+    RETURN_IF_ERROR(data_.check_evaluation_sets());
+    make_model_bank(model_bank_of(config_.train()));
+    data_.log();
+    return make_step_trainer(/*reports_at_end=*/true);
   }
 
   // `unmade`: parts that the configuration does not have any more.
@@ -186,6 +196,18 @@ class JobBuilder {
     return absl::OkStatus();
   }
 
+  // Returns a trainer without limits, for measuring steps. REQUIRES: the data is open.
+  absl::StatusOr<std::unique_ptr<Trainer>> make_step_trainer(bool reports_at_end = false) {
+    RETURN_IF_ERROR(set_totals());
+    RETURN_IF_ERROR(make_model());
+    RETURN_IF_ERROR(make_optimizers());
+    ASSIGN_OR_RETURN(TrainerOptions options, trainer_options());
+    static_cast<Limits&>(options) = Limits();
+    options.max_steps_per_epoch = 0;
+    options.report.at_end |= reports_at_end;
+    return make_trainer(std::move(options));
+  }
+
   absl::Status make_evaluation_parts() {
     RETURN_IF_ERROR(data_.make_schema());
     if (config_.train().eval_data().empty()) {
@@ -193,14 +215,10 @@ class JobBuilder {
           "there is nothing to evaluate: give ", resources_.eval_data_flag, " or train.eval_data"));
     }
     ASSIGN_OR_RETURN(parts_.evaluation_sets, data_.open_evaluation_sets());
-    if (parts_.evaluation_sets.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "all of train.eval_data comes in windows; name files with ", resources_.eval_data_flag));
-    }
-    for (const EvaluationSetConfig& set : config_.train().eval_data()) {
-      if (!set.data().has_windows() || collectives_->rank() != 0) continue;
-      MILLRACE_LOG(INFO) << "evaluation set \"" << set.name()
-                         << "\" comes in windows and is left out: training alone evaluates it";
+    ASSIGN_OR_RETURN(std::vector<PairedSet> in_windows, data_.open_paired_sets());
+    for (PairedSet& set : in_windows) {
+      parts_.evaluation_sets.push_back(
+          {set.name, std::move(set.windows), std::move(set.metrics), kNoWindow});
     }
     return make_loaded_parts();
   }
@@ -216,7 +234,8 @@ class JobBuilder {
   absl::Status set_totals() {
     const TrainConfig& train = config_.train();
     totals_ = training_totals(train);
-    if (!needs_epoch_size(train)) return absl::OkStatus();
+    const bool of_cadence = totals_.counted_at_start && !find_cadence_share(config_).empty();
+    if (!needs_epoch_size(train) && !of_cadence) return absl::OkStatus();
     ASSIGN_OR_RETURN(epoch_examples_, data_.count_training_examples());
     const EpochSize epoch =
         epoch_size(train, step_size_, collectives_->world_size(), epoch_examples_);
@@ -229,7 +248,7 @@ class JobBuilder {
     // A total beyond int64 is unknown, which the schedule reports.
     if (collectives_->rank() != 0 || !totals_.steps.has_value()) return absl::OkStatus();
     MILLRACE_LOG(INFO) << "train_data: an epoch has " << epoch.examples << " examples in "
-                       << epoch.steps << " steps; schedules take their shares of the "
+                       << epoch.steps << " steps; schedules and cadences take their shares of the "
                        << *totals_.steps << " steps, or " << *totals_.examples
                        << " examples, of max_epochs " << train.max_epochs();
     return absl::OkStatus();
@@ -297,9 +316,14 @@ class JobBuilder {
     TrainerOptions options{limits_of(train)};
     options.seed = train.seed();
     options.micro_batches = step_size_.micro_batches;
+    options.total_steps = totals_.steps.value_or(0);
     options.max_steps_per_window = train.max_steps_per_window();
+    options.max_windows_per_epoch = train.max_windows_per_epoch();
+    options.detect_anomaly = run.detect_anomaly();
     options.max_steps_per_epoch = train.max_steps_per_epoch();
-    options.max_evaluation_steps = train.max_evaluation_steps();
+    options.evaluation_limits = {.max_steps = train.max_evaluation_steps(),
+                                 .max_windows = train.max_evaluation_windows(),
+                                 .max_elapsed = absl::Seconds(train.max_evaluation_seconds())};
     options.precision = train.precision();
     options.until_first = train.uneven_data() == TrainConfig::UNTIL_FIRST;
     options.data_timeout = absl::Seconds(run.distributed().data_timeout_seconds());
@@ -361,6 +385,7 @@ class JobBuilder {
     const int64_t examples =
         epoch_examples_ > 0 ? epoch_examples_ : data_.estimated_training_examples();
     parts.epoch_steps = epoch_size(train, step_size_, collectives_->world_size(), examples).steps;
+    if (resources_.data != nullptr) resources_.data->set_epoch_steps(parts.epoch_steps);
     const SinkRank rank{.rank = collectives_->rank(),
                         .world_size = collectives_->world_size(),
                         .local_rank = resources_.local_rank,
@@ -452,6 +477,11 @@ absl::StatusOr<std::unique_ptr<Trainer>> build_step_trainer(const CheckedJob& jo
                                                             const JobResources& resources,
                                                             const TrainDataChange& change) {
   return JobBuilder(job.config(), resources, /*collectives=*/nullptr).step_trainer(change);
+}
+
+absl::StatusOr<std::unique_ptr<Trainer>> build_trial_trainer(const CheckedJob& job,
+                                                             const JobResources& resources) {
+  return JobBuilder(job.config(), resources, /*collectives=*/nullptr).trial_trainer();
 }
 
 absl::StatusOr<std::vector<std::string>> check_parts(const CheckedJob& job,

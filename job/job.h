@@ -72,9 +72,9 @@ absl::StatusOr<std::unique_ptr<Trainer>> build_trainer(
     const CheckedJob& job, const JobResources& resources,
     std::unique_ptr<Collectives> collectives = nullptr);
 
-// Returns a trainer for `evaluate`: evaluation sets and model only, no optimizer and no hook. Omits
-// sets that come in windows, with a line in the log, unless there is no other set. REQUIRES:
-// `config` is of a CheckedJob, or of a checkpoint.
+// Returns a trainer for `evaluate` and `predict`: evaluation sets and model only, no optimizer and
+// no hook. Of a set in windows the windows that are ready are evaluated. REQUIRES: `config` is of a
+// CheckedJob, or of a checkpoint.
 absl::StatusOr<std::unique_ptr<Trainer>> build_evaluator(
     const JobConfig& config, const JobResources& resources,
     std::unique_ptr<Collectives> collectives = nullptr);
@@ -90,6 +90,12 @@ using TrainDataChange =
 absl::StatusOr<std::unique_ptr<Trainer>> build_step_trainer(const CheckedJob& job,
                                                             const JobResources& resources,
                                                             const TrainDataChange& change);
+
+// Returns a trainer of one rank for trying a job: training data, evaluation sets without windows,
+// model, optimizers, metrics and model bank of the job, but no hook, limit, checkpoint and event
+// log. Writes nothing. Errors: of opening the data and of building the parts.
+absl::StatusOr<std::unique_ptr<Trainer>> build_trial_trainer(const CheckedJob& job,
+                                                             const JobResources& resources);
 
 // Data of a job without a trainer.
 struct JobDataset {

@@ -25,8 +25,9 @@ std::vector<std::string> reached_limits(const TrainConfig& config, const Progres
     absl::StrAppend(&reached.back(), ", but this run stands at ", unit, " ", at, " already");
   };
   add("max_steps", limits.max_steps, progress.step, "step");
-  // A stream is one epoch, and no other follows.
-  if (!comes_in_windows(config.train_data())) {
+  // Another stream is one epoch, and no other follows.
+  if (!comes_in_windows(config.train_data()) || is_list_of_windows(config.train_data()) ||
+      config.max_windows_per_epoch() > 0) {
     add("max_epochs", limits.max_epochs, progress.epoch, "epoch");
   }
   add("max_windows", limits.max_windows, progress.window, "window");

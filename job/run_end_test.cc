@@ -64,13 +64,18 @@ TEST(RunEndTest, WhatIsToBeDoneFollowsFromWhatEndedIt) {
 
 TEST(RunEndTest, NoEpochFollowsAStream) {
   TrainConfig config;
-  config.mutable_train_data()->mutable_windows();
+  config.mutable_train_data()->mutable_windows()->mutable_directory();
   config.set_max_epochs(1);
   EXPECT_THAT(finished_text(config, at_step_20(), "completed"),
               AllOf(HasSubstr("the data, which had no more"), Not(HasSubstr("raise"))));
   config.set_max_windows(3);
   EXPECT_THAT(finished_text(config, at_step_20(), "completed"),
               AllOf(HasSubstr("train.max_windows is 3: raise it"), Not(HasSubstr("max_epochs"))));
+  config.clear_max_windows();
+  config.mutable_train_data()->mutable_windows()->mutable_list();
+  EXPECT_THAT(finished_text(config, at_step_20(), "completed"),
+              HasSubstr("train.max_epochs is 1, but this run stands at epoch 2 already: raise it"))
+      << "a list begins again";
 }
 
 TEST(RunEndTest, ARunWithoutAStep) {

@@ -60,7 +60,6 @@ class EvaluateCommand {
   // Computes the metrics of the sets, and prints them on rank 0.
   absl::Status evaluate_sets() {
     for (const EvaluationSetConfig& set : config_.train().eval_data()) {
-      if (set.data().has_windows()) continue;  // see build_evaluator
       ASSIGN_OR_RETURN(const EvaluationResult result, trainer_->evaluate(set.name()));
       summary_.rows = trainer_->summary().rows;
       summary_.eval[set.name()] = result.metrics;

@@ -26,7 +26,7 @@
 #include "tools/model_run.h"
 #include "tools/output/output_file.h"
 #include "tools/output/output_kinds.h"
-#include "tools/output/prediction_hook.h"
+#include "tools/output/prediction_file.h"
 #include "tools/output/prediction_writer.h"
 #include "tools/output/run_summary.h"
 
@@ -140,12 +140,10 @@ class PredictCommand {
     }
     ASSIGN_OR_RETURN(config_, load_model_config(files_, flags, ranks_.world_size));
     TrainConfig& train = *config_.mutable_train();
-    train.set_max_evaluation_steps(0);
-    train.clear_metric();
-    train.clear_custom_metric();
-    train.add_metric("mean");  // of constant memory
+    train.clear_max_evaluation_steps();
+    train.clear_max_evaluation_windows();
+    train.clear_max_evaluation_seconds();
     for (EvaluationSetConfig& set : *train.mutable_eval_data()) {
-      set.clear_metric();
       set.mutable_data()->clear_shuffle_rows();
       set.mutable_data()->clear_drop_remainder();
       if (!flags_.data.has_value()) continue;
@@ -168,12 +166,7 @@ class PredictCommand {
   }
 
   // Returns true if rows name their set.
-  bool with_set() const {
-    const auto& sets = config_.train().eval_data();
-    return std::count_if(sets.begin(), sets.end(), [](const EvaluationSetConfig& set) {
-             return !set.data().has_windows();
-           }) > 1;
-  }
+  bool with_set() const { return config_.train().eval_data_size() > 1; }
 
   // Checks outputs before the work, so that an error does not occur at the end and inputs are not
   // replaced.
@@ -199,14 +192,9 @@ class PredictCommand {
       if (feature.kind() != FeatureConfig::LABEL) continue;
       masked.push_back(feature.missing() == FeatureConfig::MASK);
     }
-    auto owned = std::make_unique<PredictionHook>(file, format_, schema.labels(), with_set(),
-                                                  masked, kept_columns_);
-    PredictionHook& hook = *owned;
-    RETURN_IF_ERROR(trainer_->add_hook(std::move(owned)));
-    absl::Status status = predict_sets(hook);
-    if (status.ok()) status = finish(hook, file, others);
-    hook.abandon();  // the file goes before the trainer
-    RETURN_IF_ERROR(status);
+    PredictionFile predictions(file, format_, schema.labels(), with_set(), masked, kept_columns_);
+    RETURN_IF_ERROR(predict_sets(predictions));
+    RETURN_IF_ERROR(finish(predictions, file, others));
     if (!is_first()) return absl::OkStatus();
     std::cout << "predictions: " << examples_ << " examples in " << output_;
     if (ranks_.world_size > 1) {
@@ -221,20 +209,23 @@ class PredictCommand {
   }
 
   // Finishes and syncs the files of all ranks, so that none is renamed unless all are complete.
-  static absl::Status finish(PredictionHook& hook, WritableFile& file, Collectives& others) {
-    ASSIGN_OR_RETURN(const std::vector<std::string> all, gather_results(hook.columns(), others));
+  static absl::Status finish(PredictionFile& predictions, WritableFile& file, Collectives& others) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> all,
+                     gather_results(predictions.columns(), others));
     const auto with_examples =
         std::find_if(all.begin(), all.end(), [](const auto& columns) { return !columns.empty(); });
-    absl::Status finished = hook.finish(with_examples == all.end() ? "" : *with_examples);
+    absl::Status finished = predictions.finish(with_examples == all.end() ? "" : *with_examples);
     if (finished.ok()) finished = file.sync();
     return gather_statuses(finished, others);
   }
 
-  absl::Status predict_sets(PredictionHook& hook) {
+  absl::Status predict_sets(PredictionFile& predictions) {
+    const auto append = [&predictions](const Batch& batch, const StepResult& result) {
+      return predictions.append(batch, result);
+    };
     for (const EvaluationSetConfig& set : config_.train().eval_data()) {
-      if (set.data().has_windows()) continue;  // see build_evaluator
-      hook.begin_set(set.name(), with_labels(set.name()));
-      ASSIGN_OR_RETURN(const EvaluationResult result, trainer_->evaluate(set.name(), "predicting"));
+      predictions.begin_set(set.name(), with_labels(set.name()));
+      ASSIGN_OR_RETURN(const EvaluationResult result, trainer_->predict(set.name(), append));
       examples_ += result.examples;
       summary_.unknown_shares[set.name()] = result.unknown_shares;
       summary_.rows = trainer_->summary().rows;

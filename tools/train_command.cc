@@ -42,7 +42,9 @@
 #include "tools/config_flags.h"
 #include "tools/device/cuda_devices.h"
 #include "tools/device/device_flag.h"
+#include "tools/dry_run.h"
 #include "tools/exit_code.h"
+#include "tools/memory_report.h"
 #include "tools/output/run_outputs.h"
 #include "tools/output/run_summary.h"
 #include "tools/signal_exit.h"
@@ -76,6 +78,7 @@ std::string limits_text(const TrainConfig& train) {
   add(train.max_seconds(), "second");
   add(train.max_steps_per_epoch(), "step", " per epoch");
   add(train.max_steps_per_window(), "step", " per window");
+  add(train.max_windows_per_epoch(), "window", " per epoch");
   return limits.empty() ? "none" : absl::StrJoin(limits, ", ");
 }
 
@@ -99,6 +102,7 @@ class TrainCommand {
       end_within(kLongestEnd, status);
     }
     if (!status.ok()) log_for_the_file(absl::StrCat("failed: ", status.message()));
+    if (trainer_ != nullptr) std::cerr << out_of_memory_text(status, *trainer_) << std::flush;
     status.Update(write_summaries(status));
     const absl::StatusOr<int> outcome = status.ok() ? absl::StatusOr<int>(code()) : status;
     if (data_.gave_up()) end_process(outcome);
@@ -226,7 +230,10 @@ class TrainCommand {
     const at::Device device = trainer.model().device();
     const std::string on_device = device.is_cpu() ? "" : ", device: " + device.str();
     MILLRACE_LOG(INFO) << "ranks: " << ranks_.world_size << ", threads: " << at::get_num_threads()
-                       << on_device << ", limits: " << limits_text(config_.train());
+                       << on_device << ", limits: " << limits_text(config_.train())
+                       << (data_.epoch_steps() > 0
+                               ? absl::StrCat(", steps per epoch: about ", data_.epoch_steps())
+                               : "");
   }
 
   // Logs the hooks, in a line too long for a terminal.
@@ -413,7 +420,23 @@ Command add_train_command(CLI::App& program, const RankListener& listener) {
       "of one");
   command->add_flag("--accept_changes", flags->accept_changes,
                     "resume also with other learning rates, schedules or batch sizes");
-  return [flags, listener] { return TrainCommand(*flags, listener).run(); };
+  auto dry = std::make_shared<DryRunFlags>();  // shared with the parser's callbacks
+  CLI::Option* const dry_run_flag =
+      command
+          ->add_option("--dry_run", dry->steps,
+                       "only try N steps and N batches of each evaluation set, print times and "
+                       "memory, and write nothing")
+          ->check(CLI::Range(int64_t{1}, int64_t{1000000}));
+  command
+      ->add_option(
+          "--rows", dry->rows,
+          "TABLE=NUMBER, such as items=1e8; with --dry_run: print the memory of a table of "
+          "this size; repeatable")
+      ->allow_extra_args(false)
+      ->needs(dry_run_flag);
+  return [flags, dry, listener] {
+    return dry->steps > 0 ? dry_run(*flags, *dry, std::cout) : TrainCommand(*flags, listener).run();
+  };
 }
 
 }  // namespace millrace

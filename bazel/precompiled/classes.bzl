@@ -247,6 +247,9 @@ CLASSES = {
         "losses_test": "torch",
         "losses_testing": "torch",
     },
+    "metrics": {
+        "metric": "proto",
+    },
     "models": {
         "models": "torch",
         "models_test": "torch",
@@ -263,11 +266,17 @@ CLASSES = {
         "dense_optimizer": "tensor",
         "dense_references_test": "torch",
         "dense_test": "torch",
+        "optimizer_schedule": "proto",
     },
     "optim/rows": {
         "rows": "proto",
         "rows_test": "proto",
         "rows_testing": "proto",
+    },
+    "optim/schedule": {
+        "schedule": "proto",
+        "schedule_test": "proto",
+        "schedule_testing": "proto",
     },
     "plugin": {
         "hook_plugin": "torch",
@@ -277,8 +286,10 @@ CLASSES = {
         "without_torch": "proto",
     },
     "proto": {
+        "config_durations_test": "proto",
         "config_override_test": "proto",
         "config_reader_test": "proto",
+        "config_variables_test": "proto",
         "proto": "proto",
         "proto_test": "proto",
     },
@@ -410,7 +421,7 @@ CLASSES = {
     "tools/output": {
         "output_test": "torch",
         "output_without_torch_test": "proto",
-        "prediction_hook": "torch",
+        "prediction_file": "torch",
         "run_outputs_test": "proto",
         "without_torch": "proto",
     },

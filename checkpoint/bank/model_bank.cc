@@ -271,6 +271,9 @@ absl::Status ModelBank::add_messages(const Sources& sources, const TrainState& t
   if (cursor != nullptr) {
     ASSIGN_OR_RETURN(RankStates states, read_rank_states(cursor->checkpoint()));
     loaded->shared.set_epoch_first_step(states.shared.epoch_first_step());
+    if (states.shared.has_epoch_first_window()) {
+      loaded->shared.set_epoch_first_window(states.shared.epoch_first_window());
+    }
     loaded->shared.set_window_first_step(states.shared.window_first_step());
     loaded->shared.set_data_ended(states.shared.data_ended());
     loaded->shared.set_stream_ended(states.shared.stream_ended());

@@ -53,8 +53,11 @@ std::unique_ptr<StepData> BatchFeed::padding() const {
   // The last batch may belong to another window.
   const Window* window = loop_.position.window.has_value() ? &*loop_.position.window : nullptr;
   const bool same_window = last_.has_value() && is_in_window(last_->cursor, window);
-  const Cursor cursor = nothing_left(loop_.position.progress.epoch, window,
-                                     same_window ? last_->cursor.fingerprint : 0);
+  // Epochs that continue a stream have the number of its first one in their cursors.
+  const LoopPosition& position = loop_.position;
+  const int64_t epoch =
+      position.cursor.has_value() ? position.cursor->epoch : position.progress.epoch;
+  const Cursor cursor = nothing_left(epoch, window, same_window ? last_->cursor.fingerprint : 0);
   auto data = std::make_unique<StepData>();
   data->micro_batches.assign(
       static_cast<size_t>(options_.micro_batches),

@@ -154,7 +154,10 @@ absl::Status CheckpointKeeper::dropped_error() const {
 }
 
 absl::Status CheckpointKeeper::save_at_end() {
-  position().finished = !parts_.loop.stop.by_rank;
+  // The limit of one run leaves training unfinished.
+  const bool of_job = parts_.loop.stop.stopped || position().stream_ended ||
+                      limit_reached(options_.limits, progress());
+  position().finished = of_job && !parts_.loop.stop.by_rank;
   position().stopped_for = parts_.loop.stop.reason;
   const bool saves = options_.at_end && (steps_begun_ > 0 || !newest_.empty());
   if (saver_ == nullptr || !saves) return finish();

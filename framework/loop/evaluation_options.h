@@ -3,11 +3,15 @@
 #define MILLRACE_FRAMEWORK_LOOP_EVALUATION_OPTIONS_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "framework/report/slice_and_span_options.h"
+#include "hook/events.h"
 #include "io/dataset.h"
 #include "io/windowed_dataset.h"
 #include "proto/config.pb.h"
@@ -29,6 +33,19 @@ struct PairedSet {
   std::vector<std::string> metrics = {};  // see EvaluationSet
 };
 
+// Limits of one evaluation. 0: none.
+struct EvaluationLimits {
+  int64_t max_steps = 0;    // batches of each rank
+  int64_t max_windows = 0;  // of data in windows
+  // A rank reads no batch after this time, so ranks may evaluate unequal shares.
+  absl::Duration max_elapsed = absl::ZeroDuration();
+};
+
+// Gets each batch of a rank with its predictions, in the order of the data. StepResult::predictions
+// are float32 [batch, tasks], on the device of the model. An error ends the prediction.
+using PredictionConsumer =
+    std::function<absl::Status(const Batch& batch, const StepResult& result)>;
+
 struct EvaluationOptions {
   std::string name = "eval";
   std::vector<std::string> tasks;    // names of the labels
@@ -37,9 +54,9 @@ struct EvaluationOptions {
   std::string no_examples;
   std::vector<CustomConfig> metric_configs;  // messages of metrics
   std::vector<SliceOptions> slices;          // slices without `metrics` use the metrics above
-  int64_t max_steps = 0;                     // limit on the batches of each rank; 0: none
+  EvaluationLimits limits;
   PrecisionConfig::Compute compute = PrecisionConfig::FLOAT32;  // of forward passes
-  std::string action = "evaluating";                            // in error messages
+  PredictionConsumer consumer;                                  // null: only metrics
 };
 
 }  // namespace millrace

@@ -48,6 +48,23 @@ class Evaluations::Ranks : public EvaluationRanks {
     return parts_.feed.read(data, RankPhase::kEvaluation);
   }
 
+  absl::StatusOr<std::optional<Window>> next_window(WindowedDataset& windows,
+                                                    bool time_is_up) override {
+    RankShare share;
+    share.elapsed = parts_.context.progress().elapsed;
+    share.time_is_up = time_is_up;
+    RETURN_IF_ERROR(parts_.agreement.meet({"window of evaluation", batches_}, share));
+    const ExchangeResult& agreed = parts_.agreement.result();
+    if (agreed.requests.stop > 0) {
+      ASSIGN_OR_RETURN(asked_, parts_.agreement.requests());
+      return std::nullopt;
+    }
+    if (agreed.time_is_up > 0) return std::nullopt;
+    ASSIGN_OR_RETURN(const WindowState state, windows.next_window(), "looking for a window");
+    if (state.kind != WindowState::kReady) return std::nullopt;
+    return state.window;
+  }
+
   void start(const Batch* next) override {
     RankShare share;
     // An interrupted rank takes part until all ranks know of the stop. The end of the training time
@@ -138,9 +155,13 @@ absl::StatusOr<Evaluated> Evaluations::run(Dataset& data, EvaluationOptions opti
   if (options.tasks.empty()) options.tasks = defaults_.tasks;
   if (options.metrics.empty()) options.metrics = defaults_.metrics;
   options.metric_configs = defaults_.metric_configs;
-  options.slices = defaults_.slices;
+  // Slices may have metrics that keep examples.
+  if (options.consumer == nullptr) options.slices = defaults_.slices;
   options.compute = defaults_.compute;
-  if (options.max_steps == 0) options.max_steps = defaults_.max_steps;
+  EvaluationLimits& limits = options.limits;
+  if (limits.max_steps == 0) limits.max_steps = defaults_.limits.max_steps;
+  if (limits.max_windows == 0) limits.max_windows = defaults_.limits.max_windows;
+  if (limits.max_elapsed == absl::ZeroDuration()) limits.max_elapsed = defaults_.limits.max_elapsed;
   const bool in_training = parts_.context.phase() == Phase::kTrain;
   Ranks ranks(parts_);
   // Invariant: an evaluation changes nothing that checkpoints include.
@@ -162,7 +183,7 @@ absl::StatusOr<Evaluated> Evaluations::run(Dataset& data, EvaluationOptions opti
   }
   if (!outcome.ok()) return in_training ? mark_failure(std::move(outcome)) : outcome;
   parts_.agreement.set_state_is_whole(false);
-  if (result->has_value()) {
+  if (result->has_value() && options.consumer == nullptr) {
     metrics_[options.name] = (*result)->metrics;
     warn(**result, options);
   }
@@ -173,7 +194,7 @@ void Evaluations::warn(const EvaluationResult& result, const EvaluationOptions& 
   if (parts_.context.rank() != 0) return;
   for (const EvaluationWarning& warning : check_evaluation(result, options.tasks, options.slices)) {
     if (!warned_.insert({result.set, warning.subject}).second) continue;
-    MILLRACE_LOG(WARNING) << options.action << " \"" << result.set << "\": " << warning.text;
+    MILLRACE_LOG(WARNING) << "evaluating \"" << result.set << "\": " << warning.text;
   }
 }
 

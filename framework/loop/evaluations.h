@@ -100,7 +100,7 @@ class Evaluations {
   };
 
   // `paired`: sets of which one window is evaluated after each training window. `defaults`: tasks,
-  // metrics and max_steps of evaluations without these options.
+  // metrics and limits of evaluations without these options.
   Evaluations(const Parts& parts, std::vector<EvaluationSet> sets, std::vector<PairedSet> paired,
               EvaluationOptions defaults, BestScoreOptions best = {});
 

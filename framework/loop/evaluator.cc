@@ -98,7 +98,7 @@ class Evaluation {
  public:
   Evaluation(Model& model, Dataset& data, const EvaluationOptions& options,
              const Progress& progress, HookContext& context, HookList& hooks,
-             EvaluationRanks& ranks, ReportedValues& values, MetricSet metrics)
+             EvaluationRanks& ranks, ReportedValues& values, MetricSet metrics, const Clock& clock)
       : model_(model),
         data_(data),
         options_(options),
@@ -107,7 +107,9 @@ class Evaluation {
         hooks_(hooks),
         ranks_(ranks),
         values_(values),
-        metrics_(std::move(metrics)) {}
+        metrics_(std::move(metrics)),
+        clock_(clock),
+        start_(clock.elapsed()) {}
 
   // Returns none if a rank asked to stop.
   absl::StatusOr<std::optional<EvaluationResult>> run() {
@@ -144,16 +146,54 @@ class Evaluation {
       return absl::OkStatus();
     }));
     RETURN_IF_ERROR(data_.start_epoch(0));
-    ASSIGN_OR_RETURN(std::optional<Batch> next, ranks_.next(data_));
+    auto* const windows = dynamic_cast<WindowedDataset*>(&data_);
+    RETURN_IF_ERROR(windows == nullptr ? run_pass() : run_windows(*windows));
+    return pending_.fold(metrics_, values_);
+  }
+
+  absl::Status run_windows(WindowedDataset& windows) {
+    const int64_t most = options_.limits.max_windows;
+    for (int64_t done = 0; (most == 0 || done < most) && !has_all_steps(); ++done) {
+      ASSIGN_OR_RETURN(const std::optional<Window> window,
+                       ranks_.next_window(windows, time_is_up()));
+      if (!window.has_value()) return absl::OkStatus();
+      RETURN_IF_ERROR(hooks_.before_window(context_, *window));
+      RETURN_IF_ERROR(run_pass());
+      if (ranks_.stopped()) return absl::OkStatus();
+      if (!has_all_steps() && !time_is_up()) {
+        RETURN_IF_ERROR(hooks_.out_of_data(context_, DataEnd::kWindow));
+      }
+      RETURN_IF_ERROR(hooks_.after_window(context_, *window));
+    }
+    return absl::OkStatus();
+  }
+
+  bool has_all_steps() const {
+    return options_.limits.max_steps > 0 && result_.batches >= options_.limits.max_steps;
+  }
+
+  bool time_is_up() const {
+    const absl::Duration most = options_.limits.max_elapsed;
+    return most > absl::ZeroDuration() && clock_.elapsed() - start_ >= most;
+  }
+
+  // Returns this rank's next batch; none at the end of its data or of its time.
+  absl::StatusOr<std::optional<Batch>> next_batch() {
+    if (time_is_up()) return std::nullopt;
+    return ranks_.next(data_);
+  }
+
+  // Evaluates what the data has open.
+  absl::Status run_pass() {
+    ASSIGN_OR_RETURN(std::optional<Batch> next, next_batch());
     ranks_.start(next.has_value() ? &*next : nullptr);
     ASSIGN_OR_RETURN(bool go_on, ranks_.finish());
     while (go_on) {
       const Batch batch = next.has_value() ? *std::move(next) : padding();
       next.reset();
       ++result_.batches;
-      const bool last = options_.max_steps > 0 && result_.batches >= options_.max_steps;
-      if (batch.size > 0 && !last) {
-        ASSIGN_OR_RETURN(next, ranks_.next(data_));
+      if (batch.size > 0 && !has_all_steps()) {
+        ASSIGN_OR_RETURN(next, next_batch());
       }
       // The exchange of the next batch runs during the evaluation of this batch, unless
       // agrees_first().
@@ -167,7 +207,7 @@ class Evaluation {
         ASSIGN_OR_RETURN(go_on, ranks_.finish());
       }
     }
-    return pending_.fold(metrics_, values_);
+    return absl::OkStatus();
   }
 
   absl::Status run_batch(const Batch& batch) {
@@ -184,6 +224,9 @@ class Evaluation {
     }
     add_example_columns({&batch, 1}, options_.slices, step);
     RETURN_IF_ERROR(pending_.add(step, metrics_, values_));
+    if (options_.consumer != nullptr && batch.size > 0) {
+      RETURN_IF_ERROR(options_.consumer(batch, step));
+    }
     return hooks_.after_step(context_, step);
   }
 
@@ -211,6 +254,8 @@ class Evaluation {
   EvaluationRanks& ranks_;
   ReportedValues& values_;
   MetricSet metrics_;
+  const Clock& clock_;
+  const absl::Duration start_;
   PendingSteps pending_;
   EvaluationResult result_;
   std::optional<Batch> like_;  // the last batch with examples
@@ -223,16 +268,17 @@ absl::StatusOr<std::optional<EvaluationResult>> run_evaluation(
     HookContext& context, HookList& hooks, EvaluationRanks& ranks, ReportedValues& values,
     const Clock& clock) {
   const absl::Duration start = clock.elapsed();
-  const std::string what = absl::StrCat(options.action, " \"", options.name, "\"");
+  const std::string what = absl::StrCat(options.consumer != nullptr ? "predicting" : "evaluating",
+                                        " \"", options.name, "\"");
   ASSIGN_OR_RETURN(MetricSet metrics,
                    MetricSet::create(options.metrics, options.tasks, LossScope::kThisRank,
                                      options.metric_configs, options.slices),
                    what);
-  ASSIGN_OR_RETURN(
-      std::optional<EvaluationResult> result,
-      Evaluation(model, data, options, progress, context, hooks, ranks, values, std::move(metrics))
-          .run(),
-      what);
+  ASSIGN_OR_RETURN(std::optional<EvaluationResult> result,
+                   Evaluation(model, data, options, progress, context, hooks, ranks, values,
+                              std::move(metrics), clock)
+                       .run(),
+                   what);
   if (result.has_value()) result->elapsed = clock.elapsed() - start;
   return result;
 }

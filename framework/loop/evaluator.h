@@ -17,6 +17,7 @@
 #include "framework/report/reported_values.h"
 #include "hook/events.h"
 #include "io/dataset.h"
+#include "io/windowed_dataset.h"
 #include "proto/config.pb.h"
 
 namespace millrace {
@@ -30,6 +31,10 @@ class EvaluationRanks {
   virtual ~EvaluationRanks() = default;
   // Returns the next batch of the data; none at its end.
   virtual absl::StatusOr<std::optional<Batch>> next(Dataset& data) = 0;
+  // Opens the next window of the data. None: the stream has ended, no window is ready, a rank asked
+  // to stop, or a rank passed `time_is_up`.
+  virtual absl::StatusOr<std::optional<Window>> next_window(WindowedDataset& windows,
+                                                            bool time_is_up) = 0;
   // Begins an exchange about the continuation after the current batch. `next`: this rank's next
   // batch; null: none.
   virtual void start(const Batch* next) = 0;
@@ -49,8 +54,9 @@ class EvaluationRanks {
 };
 
 // Calls the model's begin_evaluation and evaluates one epoch of `data` in evaluation mode, without
-// gradients. Calls before_step, after_data and after_step for each batch; the caller is responsible
-// for the surrounding events. If a rank's data ends early, the rank continues with empty batches.
+// gradients; of a WindowedDataset the windows that are ready, up to the limits. Calls before_step,
+// after_data and after_step for each batch and the events of windows; the caller is responsible for
+// the surrounding events. If a rank's data ends early, the rank continues with empty batches.
 // Parameters, tables, the model's training mode and random generators are unchanged afterwards.
 // `values` collects the values of hooks during the evaluation and is moved into the result. Returns
 // none if a rank asked to stop. Errors: of the data, the model and hooks, annotated with the set's

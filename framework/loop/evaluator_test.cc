@@ -33,6 +33,11 @@ using ::testing::Pair;
 class FakeRanks : public EvaluationRanks {
  public:
   absl::StatusOr<std::optional<Batch>> next(Dataset& data) override { return data.next(); }
+  absl::StatusOr<std::optional<Window>> next_window(WindowedDataset& windows, bool) override {
+    ASSIGN_OR_RETURN(const WindowState state, windows.next_window());
+    if (state.kind != WindowState::kReady) return std::nullopt;
+    return state.window;
+  }
   void start(const Batch* next) override { has_next_ = next != nullptr; }
   absl::StatusOr<bool> finish() override {
     if (stop_after-- == 0) {
@@ -218,7 +223,7 @@ TEST_F(EvaluatorTest, TheNumberOfBatchesDoesNotMatter) {
 }
 
 TEST_F(EvaluatorTest, AtMostSoManySteps) {
-  options_.max_steps = 2;
+  options_.limits.max_steps = 2;
   ASSERT_OK_AND_ASSIGN(const EvaluationResult result, evaluate({.batches = 5}));
   EXPECT_EQ(result.batches, 2);
 }
@@ -268,10 +273,10 @@ TEST_F(EvaluatorTest, Errors) {
   options_.no_examples = "its split leaves nothing";
   EXPECT_THAT(evaluate({.batches = 0}), StatusIs(absl::StatusCode::kInvalidArgument,
                                                  "evaluating \"eval\": its split leaves nothing"));
-  options_.action = "predicting";
+  options_.consumer = [](const Batch&, const StepResult&) { return absl::OkStatus(); };
   EXPECT_THAT(evaluate({.batches = 0}), StatusIs(absl::StatusCode::kInvalidArgument,
                                                  "predicting \"eval\": its split leaves nothing"));
-  options_.action = "evaluating";
+  options_.consumer = nullptr;
   EXPECT_THAT(evaluate({.fail_at = 1}),
               StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr("evaluating \"eval\""), HasSubstr("damaged"))));

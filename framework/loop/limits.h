@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/progress.h"
@@ -19,6 +19,19 @@ struct Limits {
   int64_t max_windows = 0;
   absl::Duration max_elapsed = absl::ZeroDuration();
 };
+
+// Limits of one run, counted from its start. 0: none.
+struct RunLimits {
+  int64_t max_steps = 0;
+  int64_t max_epochs = 0;  // an epoch that the run continues counts as one
+  int64_t max_windows = 0;
+  absl::Duration max_elapsed = absl::ZeroDuration();
+};
+
+// Returns the totals at which a run with limits of its own ends, if it begins at `start`.
+// Errors: InvalidArgument for a negative limit.
+absl::StatusOr<Limits> limits_of_run(const Limits& totals, const RunLimits& run,
+                                     const Progress& start);
 
 // Returns true if `progress` has reached a limit.
 bool limit_reached(const Limits& limits, const Progress& progress);

@@ -10,7 +10,7 @@ LoopContext::LoopContext(const LoopFacts& facts, const LoopPosition& position,
 
 bool LoopContext::due(const Cadence& cadence) const {
   return (starting_ && cadence.at_start) || (ending_ && cadence.at_end) ||
-         cadence.crossed(served_, position_.progress);
+         cadence.crossed(served_, position_.progress, facts_.total_steps);
 }
 
 void LoopContext::report(absl::string_view name, double value, Reduction reduction) {
@@ -27,7 +27,7 @@ bool LoopContext::report_due() const {
   if (!stepping_) return due(facts_.report);
   Progress after = position_.progress;
   ++after.step;
-  return facts_.report.crossed(served_, after);
+  return facts_.report.crossed(served_, after, facts_.total_steps);
 }
 
 void LoopContext::begin_run(Phase phase) {

@@ -22,8 +22,9 @@ namespace millrace {
 struct LoopFacts {
   int rank = 0;
   int world_size = 1;
-  bool windowed = false;  // true if the training data comes in windows
-  Cadence report;         // cadence of reports
+  bool windowed = false;    // true if the training data comes in windows
+  Cadence report;           // cadence of reports
+  int64_t total_steps = 0;  // see HookContext
 };
 
 // The HookContext of a trainer. Used on its thread.
@@ -44,6 +45,7 @@ class LoopContext : public HookContext {
   bool windowed() const override { return facts_.windowed; }
   int rank() const override { return facts_.rank; }
   int world_size() const override { return facts_.world_size; }
+  int64_t total_steps() const override { return facts_.total_steps; }
   bool due(const Cadence& cadence) const override;
   void report(absl::string_view name, double value, Reduction reduction) override;
   void report_distribution(absl::string_view name, Distribution distribution) override;

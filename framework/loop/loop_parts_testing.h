@@ -87,6 +87,7 @@ struct LoopParts {
         server({requests, evaluations, checkpoints, hooks, context, agreement, reporter, loop,
                 recorder},
                server_options) {
+    loop.limits = keeper_options.limits;
     begin_run();
   }
 

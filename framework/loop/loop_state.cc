@@ -35,16 +35,19 @@ void LoopPosition::complete_window(const Window& completed) {
   ++progress.window;
 }
 
-void LoopPosition::complete_epoch() {
-  cursor.reset();
+void LoopPosition::complete_epoch(bool stream_continues) {
+  if (!stream_continues) cursor.reset();
   former_ranks.clear();
   data_ended = false;
   ++progress.epoch;
+  epoch_first_step = steps_done();
+  epoch_first_window = progress.window;
 }
 
 void LoopPosition::save(int rank, SharedState* shared, RankState* own) const {
   *shared->mutable_progress() = to_state(progress);
   shared->set_epoch_first_step(epoch_first_step);
+  if (epoch_first_window > 0) shared->set_epoch_first_window(epoch_first_window);
   shared->set_window_first_step(window_first_step);
   shared->set_data_ended(data_ended);
   shared->set_stream_ended(stream_ended);
@@ -72,6 +75,7 @@ absl::StatusOr<LoopPosition> LoopPosition::load(const SharedState& shared,
     }
   }
   position.epoch_first_step = shared.epoch_first_step();
+  position.epoch_first_window = shared.epoch_first_window();
   position.window_first_step = shared.window_first_step();
   position.data_ended = shared.data_ended();
   position.stream_ended = shared.stream_ended();

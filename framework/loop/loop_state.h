@@ -14,6 +14,7 @@
 #include "absl/types/span.h"
 #include "base/progress.h"
 #include "distributed/collectives.h"
+#include "framework/loop/limits.h"
 #include "io/cursor.h"
 #include "io/windowed_dataset.h"
 #include "proto/checkpoint_state.pb.h"
@@ -22,14 +23,15 @@ namespace millrace {
 
 // The position of one rank's loop: a plain value, and part of every checkpoint.
 //
-// An epoch is open from its first step until complete_epoch(), a window until complete_window(). No
-// cursor exists between epochs.
+// An epoch is open from its first step until complete_epoch(), a window until complete_window().
+// Between epochs a cursor exists only if the next epoch continues a stream.
 struct LoopPosition {
   Progress progress;
   // Values of steps_done() at the beginning of the open epoch and of its open window.
   int64_t epoch_first_step = 0;
   int64_t window_first_step = 0;
-  std::optional<Window> window;  // opened last; none: the data has no windows
+  int64_t epoch_first_window = 0;  // value of Progress::window at the beginning of the open epoch
+  std::optional<Window> window;    // opened last; none: the data has no windows
   // Cursor in the open epoch, after its last step; none: the next epoch begins.
   std::optional<Cursor> cursor;
   // Cursors of all ranks of a checkpoint from a different number of ranks; empty after data was
@@ -52,7 +54,8 @@ struct LoopPosition {
   // Called after a step that read up to `read`. `ended`: true if the data has no further step.
   void after_step(Cursor read, bool ended);
   void complete_window(const Window& completed);
-  void complete_epoch();
+  // `stream_continues`: if true, the next epoch has the following windows of the stream.
+  void complete_epoch(bool stream_continues = false);
 
   // Writes the position: the parts equal on all ranks to `shared`, the parts of this rank to `own`.
   void save(int rank, SharedState* shared, RankState* own) const;
@@ -100,8 +103,16 @@ class Consistency {
 // The state that the parts of one loop share. Used on the trainer's thread.
 struct LoopState {
   LoopPosition position;
+  Limits limits;                  // of the run under way: limits_of_run()
+  int64_t windows_per_epoch = 0;  // TrainerOptions::max_windows_per_epoch
   StopState stop;
   Consistency consistency;
+
+  // Returns true if the open epoch has all its windows and is to be closed.
+  bool epoch_is_full() const {
+    return windows_per_epoch > 0 &&
+           position.progress.window - position.epoch_first_window >= windows_per_epoch;
+  }
 };
 
 // Reports `phase` to the other ranks on construction and `after` on destruction, each with the

@@ -123,8 +123,8 @@ absl::Status RequestServer::defer_stopped(const RequestSet& requests, const Requ
 
 bool RequestServer::training_is_over() const {
   return parts_.loop.stop.stopped ||
-         (limit_reached(options_.limits, parts_.loop.position.progress) &&
-          !parts_.loop.position.data_ended);
+         (limit_reached(parts_.loop.limits, parts_.loop.position.progress) &&
+          !parts_.loop.position.data_ended && !parts_.loop.epoch_is_full());
 }
 
 // Returns true if the checkpoint at the end follows immediately, and nothing in between can fail.
@@ -158,10 +158,11 @@ absl::StatusOr<std::optional<EvaluationResult>> RequestServer::evaluate(Dataset&
                                                                         Scope scope) {
   // Hooks write files in the first evaluation, so the output directory must be the run's.
   if (parts_.context.phase() == Phase::kTrain) RETURN_IF_ERROR(parts_.checkpoints.open());
+  const bool predicts = options.consumer != nullptr;
   ASSIGN_OR_RETURN(Evaluated evaluated,
                    parts_.evaluations.run(data, std::move(options),
                                           /*state_is_whole=*/!parts_.checkpoints.save_failed()));
-  if (evaluated.result.has_value()) parts_.recorder.evaluated(*evaluated.result);
+  if (evaluated.result.has_value() && !predicts) parts_.recorder.evaluated(*evaluated.result);
   // After a stop no further set is evaluated, and no checkpoint is made before the current requests
   // are deferred.
   checkpoint_interrupted_ |= evaluated.asked.has(Request::kCheckpoint);

@@ -13,7 +13,6 @@
 #include "framework/loop/evaluation_options.h"
 #include "framework/loop/evaluations.h"
 #include "framework/loop/hook_list.h"
-#include "framework/loop/limits.h"
 #include "framework/loop/loop_context.h"
 #include "framework/loop/loop_recorder.h"
 #include "framework/loop/loop_state.h"
@@ -24,7 +23,6 @@
 namespace millrace {
 
 struct RequestServerOptions {
-  Limits limits;
   bool report_at_end = true;  // TrainerOptions::report.at_end
   bool save_best = true;      // TrainerOptions::save_best
 };
@@ -74,7 +72,7 @@ class RequestServer {
 
   bool stopped() const { return parts_.loop.stop.stopped; }
   // Returns true if no further step follows, after a stop or at a limit, although the data has
-  // more. If the data has ended, the epoch or window is completed first.
+  // more. If the data has ended or the epoch is full, the epoch or window is completed first.
   bool training_is_over() const;
 
  private:

@@ -40,7 +40,7 @@ class RequestServerTest : public testing::Test {
                     saved_.push_back(state.shared);
                     return info(state);
                   },
-                  {.limits = {.max_steps = 5, .max_epochs = 0}, .report_at_end = false},
+                  {.report_at_end = false},
                   {.limits = {.max_steps = 5, .max_epochs = 0}}};
 };
 
@@ -200,9 +200,7 @@ class BestScoreServerTest : public RequestServerTest {
               saved_.push_back(state.shared);
               return info(state);
             },
-            {.limits = {.max_steps = 5, .max_epochs = 0},
-             .report_at_end = false,
-             .save_best = save_best},
+            {.report_at_end = false, .save_best = save_best},
             {.limits = {.max_steps = 5, .max_epochs = 0}},
             {.terms = {{"eval/logloss"}}, .higher_is_better = false}) {}
   std::vector<std::string> served() const {

@@ -3,12 +3,15 @@
 #include <c10/core/GradMode.h>
 
 #include <cmath>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/catch_exceptions.h"
+#include "base/log.h"
 #include "base/status_macros.h"
+#include "framework/loop/anomaly_watch.h"
 #include "framework/model/model.h"
 
 namespace millrace {
@@ -62,11 +65,12 @@ StepTimings operator+(StepTimings a, const StepTimings& b) {
 }  // namespace
 
 StepRunner::StepRunner(const Parts& parts, std::unique_ptr<TrainStep> train_step, uint64_t seed,
-                       const PrecisionConfig& precision)
+                       const PrecisionConfig& precision, bool detect_anomaly)
     : parts_(parts),
       train_step_(std::move(train_step)),
       seed_(seed),
-      compute_(precision.compute()) {
+      compute_(precision.compute()),
+      detect_anomaly_(detect_anomaly) {
   if (compute_ == PrecisionConfig::FLOAT16) {
     loss_scaler_ = std::make_unique<LossScaler>(precision.loss_scale());
   }
@@ -75,10 +79,26 @@ StepRunner::StepRunner(const Parts& parts, std::unique_ptr<TrainStep> train_step
 absl::StatusOr<StepResult> StepRunner::run(const StepData& data, int64_t examples,
                                            absl::Span<const int64_t> targets) {
   after_backward_ = absl::OkStatus();
-  ASSIGN_OR_RETURN(StepResult result, compute(data, examples, targets),
+  std::optional<AnomalyWatch> watch;
+  if (detect_anomaly_) watch.emplace(parts_.model.model_parts.parameters);
+  absl::StatusOr<StepResult> computed = compute(data, examples, targets);
+  if (watch.has_value() && (!computed.ok() || !computed->applied)) log_anomaly(watch->first());
+  ASSIGN_OR_RETURN(StepResult result, std::move(computed),
                    absl::StrCat("step ", parts_.context.progress().step + 1));
   result.timings.data_wait = data.wait;
   return result;
+}
+
+void StepRunner::log_anomaly(const std::string& first) const {
+  const int64_t step = parts_.context.progress().step;
+  if (first.empty()) {
+    MILLRACE_LOG(WARNING) << "anomaly in the step after step " << step
+                          << ": this rank saw no operation with finite inputs and a result that "
+                             "was not finite";
+  } else {
+    MILLRACE_LOG(WARNING) << "anomaly in the step after step " << step
+                          << ": the first result that was not finite is that of " << first;
+  }
 }
 
 absl::StatusOr<StepResult> StepRunner::compute(const StepData& data, int64_t examples,

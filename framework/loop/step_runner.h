@@ -38,9 +38,11 @@ class StepRunner {
     TableExchange* tables = nullptr;  // null: tables are not sharded over ranks
   };
 
-  // REQUIRES: check_precision() accepts `precision`; with FLOAT16, `train_step` can repeat.
+  // `detect_anomaly`: if true, a refused step is logged with the first operation whose result was
+  // not finite. REQUIRES: check_precision() accepts `precision`; with FLOAT16, `train_step` can
+  // repeat.
   StepRunner(const Parts& parts, std::unique_ptr<TrainStep> train_step, uint64_t seed,
-             const PrecisionConfig& precision);
+             const PrecisionConfig& precision, bool detect_anomaly = false);
 
   // Runs the step after the current position. `examples` and, if the model counts targets,
   // `targets` of each task cover all ranks. Collective: a rank that fails before the decision of
@@ -58,6 +60,8 @@ class StepRunner {
 
  private:
   class Events;
+  // Logs the operation that AnomalyWatch found; "": none.
+  void log_anomaly(const std::string& first) const;
   absl::StatusOr<StepResult> compute(const StepData& data, int64_t examples,
                                      absl::Span<const int64_t> targets);
   absl::StatusOr<StepResult> repeat_until_clean(const TrainStepParts& parts, StepInput input,
@@ -67,6 +71,7 @@ class StepRunner {
   const std::unique_ptr<TrainStep> train_step_;
   const uint64_t seed_;
   const PrecisionConfig::Compute compute_;
+  const bool detect_anomaly_;
   std::unique_ptr<LossScaler> loss_scaler_;  // null: losses are not scaled
   absl::Status after_backward_;
 };

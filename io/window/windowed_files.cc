@@ -116,6 +116,13 @@ absl::Status WindowedFiles::make_streams() {
 
 WindowedFiles::~WindowedFiles() = default;
 
+bool WindowedFiles::can_restart() const { return is_list_of_windows(options_.dataset.data); }
+
+// Each pass over the list is another order.
+int64_t WindowedFiles::epoch_of_window(const WindowPosition& position) const {
+  return position.index() + (epoch_ << 32);
+}
+
 absl::Status WindowedFiles::start_epoch(int64_t epoch) {
   Cursor begin;
   begin.epoch = epoch;
@@ -457,7 +464,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> WindowedFiles::open_window_again() {
   } else {
     ASSIGN_OR_RETURN(again, open_dataset(plain_options(0, position_)));
   }
-  return std::make_unique<OneEpoch>(std::move(again), position_.index());
+  return std::make_unique<OneEpoch>(std::move(again), epoch_of_window(position_));
 }
 
 // Starts reading at the first batch, or at the position that seek() was given.
@@ -466,10 +473,10 @@ absl::Status WindowedFiles::begin(const WindowPosition& position, std::unique_pt
   if (data->rows() == 0) return absl::OkStatus();
   update_hashed_columns(data->hashed_columns(), &hashed_columns_);
   if (seek_cursors_.empty()) {
-    RETURN_IF_ERROR(data->start_epoch(position.index()));
+    RETURN_IF_ERROR(data->start_epoch(epoch_of_window(position)));
   } else {
     std::vector<Cursor> cursors = seek_cursors_;
-    for (Cursor& cursor : cursors) cursor.epoch = position.index();
+    for (Cursor& cursor : cursors) cursor.epoch = epoch_of_window(position);
     RETURN_IF_ERROR(data->seek(cursors));
     const DatasetOptions& own = options_.dataset;
     const bool same_world = static_cast<int64_t>(cursors.size()) == own.world_size;
@@ -484,7 +491,7 @@ absl::Status WindowedFiles::begin(const WindowPosition& position, std::unique_pt
 WindowState WindowedFiles::ready(WindowPosition position) {
   position_ = std::move(position);
   position_bytes_ = position_.SerializeAsString();
-  is_new_ = seek_cursors_.empty();
+  is_new_ = seek_cursors_.empty() && epoch_ == 0;  // later epochs read a list again
   for (size_t i = 0; i < parts_.size(); ++i) is_new_ &= part_of(position_, i).repeat() == 0;
   seek_cursors_.clear();
   for (Part& part : parts_) part.found.reset();

@@ -59,6 +59,8 @@ class WindowedFiles : public WindowedDataset, public NamesFiles {
   // has no batches instead. Errors also: DataLoss for files that changed since the cursors were
   // written; InvalidArgument for a position of more than kMaxPositionBytes.
   absl::StatusOr<WindowState> next_window() override;
+  // True for a list of files.
+  bool can_restart() const override;
   absl::StatusOr<std::unique_ptr<Dataset>> open_window_again() override;
   std::vector<std::string> upcoming_files() override;
   // Returns no files, and the columns of the windows that were opened (DataIdentity.column), each
@@ -71,6 +73,8 @@ class WindowedFiles : public WindowedDataset, public NamesFiles {
   explicit WindowedFiles(WindowedFilesOptions options) : options_(std::move(options)) {}
 
   absl::Status make_streams();
+  // Returns the epoch of the dataset of a window, which decides its shuffles and samples.
+  int64_t epoch_of_window(const WindowPosition& position) const;
   // On rank 0: what comes next, opened.
   absl::StatusOr<WindowAnnouncement> look();
   absl::StatusOr<WindowAnnouncement> told_by_rank_0();

@@ -63,6 +63,37 @@ TEST_F(WindowedFilesTest, GoesOnFromEveryBatch) {
   }
 }
 
+TEST_F(WindowedFilesTest, AListBeginsAgainInAnotherOrder) {
+  for (int i = 0; i < 3; ++i) put(absl::StrCat("f", i), 20 * i, 11);
+  EXPECT_FALSE(open(options())->can_restart()) << "a directory may grow";
+  const auto list = [this] {
+    return open(options_of("path: 'in/f*' batch_size: 4 format: CSV shuffle_rows: 100 windows {}"));
+  };
+  const auto data = list();
+  EXPECT_TRUE(data->can_restart());
+  const auto ids_of = [](const std::vector<Step>& steps, size_t first = 0) {
+    std::vector<int64_t> ids;
+    for (size_t i = first; i < steps.size(); ++i) {
+      ids.insert(ids.end(), steps[i].ids.begin(), steps[i].ids.end());
+    }
+    return ids;
+  };
+  std::vector<std::vector<Step>> epochs;
+  for (const int64_t epoch : {0, 1}) {
+    ASSERT_OK(data->start_epoch(epoch));
+    ASSERT_OK_AND_ASSIGN(epochs.emplace_back(), read_all(*data));
+  }
+  EXPECT_THAT(ids_of(epochs[1]), testing::UnorderedElementsAreArray(ids_of(epochs[0])));
+  EXPECT_NE(ids_of(epochs[1]), ids_of(epochs[0]));
+  // Another dataset continues from each batch of the second epoch.
+  for (size_t i = 0; i < epochs[1].size(); ++i) {
+    const auto other = list();
+    ASSERT_OK(other->seek({&epochs[1][i].cursor, 1}));
+    ASSERT_OK_AND_ASSIGN(const std::vector<Step> rest, read_all(*other));
+    EXPECT_EQ(ids_of(rest), ids_of(epochs[1], i + 1)) << i;
+  }
+}
+
 TEST_F(WindowedFilesTest, DefaultIdsNumberTheFilesOfAllWindows) {
   std::vector<int64_t> all;
   for (int64_t i = 0; i < 4; ++i) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
 #include "base/text.h"
@@ -90,6 +91,21 @@ SpanOptions span_options(const ReportConfig& report) {
     options.spans.push_back(static_cast<ReportConfig::Span>(span));
   }
   return options;
+}
+
+std::string span_warning(const JobConfig& config) {
+  const auto& spans = config.run().report().span();
+  const bool any = std::any_of(spans.begin(), spans.end(),
+                               [](int span) { return span != ReportConfig::MOVING; });
+  std::vector<std::string> names(config.train().metric().begin(), config.train().metric().end());
+  if (names.empty()) names = {"auc"};  // the others by default have constant memory
+  std::erase_if(names,
+                [](const std::string& name) { return !traits_of_metric(name).keeps_examples; });
+  if (!any || names.empty()) return "";
+  return absl::StrCat(
+      "run.report.span: windows, epochs and the total have no ", absl::StrJoin(names, ", "),
+      ", which would keep every example; auc_buckets takes constant memory, and the "
+      "span MOVING has all metrics");
 }
 
 Cadence report_cadence(const ReportConfig& report, const Cadence& otherwise) {

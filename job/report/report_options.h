@@ -30,6 +30,9 @@ absl::StatusOr<std::vector<SliceOptions>> slice_options(const TrainConfig& train
 // Returns run.report.span.
 SpanOptions span_options(const ReportConfig& report);
 
+// Returns a warning that names the metrics of train.metric which run.report.span lacks; "": none.
+std::string span_warning(const JobConfig& config);
+
 // Returns the cadence of training reports: run.report.when, or `otherwise` if it is not set, and
 // the end of each window or epoch that is a span.
 Cadence report_cadence(const ReportConfig& report, const Cadence& otherwise);

@@ -80,6 +80,21 @@ std::string cadence(const std::string& config, const std::string& set) {
   return evaluation_cadence(evaluation, set).to_string();
 }
 
+TEST(ReportOptionsTest, MetricsWithoutSpansAreNamed) {
+  const auto warning = [](const std::string& text) {
+    JobConfig config;
+    EXPECT_OK(parse_text(text, "test", &config));
+    return span_warning(config);
+  };
+  EXPECT_EQ(warning("train { metric: 'auc' }"), "");
+  EXPECT_EQ(warning("train { metric: 'auc' } run { report { span: MOVING } }"), "");
+  EXPECT_EQ(warning("train { metric: 'mean' } run { report { span: EPOCH } }"), "");
+  EXPECT_THAT(warning("run { report { span: EPOCH } }"), testing::HasSubstr("have no auc, which"));
+  EXPECT_THAT(
+      warning("train { metric: ['pr_auc', 'mean', 'ndcg@5'] } run { report { span: TOTAL } }"),
+      testing::HasSubstr("have no pr_auc, ndcg@5, which"));
+}
+
 TEST(EvaluationCadenceTest, ByDefaultAtTheEnd) { EXPECT_EQ(cadence("", "eval"), "at end"); }
 
 TEST(EvaluationCadenceTest, SetsWithoutAnEntryFollowTheCommonCadence) {

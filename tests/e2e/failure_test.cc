@@ -152,6 +152,17 @@ TEST_F(FailureTest, WithoutMemory) {
   EXPECT_FALSE(exists("out"));
 }
 
+// The model fits into the address space, its gradients and optimizer state do not.
+TEST_F(FailureTest, WithoutMemoryInAStep) {
+  const ProgramResult failed = train_with_limit(
+      "ulimit -v 5500000", "--set 'train.model.[millrace.deepfm].hidden=[16384, 16384]'");
+  expect_failed(failed, kMachine, "out of memory");
+  for (const char* part :
+       {"dense parameters  1.0 GiB", "table id", "everything else", "To need less: more ranks"}) {
+    EXPECT_THAT(failed.err, testing::HasSubstr(part));
+  }
+}
+
 // The stacks of threads do not fit into the address space.
 TEST_F(FailureTest, WithoutThreads) {
   const ProgramResult failed =

@@ -122,6 +122,41 @@ TEST_F(StreamingRanksTest, GoesOnFromEveryStep) {
     ASSERT_EQ(rest.exit_code, 0) << rest.err;
     EXPECT_EQ(content_of(absl::StrCat("from-", step)), content) << "from step " << step;
   }
+  // Epochs over the stream change nothing, also if the last step of a rank was padding.
+  const std::vector<std::string> epochs = {"--set", "train.max_windows_per_epoch=1", "--max_epochs",
+                                           "0"};
+  const auto with_epochs = [&](int ranks, std::vector<std::string> flags) {
+    flags.insert(flags.end(), epochs.begin(), epochs.end());
+    return launch(ranks, std::move(flags));
+  };
+  const ProgramResult stopped = with_epochs(3, {"--output_dir", "epochs", "--max_steps", "3"});
+  ASSERT_EQ(stopped.exit_code, 0) << stopped.err;
+  const ProgramResult rest = with_epochs(3, {"--output_dir", "epochs"});
+  ASSERT_EQ(rest.exit_code, 0) << rest.err;
+  EXPECT_EQ(content_of("epochs"), content);
+}
+
+TEST_F(StreamingTest, EpochsOfAList) {
+  for (int64_t file = 0; file < 3; ++file) produce(file);
+  const auto list = [this](std::vector<std::string> flags) {
+    flags.insert(flags.end(), {"--set",
+                               "train.train_data={path: 'incoming/*' batch_size: 50 format: CSV "
+                               "shuffle_rows: 300 windows {}}",
+                               "--max_epochs", "2"});
+    return run(std::move(flags));
+  };
+  const ProgramResult whole = list({"--output_dir", "whole"});
+  ASSERT_EQ(whole.exit_code, 0) << whole.err;
+  EXPECT_EQ(newest_step("whole"), 6 * kSteps);
+  EXPECT_EQ(acknowledged("whole"), (std::vector<int64_t>{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(read_json_lines("whole/windows.jsonl")[0]["files"].size(), 0u) << "it is read again";
+  EXPECT_EQ(read_json_lines("whole/windows.jsonl")[3]["files"].size(), 1u);
+  ASSERT_EQ(list({"--output_dir", "parts", "--max_steps", "17"}).exit_code, 0);
+  ASSERT_EQ(list({"--output_dir", "parts"}).exit_code, 0);
+  EXPECT_EQ(content_of("parts"), content_of("whole"));
+  const ProgramResult moved = list({"--output_dir", "m", "--set", "run.window_io.move_done_to=d"});
+  EXPECT_EQ(moved.exit_code, kUsage);
+  EXPECT_THAT(moved.err, HasSubstr("would move files that later epochs read"));
 }
 
 TEST_F(StreamingTest, LimitsInWindows) {

@@ -278,6 +278,84 @@ TEST_F(TrainTest, ConfigCheckAndDefaultsPrintWhatCanBeReadBack) {
   EXPECT_EQ(content_of("a"), train("b", {"--seed", "9"}));
 }
 
+TEST_F(TrainTest, IncludesAndVariables) {
+  write("own.textproto", R"(include: "job.textproto"
+      train { max_steps: 3 }
+      run { output_dir: "${env:MILLRACE_TEST_OUT}"
+            hooks { name: "watch_tensors" [millrace.watch_tensors] {
+                      pattern: "${secret:MILLRACE_TEST_PATTERN}" when { every_steps: 1 } } } })");
+  const auto run = [&](const std::string& variables, const std::string& arguments) {
+    return run_program(
+        {"/bin/sh", "-c",
+         absl::StrCat("cd ", path("."), " && ", variables, " ", millrace_path(), " ", arguments)});
+  };
+  const std::string both = "MILLRACE_TEST_OUT=named MILLRACE_TEST_PATTERN='*.bias'";
+  const ProgramResult trained = run(both, "train own.textproto");
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  // The value of a secret is in no file of the run.
+  const std::string configuration = read("named/config.textproto");
+  EXPECT_THAT(configuration, HasSubstr("${secret:MILLRACE_TEST_PATTERN}"));
+  EXPECT_THAT(configuration, HasSubstr("output_dir: \"named\""));
+  EXPECT_THAT(configuration, Not(HasSubstr("include")));
+  for (const std::string& file : files_below("named")) {
+    EXPECT_THAT(read(join_path("named", file)), Not(HasSubstr("*.bias"))) << file;
+  }
+  EXPECT_EQ(run(both, "train own.textproto --max_steps 5").exit_code, 0) << "it resumes";
+  const ProgramResult same = run(both, "config diff own.textproto named");
+  EXPECT_EQ(same.exit_code, 1);
+  EXPECT_EQ(same.out, "train.max_steps: 3 → 5\n");
+  EXPECT_EQ(run(both, "config diff own.textproto own.textproto").out, "equal\n");
+
+  for (const char* missing : {"MILLRACE_TEST_OUT", "MILLRACE_TEST_PATTERN"}) {
+    const ProgramResult result =
+        run(absl::StrCat(both, " && unset ", missing, ";"), "train own.textproto");
+    EXPECT_EQ(result.exit_code, kUsage) << result.err;
+    EXPECT_THAT(result.err, HasSubstr(absl::StrCat(missing, " is not set")));
+  }
+}
+
+TEST_F(TrainTest, ADryRunPrintsTimesAndMemoryAndWritesNothing) {
+  const ProgramResult tried = millrace_ok({"train", "job.textproto", "--output_dir", "dry",
+                                           "--dry_run", "5", "--rows", "c3=1e8", "--rows", "c1=7"});
+  EXPECT_FALSE(exists("dry"));
+  EXPECT_THAT(
+      tried.out,
+      ContainsRegex("training: 5 steps of 64 examples, [0-9.]+ ms each after the first; .*auc"));
+  // kEvalRows are three batches.
+  EXPECT_THAT(tried.out, ContainsRegex("evaluation set eval: 3 batches, 500 examples, "));
+  for (const char* part : {"backward", "dense parameters", "table c1 ", "this process",
+                           "dry run: nothing was written"}) {
+    EXPECT_THAT(tried.out, HasSubstr(part));
+  }
+  // A record of 4 weights and 8 slots takes 64 bytes, its place as many.
+  EXPECT_THAT(
+      tried.out,
+      HasSubstr(
+          "table c3 with 100000000 rows takes at most 11.9 GiB more than an empty one, 128 bytes"));
+  const std::vector<std::pair<std::vector<std::string>, std::string>> mistakes = {
+      {{"--dry_run", "0"}, "--dry_run"},
+      {{"--rows", "c1=5"}, "--dry_run"},
+      {{"--dry_run", "1", "--rows", "c1"}, "\"c1\": write TABLE=NUMBER"},
+      {{"--dry_run", "1", "--rows", "c1=0.5"}, "write TABLE=NUMBER"},
+      {{"--dry_run", "1", "--rows", "c1=1e30"}, "write TABLE=NUMBER"},
+      {{"--dry_run", "1", "--rows", "c1=5", "--rows", "c1=6"}, "--rows names table c1 twice"},
+      {{"--dry_run", "1", "--rows", "c_1=5"}, "the job has no table \"c_1\""},
+  };
+  for (const auto& [flags, what] : mistakes) {
+    std::vector<std::string> arguments = {"train", "job.textproto", "--output_dir", "dry"};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    const ProgramResult refused = millrace(arguments);
+    EXPECT_NE(refused.exit_code, 0);
+    EXPECT_THAT(refused.err, HasSubstr(what));
+  }
+  const ProgramResult diverged = millrace(
+      {"train", "job.textproto", "--output_dir", "dry", "--dry_run", "4", "--set",
+       "train.optimizer.learning_rate=1e30", "--set", "train.sparse_optimizer.learning_rate=1e30"});
+  EXPECT_EQ(diverged.exit_code, kDiverged) << diverged.err;
+  EXPECT_THAT(diverged.err, ContainsRegex("of 4 steps were refused as non-finite"));
+  EXPECT_FALSE(exists("dry"));
+}
+
 TEST_F(TrainTest, HelpOfEveryCommand) {
   for (const std::string command :
        {"", "train", "evaluate", "generate", "config", "hooks", "explain", "bench"}) {

@@ -27,7 +27,7 @@ class FakeHookContext : public HookContext {
   int world_size() const override { return rank_is + 1; }
   bool due(const Cadence& cadence) const override {
     return (starting && cadence.at_start) || (ending && cadence.at_end) ||
-           cadence.crossed(served, at);
+           cadence.crossed(served, at, /*total_steps=*/0);
   }
   void report(absl::string_view name, double value, Reduction reduction) override {
     reported.add(name, value, reduction);

@@ -21,14 +21,16 @@ struct FakeWindow {
 // calls of next_window(), which are the same on all ranks.
 class FakeWindowedDataset : public WindowedDataset {
  public:
-  FakeWindowedDataset(FakeDatasetOptions options, std::vector<FakeWindow> windows)
-      : options_(options), windows_(std::move(windows)) {}
+  FakeWindowedDataset(FakeDatasetOptions options, std::vector<FakeWindow> windows,
+                      bool can_restart = false)
+      : options_(options), windows_(std::move(windows)), can_restart_(can_restart) {}
 
   absl::Status start_epoch(int64_t epoch) override;
   absl::Status seek(absl::Span<const Cursor> cursors) override;
   absl::StatusOr<std::optional<Batch>> next() override;
   void cancel() override {}
   absl::StatusOr<WindowState> next_window() override;
+  bool can_restart() const override { return can_restart_; }
   absl::StatusOr<std::unique_ptr<Dataset>> open_window_again() override;
 
   // Returns the windows in their current state, for another dataset: windows that have arrived are
@@ -38,6 +40,7 @@ class FakeWindowedDataset : public WindowedDataset {
  private:
   const FakeDatasetOptions options_;
   const std::vector<FakeWindow> windows_;
+  const bool can_restart_;
   std::optional<FakeDataset> open_;
   std::vector<Cursor> seek_cursors_;  // where the next window continues; empty: its start
   size_t next_ = 0;                   // the next window

@@ -182,7 +182,8 @@ class Job {
     };
     TrainerParts parts = tiny_parts(options);
     if (!resume_case.windows.empty()) {
-      auto data = std::make_unique<FakeWindowedDataset>(options.train, resume_case.windows);
+      auto data = std::make_unique<FakeWindowedDataset>(options.train, resume_case.windows,
+                                                        resume_case.windows_restart);
       windows_ = data.get();
       parts.train_data = std::move(data);
     }

@@ -24,6 +24,7 @@ namespace millrace {
 struct ResumeCase {
   TinyTrainerOptions options;
   std::vector<FakeWindow> windows;  // instead of epochs
+  bool windows_restart = false;     // in each epoch
   Cadence evict;                    // of the hook evict_rows; never: no hook
   Cadence evaluate;
   std::optional<EarlyStoppingConfig> early_stopping;

@@ -391,6 +391,30 @@ TEST(ResumeOfWindowsTest, WindowsThatACapCutsShort) {
   expect_exact(resume_case, 20, {.step = 17, .epoch = 0, .window = 9, .skipped_steps = 5});
 }
 
+TEST(ResumeOfWindowsTest, EpochsThatContinueTheStream) {
+  ResumeCase resume_case = windows();
+  resume_case.options.trainer.max_windows_per_epoch = 3;
+  resume_case.options.trainer.max_epochs = 0;
+  expect_exact(resume_case, 40, {.step = 30, .epoch = 4, .window = 11, .skipped_steps = 6});
+}
+
+TEST(ResumeOfWindowsTest, EpochsThatBeginTheListAgain) {
+  ResumeCase resume_case = windows();
+  resume_case.windows = {{6, 0}, {8, 0}, {2, 0}};
+  resume_case.windows_restart = true;
+  resume_case.options.trainer.max_epochs = 3;
+  expect_exact(resume_case, 20, {.step = 18, .epoch = 3, .window = 9, .skipped_steps = 6});
+}
+
+// Cadences of a share of the steps, and after a first point.
+TEST(ResumeOfCadencesTest, SharesAndFirstPoints) {
+  ResumeCase resume_case = forty_steps_of_adam();
+  resume_case.options.trainer.total_steps = 40;
+  resume_case.options.trainer.report = {.at_end = true, .every_share = 0.15};
+  resume_case.evaluate = {.every_steps = 4, .after_steps = 13};
+  expect_exact(resume_case, 20);
+}
+
 INSTANTIATE_TEST_SUITE_P(AllOptimizersAndDtypes, ResumeTest, testing::Range(0, 35 * 3));
 // Runs every sparse optimizer with every dtype.
 INSTANTIATE_TEST_SUITE_P(AllRows, ResumeFromFilesTest, testing::Range(0, 35 * 3, 5));

@@ -1,4 +1,4 @@
-#include "tools/output/prediction_hook.h"
+#include "tools/output/prediction_file.h"
 
 #include <ATen/ATen.h>
 
@@ -18,13 +18,17 @@ absl::Span<const T> as_span(const at::Tensor& tensor) {
   return {tensor.const_data_ptr<T>(), static_cast<size_t>(tensor.numel())};
 }
 
+at::Tensor as_ids(const at::Tensor& tensor) {
+  return tensor.defined() ? tensor.to(at::kCPU, at::kLong).contiguous() : tensor;
+}
+
 at::Tensor as_floats(const at::Tensor& tensor) {
   return tensor.to(at::kCPU, at::kFloat).contiguous();
 }
 
 }  // namespace
 
-PredictionHook::PredictionHook(WritableFile& file, PredictionFormat format,
+PredictionFile::PredictionFile(WritableFile& file, PredictionFormat format,
                                std::vector<std::string> tasks, bool with_set,
                                std::vector<bool> masked,
                                const std::vector<std::string>& kept_columns)
@@ -34,45 +38,35 @@ PredictionHook::PredictionHook(WritableFile& file, PredictionFormat format,
   for (const std::string& name : kept_columns) columns_.kept.push_back({.name = name});
 }
 
-absl::Status PredictionHook::after_data(HookContext& context, const Batch& batch, int64_t) {
-  if (context.phase() != Phase::kEvaluate) return absl::OkStatus();
-  example_ids_ = batch.example_ids.to(at::kCPU, at::kLong).contiguous();
-  group_ids_ = at::Tensor();
-  kept_ = batch.kept;
-  if (batch.group_ids.defined()) group_ids_ = batch.group_ids.to(at::kCPU, at::kLong).contiguous();
-  return absl::OkStatus();
-}
-
-absl::Status PredictionHook::after_step(HookContext& context, const StepResult& result) {
-  // A rank without data evaluates padding, which has no examples.
-  if (context.phase() != Phase::kEvaluate || result.predictions.size(0) == 0) {
-    return absl::OkStatus();
-  }
+absl::Status PredictionFile::append(const Batch& batch, const StepResult& result) {
   const at::Tensor predictions = as_floats(result.predictions);
   const at::Tensor labels = as_floats(result.labels);
-  RETURN_IF_ERROR(check_kept());
+  const at::Tensor example_ids = as_ids(batch.example_ids);
+  const at::Tensor group_ids = as_ids(batch.group_ids);
+  std::shared_ptr<const std::vector<Column>> kept = batch.kept;  // shared with the batch
+  RETURN_IF_ERROR(check_kept(example_ids.numel(), &kept));
   // A file has one header, so the first batch decides the columns.
   if (writer_ == nullptr) {
-    take_kept_types();
+    for (size_t i = 0; i < columns_.kept.size(); ++i) columns_.kept[i].type = (*kept)[i].type;
     columns_.with_label = known_labels(labels);
-    columns_.with_group_ids = group_ids_.defined();
+    columns_.with_group_ids = group_ids.defined();
     RETURN_IF_ERROR(open_writer());
   }
   RETURN_IF_ERROR(check_columns(labels));
   PredictionRows rows;
   rows.set = set_;
-  rows.example_ids = as_span<int64_t>(example_ids_);
-  rows.group_ids = as_span<int64_t>(group_ids_);
+  rows.example_ids = as_span<int64_t>(example_ids);
+  rows.group_ids = as_span<int64_t>(group_ids);
   rows.predictions = as_span<float>(predictions);
   rows.labels = as_span<float>(labels);
-  if (!columns_.kept.empty()) rows.kept = *kept_;
+  if (!columns_.kept.empty()) rows.kept = *kept;
   RETURN_IF_ERROR(writer_->append(rows));
-  examples_ += static_cast<int64_t>(rows.example_ids.size());
+  examples_ += example_ids.numel();
   return absl::OkStatus();
 }
 
 // Returns per task whether to write its label: the data has the label, or examples may lack it.
-std::vector<bool> PredictionHook::known_labels(const at::Tensor& labels) const {
+std::vector<bool> PredictionFile::known_labels(const at::Tensor& labels) const {
   std::vector<bool> known;
   const absl::Span<const float> values = as_span<float>(labels);
   for (int64_t task = 0; task < labels.size(1); ++task) {
@@ -84,24 +78,24 @@ std::vector<bool> PredictionHook::known_labels(const at::Tensor& labels) const {
 }
 
 // Checks that the batch has the kept columns, with the types of the file.
-absl::Status PredictionHook::check_kept() {
+absl::Status PredictionFile::check_kept(int64_t rows,
+                                        std::shared_ptr<const std::vector<Column>>* kept) const {
   if (columns_.kept.empty()) return absl::OkStatus();
-  const size_t rows = static_cast<size_t>(example_ids_.numel());
   const auto fits = [rows](const Column& column) {
-    return static_cast<size_t>(column.rows) == rows;
+    return static_cast<int64_t>(column.rows) == rows;
   };
-  if (kept_ == nullptr || kept_->size() != columns_.kept.size() ||
-      !std::all_of(kept_->begin(), kept_->end(), fits)) {
+  if (*kept == nullptr || (*kept)->size() != columns_.kept.size() ||
+      !std::all_of((*kept)->begin(), (*kept)->end(), fits)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the dataset of set \"", set_, "\" does not give columns of its files unchanged"));
   }
-  for (size_t i = 0; i < kept_->size() && writer_ != nullptr; ++i) {
-    const ValueType type = (*kept_)[i].type;
+  for (size_t i = 0; i < (*kept)->size() && writer_ != nullptr; ++i) {
+    const ValueType type = (**kept)[i].type;
     if (type == columns_.kept[i].type) continue;
-    if ((*kept_)[i].values() == 0) {  // it has the type of no column with values
-      auto typed = std::make_shared<std::vector<Column>>(*kept_);
+    if ((**kept)[i].values() == 0) {  // it has the type of no column with values
+      auto typed = std::make_shared<std::vector<Column>>(**kept);
       (*typed)[i].type = columns_.kept[i].type;
-      kept_ = std::move(typed);
+      *kept = std::move(typed);
       continue;
     }
     return absl::InvalidArgumentError(absl::StrCat(
@@ -111,16 +105,12 @@ absl::Status PredictionHook::check_kept() {
   return absl::OkStatus();
 }
 
-void PredictionHook::take_kept_types() {
-  for (size_t i = 0; i < columns_.kept.size(); ++i) columns_.kept[i].type = (*kept_)[i].type;
-}
-
-absl::Status PredictionHook::open_writer() {
+absl::Status PredictionFile::open_writer() {
   ASSIGN_OR_RETURN(writer_, PredictionWriter::open(file_, format_, columns_));
   return absl::OkStatus();
 }
 
-absl::Status PredictionHook::check_columns(const at::Tensor& labels) const {
+absl::Status PredictionFile::check_columns(const at::Tensor& labels) const {
   const std::vector<bool> known = known_labels(labels);
   for (size_t task = 0; task < known.size(); ++task) {
     if (known[task] == columns_.with_label[task]) continue;
@@ -131,7 +121,7 @@ absl::Status PredictionHook::check_columns(const at::Tensor& labels) const {
   return absl::OkStatus();
 }
 
-std::string PredictionHook::columns() const {
+std::string PredictionFile::columns() const {
   if (writer_ == nullptr) return "";
   std::string text = columns_.with_group_ids ? "g" : "-";
   for (const bool with_label : columns_.with_label) text.push_back(with_label ? 'l' : '-');
@@ -141,7 +131,7 @@ std::string PredictionHook::columns() const {
   return text;
 }
 
-absl::Status PredictionHook::finish(absl::string_view columns_of_others) {
+absl::Status PredictionFile::finish(absl::string_view columns_of_others) {
   if (writer_ == nullptr) {
     if (columns_of_others.empty()) return absl::OkStatus();
     columns_.with_group_ids = columns_of_others[0] == 'g';

@@ -1,6 +1,6 @@
-// Writes the predictions of an evaluation to a file.
-#ifndef MILLRACE_TOOLS_OUTPUT_PREDICTION_HOOK_H_
-#define MILLRACE_TOOLS_OUTPUT_PREDICTION_HOOK_H_
+// Writes predictions to a file.
+#ifndef MILLRACE_TOOLS_OUTPUT_PREDICTION_FILE_H_
+#define MILLRACE_TOOLS_OUTPUT_PREDICTION_FILE_H_
 
 #include <ATen/core/Tensor.h>
 
@@ -11,30 +11,30 @@
 #include <vector>
 
 #include "base/file_system.h"
-#include "hook/hook.h"
+#include "hook/events.h"
+#include "io/batch.h"
 #include "io/column.h"
 #include "tools/output/prediction_writer.h"
 
 namespace millrace {
 
-// Writes every evaluated example, in the order of the data. Writes labels and group ids if the data
+// Writes every predicted example, in the order of the data. Writes labels and group ids if the data
 // has them. A missing label is null: a label that the data or an example lacks is not-a-number
 // (DatasetOptions::labels_may_miss). A label that examples may lack (FeatureConfig.MASK) is always
-// written. Columns that batches keep (Batch::kept) come last. Ignores predictions of training.
-class PredictionHook : public Hook {
+// written. Columns that batches keep (Batch::kept) come last.
+class PredictionFile {
  public:
-  // Borrows `file` until finish() or abandon(). `with_set`: if true, each row has the name of the
+  // Borrows `file` until finish(). `with_set`: if true, each row has the name of the
   // set. `masked`: per task, true if examples may lack its label; empty: none. `kept_columns`: the
   // names of FeatureSchema::kept_columns().
-  PredictionHook(WritableFile& file, PredictionFormat format, std::vector<std::string> tasks,
+  PredictionFile(WritableFile& file, PredictionFormat format, std::vector<std::string> tasks,
                  bool with_set, std::vector<bool> masked = {},
                  const std::vector<std::string>& kept_columns = {});
 
-  absl::string_view name() const override { return "predictions"; }
-  absl::Status after_data(HookContext& context, const Batch& batch, int64_t micro_batch) override;
-  // Errors: errors of writing; InvalidArgument if data without some labels follows data with them
-  // or the reverse, if a kept column changes its type, or if the data lacks the kept columns.
-  absl::Status after_step(HookContext& context, const StepResult& result) override;
+  // Writes a batch, as the PredictionConsumer of Trainer::predict(). Errors: errors of writing;
+  // InvalidArgument if data without some labels follows data with them or the reverse, if a kept
+  // column changes its type, or if the data lacks the kept columns.
+  absl::Status append(const Batch& batch, const StepResult& result);
 
   // Begins the set of the following examples. `with_labels`: per task, true if the data has its
   // label; empty: not known, so that the first example of each batch decides.
@@ -51,15 +51,13 @@ class PredictionHook : public Hook {
   // file without examples; "": writes nothing then. Errors: errors of writing; InvalidArgument if
   // the files of two ranks would have different columns.
   absl::Status finish(absl::string_view columns_of_others = "");
-  // Releases the file without finishing it.
-  void abandon() { writer_.reset(); }
 
  private:
   std::vector<bool> known_labels(const at::Tensor& labels) const;
   absl::Status open_writer();
   absl::Status check_columns(const at::Tensor& labels) const;
-  absl::Status check_kept();
-  void take_kept_types();
+  // Gives `kept` the types of the file, where a column has no values.
+  absl::Status check_kept(int64_t rows, std::shared_ptr<const std::vector<Column>>* kept) const;
 
   WritableFile& file_;
   const PredictionFormat format_;
@@ -69,12 +67,9 @@ class PredictionHook : public Hook {
       writer_;  // null before the first batch, whose data decides the columns
   std::string set_;
   std::vector<bool> with_labels_;  // of the set
-  at::Tensor example_ids_;         // of the current batch
-  at::Tensor group_ids_;
-  std::shared_ptr<const std::vector<Column>> kept_;  // of the current batch; shared with the batch
   int64_t examples_ = 0;
 };
 
 }  // namespace millrace
 
-#endif  // MILLRACE_TOOLS_OUTPUT_PREDICTION_HOOK_H_
+#endif  // MILLRACE_TOOLS_OUTPUT_PREDICTION_FILE_H_
