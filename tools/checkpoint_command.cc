@@ -5,9 +5,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/clock.h"
 #include "base/failure_kind.h"
 #include "base/file_system.h"
 #include "base/status_macros.h"
@@ -23,8 +26,10 @@
 #include "io/files/uri_file_system.h"
 #include "tools/checkpoint/checkpoint_diff_report.h"
 #include "tools/checkpoint/checkpoint_export.h"
+#include "tools/checkpoint/checkpoint_forget.h"
 #include "tools/checkpoint/checkpoint_report.h"
 #include "tools/checkpoint/checkpoint_values.h"
+#include "tools/checkpoint/table_report.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
 #include "tools/output/output_file.h"
@@ -48,6 +53,8 @@ struct CheckpointCommandFlags {
   bool delta = false;
   bool no_referred_files = false;
   bool json = false;
+  std::string ids_file;
+  int64_t top = 10;
   int threads = 4;
 };
 
@@ -71,16 +78,6 @@ absl::StatusOr<int> list(const CheckpointCommandFlags& flags) {
   return kExitFinished;
 }
 
-absl::StatusOr<int> show(const CheckpointCommandFlags& flags) {
-  ThreadPool threads(1);
-  ASSIGN_OR_RETURN(const NewestCheckpoint found,
-                   open_checkpoint(FileSystem::local(), flags.path, Check::kQuick, threads));
-  warn(found);
-  const CheckpointReader& checkpoint = *found.chain.back();
-  std::cout << (flags.json ? show_json(checkpoint) : show_text(checkpoint)) << std::flush;
-  return kExitFinished;
-}
-
 absl::StatusOr<std::unique_ptr<CheckpointContent>> open_content(const std::string& path,
                                                                 Check check = Check::kQuick) {
   ThreadPool threads(1);
@@ -88,6 +85,24 @@ absl::StatusOr<std::unique_ptr<CheckpointContent>> open_content(const std::strin
                    open_checkpoint(FileSystem::local(), path, check, threads));
   warn(found);
   return std::make_unique<CheckpointContent>(std::move(found.chain));
+}
+
+absl::StatusOr<int> show_table(const CheckpointCommandFlags& flags) {
+  ASSIGN_OR_RETURN(const auto content, open_content(flags.path));
+  ASSIGN_OR_RETURN(const TableUse use, read_table_use(*content, flags.table, flags.top));
+  std::cout << (flags.json ? table_use_json(use) : table_use_text(use)) << std::flush;
+  return kExitFinished;
+}
+
+absl::StatusOr<int> show(const CheckpointCommandFlags& flags) {
+  if (!flags.table.empty()) return show_table(flags);
+  ThreadPool threads(1);
+  ASSIGN_OR_RETURN(const NewestCheckpoint found,
+                   open_checkpoint(FileSystem::local(), flags.path, Check::kQuick, threads));
+  warn(found);
+  const CheckpointReader& checkpoint = *found.chain.back();
+  std::cout << (flags.json ? show_json(checkpoint) : show_text(checkpoint)) << std::flush;
+  return kExitFinished;
 }
 
 absl::StatusOr<int> read(const CheckpointCommandFlags& flags) {
@@ -109,6 +124,48 @@ absl::StatusOr<int> read(const CheckpointCommandFlags& flags) {
   }
   RETURN_IF_ERROR(text.status());
   std::cout << *text << std::flush;
+  return kExitFinished;
+}
+
+// Reads a word of each line.
+absl::StatusOr<std::vector<std::string>> read_words(FileSystem& files, const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string text, read_file(files, path));
+  std::vector<std::string> words;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    line = absl::StripAsciiWhitespace(line);
+    if (!line.empty()) words.emplace_back(line);
+  }
+  if (!words.empty()) return words;
+  return absl::InvalidArgumentError(absl::StrCat(path, " has no id; write one on each line"));
+}
+
+absl::StatusOr<int> forget(const CheckpointCommandFlags& flags) {
+  FileSystem& files = FileSystem::local();
+  ASSIGN_OR_RETURN(const CheckpointPath place, resolve_checkpoint_path(files, flags.path));
+  if (place.is_checkpoint) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        place.path,
+        " is one checkpoint; forget takes its folder, since other checkpoints and deltas "
+        "have the ids too"));
+  }
+  ASSIGN_OR_RETURN(const std::vector<std::string> words, read_words(files, flags.ids_file),
+                   "--ids");
+  ASSIGN_OR_RETURN(const auto content, open_content(flags.path));
+  ASSIGN_OR_RETURN(const AskedRows asked, asked_rows(content->manifest(), flags.table, words,
+                                                     flags.text, UriFileSystem::process()));
+  ASSIGN_OR_RETURN(const std::vector<ForgottenIds> forgotten,
+                   forget_ids(files, Clock::real(), place.path, flags.table, asked.ids));
+  for (const ForgottenIds& lost : forgotten) {
+    std::cout << lost.path << ": " << lost.rows << " rows, " << lost.candidates
+              << " admission counts, " << lost.evicted << " entries of the log of evicted ids, "
+              << lost.tombstones << " tombstones removed\n";
+  }
+  if (forgotten.empty()) {
+    std::cout << "no checkpoint had one of the " << asked.ids.size() << " ids ("
+              << asked.texts.size()
+              << " of them given as text; --text takes digits as text, too)\n";
+  }
+  std::cout << "recorded in " << join_path(place.path, kForgottenName) << std::endl;
   return kExitFinished;
 }
 
@@ -244,8 +301,27 @@ Subcommand add_list(CLI::App& command, CheckpointCommandFlags& flags) {
 Subcommand add_show(CLI::App& command, CheckpointCommandFlags& flags) {
   CLI::App* app = command.add_subcommand("show", "what is in a checkpoint");
   app->add_option("PATH", flags.path, kPlace)->required();
+  CLI::Option* const table =
+      app->add_option("--table", flags.table, "how the rows of this table are used");
+  app->add_option("--top", flags.top, "with --table: number of the hottest ids")
+      ->check(CLI::Range(0, 1000000))
+      ->needs(table)
+      ->capture_default_str();
   add_json(*app, flags);
   return {app, show};
+}
+
+Subcommand add_forget(CLI::App& command, CheckpointCommandFlags& flags) {
+  CLI::App* app = command.add_subcommand(
+      "forget", "remove rows, counts and log entries of ids from all checkpoints of a folder");
+  app->add_option("DIR", flags.path, "a folder of checkpoints, or an output directory")->required();
+  app->add_option("--table", flags.table, "the table of the ids")->required();
+  app->add_option("--ids", flags.ids_file,
+                  "file with an id on each line; texts too, if a feature of the table makes ids of "
+                  "text")
+      ->required();
+  app->add_flag("--text", flags.text, "take ids of digits as texts too");
+  return {app, forget};
 }
 
 Subcommand add_verify(CLI::App& command, CheckpointCommandFlags& flags) {
@@ -311,8 +387,9 @@ Command add_checkpoint_command(CLI::App& program) {
       program.add_subcommand("checkpoint", "look into checkpoints without their model");
   command->require_subcommand(1);
   const std::vector<Subcommand> subcommands = {
-      add_list(*command, *flags), add_show(*command, *flags), add_verify(*command, *flags),
-      add_read(*command, *flags), add_diff(*command, *flags), add_export(*command, *flags)};
+      add_list(*command, *flags),  add_show(*command, *flags), add_verify(*command, *flags),
+      add_read(*command, *flags),  add_diff(*command, *flags), add_export(*command, *flags),
+      add_forget(*command, *flags)};
   return [flags, subcommands]() -> absl::StatusOr<int> {
     for (const Subcommand& subcommand : subcommands) {
       if (subcommand.app->parsed()) return subcommand.run(*flags);

@@ -190,7 +190,7 @@ absl::StatusOr<bool> CommitDirectory::commit(CheckpointManifest manifest, Thread
     return absl::PermissionDeniedError(
         absl::StrCat("cannot save ", path_, ": something else has this name"));
   }
-  if (existing.ok() && is_saved(files_, path_, manifest, threads)) {
+  if (existing.ok() && !options_.replaces_equal && is_saved(files_, path_, manifest, threads)) {
     discard().IgnoreError();
     return false;
   }

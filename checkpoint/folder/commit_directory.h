@@ -34,6 +34,9 @@ struct CommitOptions {
   // The word of the folder's lock, compared before each rename (check_owner() of
   // checkpoint/folder/directory_lock.h). Default: not compared.
   std::string token = {};
+  // If true, commit() also replaces a checkpoint with the same content (equal_content()), such as
+  // one whose log of evicted ids differs in entries that readers skip.
+  bool replaces_equal = false;
 };
 
 // One rank's part of one checkpoint. Every rank writes its files and finishes them; after all ranks
@@ -77,7 +80,7 @@ class CommitDirectory {
 
   // Commits the checkpoint, which is durable when commit() returns. Sets digest, version and world
   // size of `manifest`. Returns false if the same checkpoint already existed, valid to the last
-  // byte; then nothing has changed.
+  // byte, and !replaces_equal; then nothing has changed.
   // REQUIRES: rank 0; all ranks have finished their files, which `manifest` lists.
   // Errors: InvalidArgument for a manifest that breaks a rule; Aborted if another process has taken
   // the folder; write errors. Unless the very last sync failed, an error leaves any earlier
