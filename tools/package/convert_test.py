@@ -335,6 +335,7 @@ class ErrorsTest(Case):
       self.write(name + "/.metadata", content)
     os.mkdir("empty")
     self.write("none.safetensors", b"")
+    self.write("job.textproto", b"train {}\n")
     with open("s.safetensors", "rb") as file:
       self.write("cut.safetensors", file.read()[:-1])
     self.write("twice.safetensors", self.header('{"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},'
@@ -366,6 +367,7 @@ class ErrorsTest(Case):
         ("shards", 66, "shards lacks model-2.safetensors, which model.safetensors.index.json names"),
         ("code.pt", 65, r"code of a file is not run \(it needs torch.nn.modules.linear.Linear\)"),
         ("cut.pt", 65, "cut.pt is damaged"),
+        ("job.textproto", 65, "job.textproto is no file of torch.save"),
         ("twice.pt", 65, "two tensors named a.b"),
         ("nan.safetensors", 65, "embeddings.t.weight has a number that is not finite at row 1; mend"),
         ("inf.safetensors", 65, "top has a number that is not finite at number 0; mend"),

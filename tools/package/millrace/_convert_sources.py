@@ -182,6 +182,9 @@ def _safetensor(path: str, size: int, start: int, name: str, entry: Mapping[str,
 
 def _open_torch(path: str) -> Source:
   torch = import_torch()
+  with open(path, "rb") as file:
+    if file.read(2) not in (b"PK", b"\x80\x02"):  # a zip file; a pickle, as before torch 1.6
+      raise ConvertError(DATA, "%s is no file of torch.save; name a DCP directory, a .safetensors or a .pt file" % path)
   try:
     try:
       value = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
