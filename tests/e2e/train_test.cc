@@ -308,7 +308,7 @@ TEST_F(TrainTest, IncludesAndVariables) {
 
   for (const char* missing : {"MILLRACE_TEST_OUT", "MILLRACE_TEST_PATTERN"}) {
     const ProgramResult result =
-        run(absl::StrCat(both, " && unset ", missing, ";"), "train own.textproto");
+        run(absl::StrCat("export ", both, " && unset ", missing, " &&"), "train own.textproto");
     EXPECT_EQ(result.exit_code, kUsage) << result.err;
     EXPECT_THAT(result.err, HasSubstr(absl::StrCat(missing, " is not set")));
   }
