@@ -376,7 +376,6 @@ absl::StatusOr<TrainerLoop::PassEnd> TrainerLoop::train_windows() {
     if (loop_.stop.stopped) return PassEnd::kInterrupted;
     RETURN_IF_ERROR(complete_window(state->window, end == PassEnd::kOutOfData));
     if (loop_.position.stream_ended) return PassEnd::kOutOfData;
-    if (loop_.stop.stopped) return PassEnd::kInterrupted;
     if (server_.training_is_over()) return PassEnd::kInterrupted;
   }
 }

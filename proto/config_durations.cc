@@ -3,7 +3,6 @@
 #include <google/protobuf/descriptor.h>
 
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -14,7 +13,6 @@
 #include "proto/message_visit.h"
 
 namespace millrace {
-
 namespace {
 
 using google::protobuf::FieldDescriptor;
@@ -49,11 +47,9 @@ absl::Status use_duration(const std::string& where, const FieldDescriptor& field
 
 }  // namespace
 
-absl::Status use_durations(const std::string& where, Message* config) {
+absl::Status use_durations(const std::string& where, Message* message) {
   const auto visit = [](const std::string& where, Message* message) -> absl::Status {
-    std::vector<const FieldDescriptor*> fields;
-    message->GetReflection()->ListFields(*message, &fields);
-    for (const FieldDescriptor* field : fields) {
+    for (const FieldDescriptor* field : set_fields(*message)) {
       absl::string_view name = field->name();
       if (field->type() != FieldDescriptor::TYPE_STRING || field->is_repeated()) continue;
       if (!absl::ConsumeSuffix(&name, "_duration")) continue;
@@ -64,7 +60,7 @@ absl::Status use_durations(const std::string& where, Message* config) {
     }
     return absl::OkStatus();
   };
-  return visit_messages(where, visit, config);
+  return visit_messages(where, visit, message);
 }
 
 }  // namespace millrace

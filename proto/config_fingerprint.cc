@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "proto/message_differences.h"
+#include "proto/message_visit.h"
 #include "proto/optimizer_list.h"
 #include "proto/split_bounds.h"
 
@@ -21,16 +22,6 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 using google::protobuf::TextFormat;
-
-bool is_message(const FieldDescriptor& field) {
-  return field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
-}
-
-std::vector<const FieldDescriptor*> fields_of(const Message& message) {
-  std::vector<const FieldDescriptor*> fields;
-  message.GetReflection()->ListFields(message, &fields);
-  return fields;
-}
 
 // Writes the bounds of a split so that equal intervals have equal texts. Omits a lower bound of 0
 // and an upper bound of 1, as in checkpoints written before ORDER_OF_COLUMN had intervals without
@@ -66,7 +57,7 @@ bool has_share(const Message& message) {
     return static_cast<const ScheduleLength&>(message).has_share();
   }
   const Reflection& reflection = *message.GetReflection();
-  for (const FieldDescriptor* field : fields_of(message)) {
+  for (const FieldDescriptor* field : set_fields(message)) {
     if (!is_message(*field)) continue;
     const int count = field->is_repeated() ? reflection.FieldSize(message, field) : 0;
     for (int i = 0; i < count; ++i) {
@@ -103,7 +94,7 @@ std::set<ScheduleConfig::Unit> units_of_totals(const TrainConfig& train) {
 // Clears learning rates, schedules and weight decays in the configuration of an optimizer.
 void clear_rates(Message& message) {
   const Reflection& reflection = *message.GetReflection();
-  for (const FieldDescriptor* field : fields_of(message)) {
+  for (const FieldDescriptor* field : set_fields(message)) {
     if (field->is_extension()) continue;
     const std::string& name = field->name();
     if (name == "learning_rate" || name == "schedule" || name == "weight_decay") {

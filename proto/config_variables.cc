@@ -3,7 +3,6 @@
 #include <google/protobuf/descriptor.h>
 
 #include <cstdlib>
-#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -89,10 +88,8 @@ absl::Status replace_in_message(absl::string_view prefix, const std::string& whe
 // Clears the messages whose secrets are resolved where their part is made.
 void clear_parts(Message* message) {
   const auto& reflection = *message->GetReflection();
-  std::vector<const FieldDescriptor*> fields;
-  reflection.ListFields(*message, &fields);
-  for (const FieldDescriptor* field : fields) {
-    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
+  for (const FieldDescriptor* field : set_fields(*message)) {
+    if (!is_message(*field)) continue;
     const auto* const type = field->message_type();
     if (type == CustomConfig::descriptor() || type == HookConfig::descriptor()) {
       reflection.ClearField(message, field);

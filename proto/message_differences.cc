@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/config_reader.h"
+#include "proto/message_visit.h"
 
 namespace millrace {
 namespace {
@@ -30,16 +31,6 @@ std::string default_text(const Message& message, const FieldDescriptor& field) {
   if (!field.has_default_value()) return "not set";
   std::unique_ptr<Message> empty(message.New());
   return value_text(*empty, field, -1);
-}
-
-bool is_message(const FieldDescriptor& field) {
-  return field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
-}
-
-std::vector<const FieldDescriptor*> fields_of(const Message& message) {
-  std::vector<const FieldDescriptor*> fields;
-  message.GetReflection()->ListFields(message, &fields);
-  return fields;
 }
 
 // Returns true if the presence of a message makes a difference even if the message is empty.
@@ -73,7 +64,7 @@ void collect(const Message& message, const std::string& path, const std::vector<
   const Reflection& reflection = *message.GetReflection();
   // The presence of a message may decide the result without any field in it.
   if (presence) leaves->try_emplace(path, Leaf{order, "there", "not there"});
-  for (const FieldDescriptor* field : fields_of(message)) {
+  for (const FieldDescriptor* field : set_fields(message)) {
     const std::string place = absl::StrCat(path, path.empty() ? "" : ".", field_name(*field));
     std::vector<int> at = order;
     at.push_back(field->number());
@@ -112,7 +103,7 @@ bool within(const std::string& path, const std::vector<std::string>& missing) {
 
 void clear_defaults(Message& message) {
   const Reflection& reflection = *message.GetReflection();
-  for (const FieldDescriptor* field : fields_of(message)) {
+  for (const FieldDescriptor* field : set_fields(message)) {
     if (is_message(*field)) {
       if (!field->is_repeated()) {
         Message& part = *reflection.MutableMessage(&message, field);

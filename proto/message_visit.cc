@@ -1,9 +1,6 @@
 #include "proto/message_visit.h"
 
-#include <google/protobuf/descriptor.h>
-
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -14,12 +11,6 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
-
-std::vector<const FieldDescriptor*> set_fields(const Message& message) {
-  std::vector<const FieldDescriptor*> fields;
-  message.GetReflection()->ListFields(message, &fields);
-  return fields;
-}
 
 std::string place_of(const std::string& where, const FieldDescriptor& field) {
   const std::string name =
@@ -51,12 +42,22 @@ absl::Status change_own_strings(const std::string& where, const StringChange& ch
 
 }  // namespace
 
+bool is_message(const FieldDescriptor& field) {
+  return field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+}
+
+std::vector<const FieldDescriptor*> set_fields(const Message& message) {
+  std::vector<const FieldDescriptor*> fields;
+  message.GetReflection()->ListFields(message, &fields);
+  return fields;
+}
+
 absl::Status visit_messages(const std::string& where, const MessageVisitor& visit,
                             Message* message) {
   RETURN_IF_ERROR(visit(where, message));
   const Reflection& reflection = *message->GetReflection();
   for (const FieldDescriptor* field : set_fields(*message)) {
-    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    if (!is_message(*field)) continue;
     const std::string place = place_of(where, *field);
     if (!field->is_repeated()) {
       RETURN_IF_ERROR(visit_messages(place, visit, reflection.MutableMessage(message, field)));

@@ -2,14 +2,23 @@
 #ifndef MILLRACE_PROTO_MESSAGE_VISIT_H_
 #define MILLRACE_PROTO_MESSAGE_VISIT_H_
 
+#include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 
 namespace millrace {
+
+// Returns true for a field that holds a message or messages.
+bool is_message(const google::protobuf::FieldDescriptor& field);
+
+// Returns the fields and extensions of `message` that are set, in the order of their numbers.
+std::vector<const google::protobuf::FieldDescriptor*> set_fields(
+    const google::protobuf::Message& message);
 
 // Called with a message, whose path is `place`, such as "train.feature[2]".
 using MessageVisitor =
