@@ -501,6 +501,11 @@ absl::Status write_file_atomically(FileSystem& files, const std::string& path,
 
 absl::Status write_file_atomically(FileSystem& files, const std::string& path,
                                    const std::function<absl::Status(WritableFile&)>& write) {
+  if (is_uri(path)) {  // an object appears whole
+    ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file, files.create(path));
+    RETURN_IF_ERROR(write(*file));
+    return file->close();
+  }
   const std::string aside = aside_path(path);
   auto write_and_rename = [&]() -> absl::Status {
     ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, create_aside(files, path));
@@ -532,6 +537,11 @@ bool is_uri(const std::string& path) {
   return std::all_of(path.begin(), path.begin() + static_cast<int64_t>(end), [](char c) {
     return absl::ascii_isalnum(c) || c == '+' || c == '-' || c == '.';
   });
+}
+
+bool is_bucket(absl::string_view path) {
+  return absl::StartsWith(path, "s3://") || absl::StartsWith(path, "gs://") ||
+         absl::StartsWith(path, "gcs://");
 }
 
 absl::Status check_bucket(absl::string_view path) {

@@ -48,6 +48,9 @@ class PositionedFile {
   // Announces that these bytes are final, so that the system may begin to write to disk and a later
   // sync() is faster. The default does nothing.
   virtual void start_writeback(int64_t offset, int64_t count) {}
+  // Announces that some bytes will not be written, for the reason `status`: calls of write_at()
+  // that wait for those bytes return `status`. The default does nothing.
+  virtual void abandon(const absl::Status& status) {}
   virtual absl::Status sync() = 0;
   virtual absl::Status close() = 0;
 };
@@ -59,6 +62,8 @@ class FileLock {
   virtual ~FileLock() = default;
   // Replaces the content of the locked file.
   virtual absl::Status write(absl::string_view content) = 0;
+  // Number of times that the file was locked, this time included; 0: not counted.
+  virtual int64_t generation() const { return 0; }
 };
 
 enum class FileKind { kRegular, kDirectory, kSymbolicLink, kOther };
@@ -145,7 +150,8 @@ absl::StatusOr<std::unique_ptr<WritableFile>> create_aside(FileSystem& files,
 // Writes a temporary file, syncs, renames and syncs the directory, so that `path` holds either its
 // old or its complete new content, durably once the call returns OK. Keeps the permissions of an
 // existing file. Replaces a symbolic link without following it. Errors: as for writing; after a
-// failed sync of the directory, `path` holds the new content.
+// failed sync of the directory, `path` holds the new content. An object behind a URI is uploaded in
+// place of an earlier one.
 absl::Status write_file_atomically(FileSystem& files, const std::string& path,
                                    absl::string_view content);
 // Does the same for content that is written piece by piece. Returns an error of `write`.
@@ -159,6 +165,9 @@ std::string base_name(const std::string& path);
 
 // Returns true if a path begins with a scheme: SCHEME://...
 bool is_uri(const std::string& path);
+
+// Returns true for a URI of a bucket of objects: s3, gs, gcs.
+bool is_bucket(absl::string_view path);
 
 // Checks that a URI of a bucket (s3, gs, gcs) has no user or password, as in
 // s3://KEY:SECRET@BUCKET/NAME: logs, checkpoints and sinks would show both. OK for all other paths.

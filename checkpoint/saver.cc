@@ -209,6 +209,10 @@ absl::Status Saver::commit(const std::vector<std::string>& parts,
                            ThreadPool& threads) {
   ASSIGN_OR_RETURN(CheckpointManifest manifest, joined_manifest(parts));
   manifest.set_producer(options_.producer);
+  if (lock_->generation() > 0) {
+    manifest.set_producer(
+        absl::StrCat(options_.producer, ", run ", token_, ", generation ", lock_->generation()));
+  }
   manifest.set_created(absl::FormatTime(absl::RFC3339_sec, clock_.now(), absl::UTCTimeZone()));
   manifest.set_fingerprint(options_.fingerprint);
   manifest.set_config(options_.config);

@@ -118,7 +118,9 @@ absl::StatusOr<std::string> Saver::list(const std::string& folder) {
   // The lock comes before reading; otherwise a save of another run in between would be missed.
   if (folder == options_.folder) {
     was_missing_ = absl::IsNotFound(files_.info(folder).status());
-    if (!was_missing_ && !options_.read_only) RETURN_IF_ERROR(open_folder(/*chooses=*/true));
+    // A bucket that cannot be written is found before the first step.
+    const bool opens = !was_missing_ || is_bucket(folder);
+    if (opens && !options_.read_only) RETURN_IF_ERROR(open_folder(/*chooses=*/true));
   }
   ASSIGN_OR_RETURN(const std::vector<ListedCheckpoint> all, list_checkpoints(files_, folder));
   return absl::StrJoin(newest_first(all), kBetweenPaths);

@@ -456,6 +456,28 @@ absl::Status check_window_io(const WindowIoConfig& window_io) {
   return errors.status();
 }
 
+absl::Status check_places(const PlacesConfig& places) {
+  FieldErrors errors;
+  errors.add(check_ranges("run.places", places));
+  const std::string& checkpoints = places.checkpoints();
+  if (is_uri(checkpoints) && !is_bucket(checkpoints)) {
+    errors.add(wrong("run.places", absl::StrCat("checkpoints is ", checkpoints,
+                                                ": what is there is only read; give a directory, "
+                                                "or s3://BUCKET/RUN or gs://BUCKET/RUN")));
+  }
+  for (const std::string& directory : {checkpoints, places.logs(), places.metrics()}) {
+    if (!is_uri(directory)) errors.add(annotate(check_shell_path(directory), "run.places"));
+  }
+  for (const std::string& directory : {places.logs(), places.metrics()}) {
+    if (!is_uri(directory)) continue;
+    errors.add(wrong("run.places", absl::StrCat(directory,
+                                                " is no directory of this machine: logs "
+                                                "and metrics are appended to, which objects of a "
+                                                "bucket cannot be")));
+  }
+  return errors.status();
+}
+
 absl::Status check_run(const RunConfig& run) {
   FieldErrors errors;
   if (run.output_dir().empty()) errors.add(wrong("run", "output_dir is empty"));
@@ -464,6 +486,7 @@ absl::Status check_run(const RunConfig& run) {
   errors.add(check_ranges("run.read", run.read()));
   errors.add(check_ranges("run.distributed", run.distributed()));
   errors.add(check_ranges("run.health", run.health()));
+  errors.add(check_places(run.places()));
   errors.add(check_checkpoint(run.checkpoint()));
   if (run.resume().empty()) errors.add(wrong("run", "resume is empty; auto, never or a path"));
   errors.add(check_ranges("run.report.when", run.report().when()));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -95,6 +96,12 @@ TrainerLoop::TrainerLoop(TrainerOptions options, TrainerParts parts,
                loop_, recorder_},
               {options_.report.at_end, options_.save_best}) {
   loop_.windows_per_epoch = options_.max_windows_per_epoch;
+  agreement_.set_boundary([this]() -> std::optional<std::string> {
+    const LoopPosition& at = loop_.position;
+    if (!loop_.consistency.holds() || checkpoints_.save_failed()) return std::nullopt;
+    return absl::StrCat(at.steps_done(), " ", at.progress.epoch, " ", at.progress.window, " ",
+                        at.epoch_first_step, " ", at.window_first_step);
+  });
   hooks_.set_event_log(parts_.event_log.get());
   hooks_.set_timer(timer_.get());
 }

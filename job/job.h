@@ -14,10 +14,10 @@
 #include "absl/strings/string_view.h"
 #include "base/clock.h"
 #include "base/file_system.h"
+#include "checkpoint/objects/object_files.h"
 #include "distributed/collectives.h"
 #include "framework/trainer.h"
 #include "io/dataset.h"
-#include "io/files/uri_file_system.h"
 #include "io/windowed_dataset.h"
 #include "job/checked_job.h"
 #include "job/data_report.h"
@@ -30,7 +30,7 @@ class RankActivity;
 class StatusFile;
 
 struct JobResources {
-  FileSystem& files = UriFileSystem::process();
+  FileSystem& files = ObjectFiles::process();
   Clock& clock = Clock::real();
   std::ostream* log = nullptr;  // lines for people; null: none
   bool terminal = false;        // true if `log` is a terminal

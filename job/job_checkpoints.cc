@@ -15,8 +15,10 @@
 #include "checkpoint/folder/checkpoint_list.h"
 #include "checkpoint/folder/checkpoint_path.h"
 #include "checkpoint/folder/referred_files.h"
+#include "checkpoint/format/checkpoint_names.h"
 #include "checkpoint/format/manifest.h"
 #include "checkpoint/format/name_path.h"
+#include "checkpoint/objects/object_files.h"
 #include "checkpoint/saver.h"
 #include "checkpoint/state/placed_rows.h"
 #include "checkpoint/state/state_messages.h"
@@ -169,7 +171,9 @@ absl::Status load_what_is_missing(const CheckpointManifest& manifest, Trainer& t
 }  // namespace
 
 std::string checkpoint_folder(const RunConfig& run) {
-  return join_path(run.output_dir(), "checkpoints");
+  std::string folder = run.places().checkpoints();
+  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+  return folder.empty() ? join_path(run.output_dir(), kCheckpointsFolder) : folder;
 }
 
 Cadence checkpoint_cadence(const CheckpointConfig& config) {
@@ -182,6 +186,10 @@ absl::StatusOr<std::unique_ptr<StateSaver>> create_saver(const JobConfig& config
                                                          const std::string& token) {
   const CheckpointConfig& checkpoint = config.run().checkpoint();
   const std::string& resume = config.run().resume();
+  auto* const objects = dynamic_cast<ObjectFiles*>(&files);
+  if (objects != nullptr) {
+    objects->set_lease(absl::Seconds(config.run().places().lease_seconds()));
+  }
   SaverOptions options;
   options.folder = checkpoint_folder(config.run());
   options.run_folder = config.run().output_dir();

@@ -1,12 +1,17 @@
 #include "job/output_hook.h"
 
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "checkpoint/format/checkpoint_names.h"
 #include "distributed/environment/checkpoint_notice.h"
+#include "framework/report/report_rows.h"
+#include "job/job_checkpoints.h"
 #include "job/output_place.h"
 #include "proto/config_reader.h"
 #include "sinks/configured_sinks.h"
@@ -33,9 +38,24 @@ absl::Status refuse(absl::string_view output_dir, absl::string_view path, absl::
                                                   path, " is ", what, "; ", advice));
 }
 
+// Makes OUTPUT_DIR/NAME a link to the directory `place`. Another rank may do the same. Errors:
+// PermissionDenied if the name is taken; write errors.
+absl::Status link_place(FileSystem& files, const std::string& output_dir, const char* name,
+                        const std::string& place) {
+  if (place.empty()) return absl::OkStatus();
+  RETURN_IF_ERROR(files.create_directories(output_dir));
+  RETURN_IF_ERROR(files.create_directories(place));
+  const std::string path = join_path(output_dir, name);
+  std::error_code error;
+  std::filesystem::create_directory_symlink(absolute_path(place), path, error);
+  if (std::filesystem::equivalent(path, place, error)) return absl::OkStatus();
+  return refuse(output_dir, path, absl::StrCat("not the directory ", place),
+                absl::StrCat("move it away or change run.places.", name));
+}
+
 // Checks that no file replaces a directory of the run or the reverse, and that the files of the run
-// are writable.
-absl::Status check_content(FileSystem& files, const std::string& directory) {
+// are writable. `has_place`: if true, the checkpoints are elsewhere, and a file names their folder.
+absl::Status check_content(FileSystem& files, const std::string& directory, bool has_place) {
   for (const char* name : {"logs", "metrics", "checkpoints", "checkpoints/lock", "lock",
                            "config.textproto", "events.jsonl", "summary.json", kStatusFile}) {
     const std::string path = join_path(directory, name);
@@ -45,9 +65,11 @@ absl::Status check_content(FileSystem& files, const std::string& directory) {
       continue;
     }
     const bool is_lock = base_name(path) == "lock";
-    const bool directory_is_due = !is_lock && std::strchr(name, '.') == nullptr;
+    const bool is_place = has_place && std::strcmp(name, kCheckpointsFolder) == 0;
+    const bool directory_is_due = !is_lock && !is_place && std::strchr(name, '.') == nullptr;
     if (info->is_directory != directory_is_due) {
-      return refuse(directory, path, directory_is_due ? "no directory" : "a directory");
+      return refuse(directory, path, directory_is_due ? "no directory" : "a directory",
+                    is_place ? "move it away or change run.places.checkpoints" : kAnother);
     }
     // Other files are replaced.
     const bool matters = directory_is_due || is_lock || base_name(path) == "events.jsonl";
@@ -78,7 +100,7 @@ absl::Status check_output_directory(FileSystem& files, const RunConfig& run) {
   const std::string& output_dir = run.output_dir();
   RETURN_IF_ERROR(check_directory(files, output_dir, output_dir));
   if (!files.info(output_dir).ok()) return absl::OkStatus();
-  RETURN_IF_ERROR(check_content(files, output_dir));
+  RETURN_IF_ERROR(check_content(files, output_dir, !run.places().checkpoints().empty()));
   for (const std::string& directory : sink_directories(run)) {
     RETURN_IF_ERROR(check_directory(files, output_dir, join_path(output_dir, directory),
                                     "choose another with --output_dir, or remove the sink or set "
@@ -89,6 +111,8 @@ absl::Status check_output_directory(FileSystem& files, const RunConfig& run) {
 
 absl::Status open_run_log(FileSystem& files, const RunConfig& run, int rank) {
   const std::string folder = join_path(run.output_dir(), "logs");
+  RETURN_IF_ERROR(link_place(files, run.output_dir(), "logs", run.places().logs()));
+  RETURN_IF_ERROR(link_place(files, run.output_dir(), kRowsDirectory, run.places().metrics()));
   RETURN_IF_ERROR(files.create_directories(folder));
   const std::string log = join_path(folder, absl::StrCat("rank-", rank, ".log"));
   if (log_to_file(log)) return absl::OkStatus();
@@ -150,6 +174,11 @@ absl::Status OutputHook::after_checkpoint(HookContext& context, const Checkpoint
 
 absl::Status OutputHook::write_config() const {
   const std::string& directory = config_.run().output_dir();
+  if (!config_.run().places().checkpoints().empty()) {
+    RETURN_IF_ERROR(
+        write_file_atomically(files_, join_path(directory, kCheckpointsFolder),
+                              absl::StrCat(absolute_path(checkpoint_folder(config_.run())), "\n")));
+  }
   RETURN_IF_ERROR(
       write_file_atomically(files_, join_path(directory, "config.textproto"), to_text(config_)));
   // The summary of an earlier run does not describe this run.

@@ -19,8 +19,8 @@
 #include "checkpoint/format/checkpoint_names.h"
 #include "checkpoint/inspect/checkpoint_content.h"
 #include "checkpoint/inspect/checkpoint_diff.h"
+#include "checkpoint/objects/object_files.h"
 #include "checkpoint/state/torch_types.h"
-#include "io/files/uri_file_system.h"
 #include "python/outcome.h"
 #include "python/tensors.h"
 #include "tools/checkpoint/checkpoint_diff_report.h"
@@ -55,7 +55,7 @@ class CheckpointFile {
   static absl::StatusOr<CheckpointFile> open(const std::string& path) {
     ThreadPool threads(1);
     ASSIGN_OR_RETURN(NewestCheckpoint found,
-                     open_checkpoint(FileSystem::local(), path, Check::kQuick, threads));
+                     open_checkpoint(ObjectFiles::process(), path, Check::kQuick, threads));
     return CheckpointFile(std::make_unique<CheckpointContent>(std::move(found.chain)));
   }
 
@@ -123,7 +123,7 @@ class CheckpointFile {
   absl::StatusOr<std::vector<int64_t>> ids_of(const std::string& table,
                                               const std::vector<std::string>& texts) const {
     ASSIGN_OR_RETURN(AskedRows asked, asked_rows(content_->manifest(), table, texts, /*text=*/true,
-                                                 UriFileSystem::process()));
+                                                 ObjectFiles::process()));
     return std::move(asked.ids);
   }
 

@@ -23,7 +23,7 @@
 #include "checkpoint/inspect/checkpoint_content.h"
 #include "checkpoint/inspect/checkpoint_diff.h"
 #include "checkpoint/inspect/table_scan.h"
-#include "io/files/uri_file_system.h"
+#include "checkpoint/objects/object_files.h"
 #include "tools/checkpoint/checkpoint_diff_report.h"
 #include "tools/checkpoint/checkpoint_export.h"
 #include "tools/checkpoint/checkpoint_forget.h"
@@ -66,7 +66,7 @@ void warn(const NewestCheckpoint& found) {
 }
 
 absl::StatusOr<int> list(const CheckpointCommandFlags& flags) {
-  FileSystem& files = FileSystem::local();
+  FileSystem& files = ObjectFiles::process();
   ASSIGN_OR_RETURN(const CheckpointPath place, resolve_checkpoint_path(files, flags.path));
   if (place.is_checkpoint) {
     return absl::InvalidArgumentError(
@@ -82,7 +82,7 @@ absl::StatusOr<std::unique_ptr<CheckpointContent>> open_content(const std::strin
                                                                 Check check = Check::kQuick) {
   ThreadPool threads(1);
   ASSIGN_OR_RETURN(NewestCheckpoint found,
-                   open_checkpoint(FileSystem::local(), path, check, threads));
+                   open_checkpoint(ObjectFiles::process(), path, check, threads));
   warn(found);
   return std::make_unique<CheckpointContent>(std::move(found.chain));
 }
@@ -98,7 +98,7 @@ absl::StatusOr<int> show(const CheckpointCommandFlags& flags) {
   if (!flags.table.empty()) return show_table(flags);
   ThreadPool threads(1);
   ASSIGN_OR_RETURN(const NewestCheckpoint found,
-                   open_checkpoint(FileSystem::local(), flags.path, Check::kQuick, threads));
+                   open_checkpoint(ObjectFiles::process(), flags.path, Check::kQuick, threads));
   warn(found);
   const CheckpointReader& checkpoint = *found.chain.back();
   std::cout << (flags.json ? show_json(checkpoint) : show_text(checkpoint)) << std::flush;
@@ -118,7 +118,7 @@ absl::StatusOr<int> read(const CheckpointCommandFlags& flags) {
     RETURN_IF_ERROR(find_columns(content->manifest(), flags.table, {}).status(),
                     content->directory());
     ASSIGN_OR_RETURN(const AskedRows asked, asked_rows(content->manifest(), flags.table, flags.ids,
-                                                       flags.text, UriFileSystem::process()));
+                                                       flags.text, ObjectFiles::process()));
     text = flags.json ? rows_json(*content, flags.table, asked)
                       : rows_text(*content, flags.table, asked);
   }
@@ -140,7 +140,7 @@ absl::StatusOr<std::vector<std::string>> read_words(FileSystem& files, const std
 }
 
 absl::StatusOr<int> forget(const CheckpointCommandFlags& flags) {
-  FileSystem& files = FileSystem::local();
+  FileSystem& files = ObjectFiles::process();
   ASSIGN_OR_RETURN(const CheckpointPath place, resolve_checkpoint_path(files, flags.path));
   if (place.is_checkpoint) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -152,7 +152,7 @@ absl::StatusOr<int> forget(const CheckpointCommandFlags& flags) {
                    "--ids");
   ASSIGN_OR_RETURN(const auto content, open_content(flags.path));
   ASSIGN_OR_RETURN(const AskedRows asked, asked_rows(content->manifest(), flags.table, words,
-                                                     flags.text, UriFileSystem::process()));
+                                                     flags.text, ObjectFiles::process()));
   ASSIGN_OR_RETURN(const std::vector<ForgottenIds> forgotten,
                    forget_ids(files, Clock::real(), place.path, flags.table, asked.ids));
   for (const ForgottenIds& lost : forgotten) {
@@ -196,7 +196,7 @@ absl::StatusOr<int> run_export(const CheckpointCommandFlags& flags) {
   options.table = flags.table;
   options.delta = flags.delta;
   options.referred_files = !flags.no_referred_files;
-  options.sources = &UriFileSystem::process();
+  options.sources = &ObjectFiles::process();
   ASSIGN_OR_RETURN(options.format, export_format(flags), "--format");
   if (!flags.table.empty()) {
     RETURN_IF_ERROR(check_export_extension(flags.output, options.format), "--output");
@@ -223,7 +223,7 @@ absl::StatusOr<int> run_export(const CheckpointCommandFlags& flags) {
 
 // Checks every byte of a checkpoint and of the checkpoints below a delta.
 absl::Status verify_checkpoint(const std::string& path, ThreadPool& threads) {
-  ASSIGN_OR_RETURN(const auto chain, open_chain(FileSystem::local(), path));
+  ASSIGN_OR_RETURN(const auto chain, open_chain(ObjectFiles::process(), path));
   int64_t bytes = 0, files = 0;
   for (const auto& checkpoint : chain) {
     RETURN_IF_ERROR(checkpoint->verify(threads));
@@ -237,7 +237,7 @@ absl::Status verify_checkpoint(const std::string& path, ThreadPool& threads) {
 }
 
 absl::StatusOr<std::vector<std::string>> checkpoints_of(const std::string& path) {
-  FileSystem& files = FileSystem::local();
+  FileSystem& files = ObjectFiles::process();
   ASSIGN_OR_RETURN(const CheckpointPath place, resolve_checkpoint_path(files, path));
   std::vector<std::string> found;
   if (place.is_checkpoint) {

@@ -12,9 +12,9 @@
 #include "base/clock.h"
 #include "base/failure_kind.h"
 #include "base/status_macros.h"
+#include "checkpoint/objects/object_files.h"
 #include "distributed/rank_environment.h"
 #include "hook/hook.h"
-#include "io/files/uri_file_system.h"
 #include "job/job.h"
 #include "tools/command_end.h"
 #include "tools/device/cuda_devices.h"
@@ -103,7 +103,7 @@ absl::Status evaluate(Trainer& trainer, const JobConfig& config, int64_t batches
 }  // namespace
 
 absl::StatusOr<int> dry_run(const ConfigFlags& flags, const DryRunFlags& dry, std::ostream& out) {
-  FileSystem& files = UriFileSystem::process();
+  FileSystem& files = ObjectFiles::process();
   ASSIGN_OR_RETURN(const RankEnvironment ranks, read_rank_environment());
   if (ranks.world_size > 1) {
     return absl::InvalidArgumentError(

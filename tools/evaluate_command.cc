@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "checkpoint/objects/object_files.h"
 #include "hooks/console/console_text.h"
-#include "io/files/uri_file_system.h"
 #include "job/input_paths.h"
 #include "job/job.h"
 #include "tools/command_end.h"
@@ -77,7 +77,7 @@ class EvaluateCommand {
 
   const ModelFlags& flags_;
   const RankListener& listener_;
-  FileSystem& files_ = UriFileSystem::process();
+  FileSystem& files_ = ObjectFiles::process();
   RankEnvironment ranks_;
   JobConfig config_;
   DataReport data_;

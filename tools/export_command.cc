@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/status_macros.h"
+#include "checkpoint/objects/object_files.h"
 #include "io/feature_schema.h"
-#include "io/files/uri_file_system.h"
 #include "job/input_paths.h"
 #include "job/job.h"
 #include "job/job_checkpoints.h"
@@ -68,7 +68,7 @@ absl::Status export_model(const ExportFlags& flags, FileSystem& files, SummaryFi
 }
 
 absl::StatusOr<int> run_model_export(const ExportFlags& flags) {
-  FileSystem& files = UriFileSystem::process();
+  FileSystem& files = ObjectFiles::process();
   Summary summary;
   SummaryFile file(files, flags.summary, flags.overwrite);
   const absl::Status status = export_model(flags, files, file, &summary);

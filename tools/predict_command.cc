@@ -12,12 +12,12 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
+#include "checkpoint/objects/object_files.h"
 #include "distributed/agreed_result.h"
 #include "hooks/console/console_text.h"
 #include "io/feature_schema.h"
 #include "io/file_reader.h"
 #include "io/files/file_set.h"
-#include "io/files/uri_file_system.h"
 #include "job/input_paths.h"
 #include "job/job.h"
 #include "tools/command_end.h"
@@ -250,7 +250,7 @@ class PredictCommand {
 
   const PredictFlags& flags_;
   const RankListener& listener_;
-  FileSystem& files_ = UriFileSystem::process();
+  FileSystem& files_ = ObjectFiles::process();
   RankEnvironment ranks_;
   ModelFlags effective_flags_;  // with --data as the flags of the configuration
   std::string output_;          // of this rank

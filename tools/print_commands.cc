@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/status_macros.h"
-#include "io/files/uri_file_system.h"
+#include "checkpoint/objects/object_files.h"
 #include "io/look/data_look.h"
 #include "job/hook_descriptions.h"
 #include "plugin/plugin_report.h"
@@ -65,7 +65,7 @@ struct StatusFlags {
 
 absl::StatusOr<int> print_status(const StatusFlags& flags) {
   ASSIGN_OR_RETURN(const RunStatus status,
-                   read_run_status(UriFileSystem::process(), flags.directory, Clock::real().now()));
+                   read_run_status(ObjectFiles::process(), flags.directory, Clock::real().now()));
   std::cout << (flags.json ? run_status_json(status) : run_status_text(status)) << std::flush;
   return kExitFinished;
 }

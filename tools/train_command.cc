@@ -21,11 +21,11 @@
 #include "base/version.h"
 #include "checkpoint/folder/directory_lock.h"
 #include "checkpoint/format/checkpoint_names.h"
+#include "checkpoint/objects/object_files.h"
 #include "embedding/embedding_collection.h"
 #include "framework/model/model.h"
 #include "framework/trainer.h"
 #include "hooks/console/console_text.h"
-#include "io/files/uri_file_system.h"
 #include "job/generated_data.h"
 #include "job/health/health.h"
 #include "job/health/rank_activity.h"
@@ -383,7 +383,7 @@ class TrainCommand {
   const ConfigFlags& flags_;
   const RankListener& listener_;
   const TrainAdditions* const additions_;
-  FileSystem& files_ = UriFileSystem::process();
+  FileSystem& files_ = ObjectFiles::process();
   const std::string token_ = new_nonce();  // of this run, in the locks of its directories
   RankEnvironment ranks_;
   JobConfig config_;

@@ -32,6 +32,9 @@ CLASSES = {
     "checkpoint/inspect": {
         "inspect": "proto",
     },
+    "checkpoint/objects": {
+        "objects_test": "proto",
+    },
     "checkpoint/state": {
         "row_filter_conformance": "proto",
         "state": "torch",

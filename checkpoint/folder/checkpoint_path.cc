@@ -8,8 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "checkpoint/format/checkpoint_names.h"
+#include "checkpoint/format/chunked_file.h"
 
 namespace millrace {
+
+constexpr int64_t kMostPlaceBytes = 4096;
 
 std::optional<size_t> find_best(const std::vector<ListedCheckpoint>& checkpoints,
                                 const std::vector<size_t>& usable) {
@@ -45,6 +48,12 @@ absl::StatusOr<std::string> best_checkpoint(FileSystem& files, const std::string
                                           " of step ", score.step(), ", but ",
                                           join_path(folder, checkpoint_name(score.step())),
                                           " is not there or damaged; name another checkpoint"));
+}
+
+std::string checkpoints_of(FileSystem& files, const std::string& output_dir) {
+  const std::string path = join_path(output_dir, kCheckpointsFolder);
+  const auto place = read_regular_file(files, path, kMostPlaceBytes);
+  return place.ok() ? place->substr(0, place->find('\n')) : path;
 }
 
 namespace {
@@ -118,7 +127,7 @@ absl::StatusOr<CheckpointPath> resolve_checkpoint_path(FileSystem& files, const 
     return CheckpointPath{true, named};
   }
   if (base_name(named) == kCheckpointsFolder) return CheckpointPath{false, named};
-  const std::string below = join_path(named, kCheckpointsFolder);
+  const std::string below = checkpoints_of(files, named);
   if (is_directory(files, below)) return CheckpointPath{false, below};
   // A folder of checkpoints may have any name, so its entries decide.
   ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, files.list(named));

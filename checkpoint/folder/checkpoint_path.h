@@ -30,6 +30,10 @@ std::optional<size_t> find_best(const std::vector<ListedCheckpoint>& checkpoints
 // the best checkpoint does not exist; any error of list_checkpoints().
 absl::StatusOr<std::string> best_checkpoint(FileSystem& files, const std::string& folder);
 
+// Returns the folder of checkpoints of an output directory: its entry "checkpoints", or the folder
+// that the first line of a file of that name gives (run.places.checkpoints).
+std::string checkpoints_of(FileSystem& files, const std::string& output_dir);
+
 struct CheckpointPath {
   bool is_checkpoint = false;  // if false, a folder of checkpoints
   std::string path;            // has a last name other than "." and ".."

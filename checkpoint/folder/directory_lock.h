@@ -31,6 +31,8 @@ class DirectoryLock {
                                                                 const Clock& clock,
                                                                 absl::string_view token = "");
 
+  int64_t generation() const { return lock_->generation(); }  // as FileLock has it
+
  private:
   explicit DirectoryLock(std::unique_ptr<FileLock> lock) : lock_(std::move(lock)) {}
 

@@ -98,7 +98,11 @@ absl::StatusOr<WrittenFile> write_chunks(
     written.file->start_writeback(chunk * kChunkBytes, chunk_size(size_bytes, chunk));
     return absl::OkStatus();
   };
-  RETURN_IF_ERROR(for_each_chunk(size_bytes, threads, write_chunk));
+  RETURN_IF_ERROR(for_each_chunk(size_bytes, threads, [&](int64_t chunk) {
+    const absl::Status status = catch_exceptions([&] { return write_chunk(chunk); });
+    if (!status.ok()) written.file->abandon(status);
+    return status;
+  }));
   return written;
 }
 

@@ -1,6 +1,7 @@
 #include "framework/ranks/agreement.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -243,6 +244,8 @@ absl::Status Agreement::gather_failures(const absl::Status& own) {
   over_ = true;
   RankNote note;
   note.set_state_is_whole(state_is_whole_);
+  const std::optional<std::string> boundary = boundary_ ? boundary_() : std::nullopt;
+  if (boundary.has_value()) note.set_boundary(*boundary);
   if (!own.ok()) {
     note.set_code(static_cast<int>(own.code()));
     note.set_error(std::string(own.message()));
@@ -253,8 +256,13 @@ absl::Status Agreement::gather_failures(const absl::Status& own) {
     if (notes[rank].has_code()) failed.push_back(rank);
   }
   if (failed.empty()) return absl::InternalError("a rank failed, but none says how");
-  all_whole_ = std::all_of(notes.begin(), notes.end(),
-                           [](const RankNote& each) { return each.state_is_whole(); });
+  const auto all = [&notes](auto is_clean) {
+    return std::all_of(notes.begin(), notes.end(), is_clean);
+  };
+  all_whole_ = all([](const RankNote& each) { return each.state_is_whole(); }) ||
+               all([&notes](const RankNote& each) {
+                 return each.has_boundary() && each.boundary() == notes[0].boundary();
+               });
   if (failed_rank_ < 0) failed_rank_ = static_cast<int>(failed[0]);
   if (!own.ok()) return own;
   return absl::AbortedError(

@@ -3,6 +3,8 @@
 #define MILLRACE_FRAMEWORK_RANKS_AGREEMENT_H_
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -98,8 +100,13 @@ class Agreement {
   // Sets whether a failure from now on leaves the state of training on this rank whole, so that it
   // can be saved. The default, restored for each run, is false.
   void set_state_is_whole(bool whole) { state_is_whole_ = whole; }
-  // Returns true if the run has failed and every rank's state was whole when the ranks exchanged
-  // their failures. Equal on all ranks.
+  // Sets the function that describes the position of this rank while it is between two steps with
+  // nothing half done, and returns none at other times. Called when failures are exchanged.
+  void set_boundary(std::function<std::optional<std::string>()> boundary) {
+    boundary_ = std::move(boundary);
+  }
+  // Returns true if the run has failed and every rank's state was whole, or all ranks were at the
+  // same boundary, when the ranks exchanged their failures. Equal on all ranks.
   bool all_whole() const { return over_ && all_whole_; }
   // Allows the ranks to act together once more after such a failure: exchanges work again and
   // report new failures. Returns the previous all_whole(); if false, nothing has changed.
@@ -130,6 +137,7 @@ class Agreement {
   std::vector<std::string> journal_;  // facts served since the exchange verified last
   bool over_ = false;
   bool state_is_whole_ = false;  // of this rank
+  std::function<std::optional<std::string>()> boundary_;
   bool all_whole_ = false;
   int failed_rank_ = -1;
   RankFigures figures_;

@@ -13,9 +13,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file_system.h"
+#include "base/forwarding_file_system.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
-#include "tests/campaigns/forwarding_file_system.h"
 #include "tests/environment/skip.h"
 #include "tests/io_testing/batches.h"
 #include "tests/io_testing/data_files.h"

@@ -118,6 +118,33 @@ absl::Status read_only(const std::string& uri) {
       absl::StrCat("cannot write ", uri, ": files behind URIs are only read; name a local path"));
 }
 
+// An object that is being uploaded.
+class UriUpload : public WritableFile {
+ public:
+  UriUpload(std::shared_ptr<arrow::io::OutputStream> stream, std::string uri)
+      : stream_(std::move(stream)), uri_(std::move(uri)) {}
+  ~UriUpload() override {
+    if (closed_) return;
+    const arrow::Status aborted =
+        stream_->Abort();  // closing would make an object of what there is
+    if (!aborted.ok()) aborted.Warn();
+  }
+  absl::Status append(absl::string_view bytes) override {
+    return guarded("write", uri_, [&] { return stream_->Write(bytes.data(), bytes.size()); });
+  }
+  absl::Status sync() override { return absl::OkStatus(); }  // an object is durable when it appears
+  absl::Status close() override {
+    RETURN_IF_ERROR(guarded("write", uri_, [&] { return stream_->Close(); }));
+    closed_ = true;
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::shared_ptr<arrow::io::OutputStream> stream_;
+  const std::string uri_;
+  bool closed_ = false;
+};
+
 std::vector<std::string> expand_braces(const std::string& pattern);
 
 // `open`: the place of an opening brace; `ends`: the places of the commas and the closing brace.
@@ -186,12 +213,34 @@ absl::StatusOr<std::string> s3_uri(const std::string& bucket) {
   return absl::StrCat(bucket, "?scheme=", service.scheme, "&endpoint_override=", service.authority);
 }
 
+// Repeats a request eight times, within 13 s. The strategies of Arrow wait for a minute or not at
+// all.
+class Retries : public fs::S3RetryStrategy {
+ public:
+  bool ShouldRetry(const AWSErrorDetail& error, int64_t retries) override {
+    return error.should_retry && retries < 8;
+  }
+  int64_t CalculateDelayBeforeNextRetry(const AWSErrorDetail&, int64_t retries) override {
+    return int64_t{50} << retries;  // milliseconds
+  }
+};
+
+arrow::Result<std::shared_ptr<fs::FileSystem>> make_s3(const std::string& uri) {
+  ARROW_ASSIGN_OR_RAISE(fs::S3Options options, fs::S3Options::FromUri(uri));
+  options.background_writes = false;  // parts that wait for the network would fill the memory
+  options.allow_delayed_open = true;  // one request for a small object
+  options.retry_strategy = std::make_shared<Retries>();
+  return fs::S3FileSystem::Make(options);
+}
+
 absl::Status connect_by_arrow(const std::string& uri, std::shared_ptr<fs::FileSystem>* files) {
   const Uri parts = split_uri(uri.substr(0, uri.find('?')));
   const std::string root = absl::StrCat(parts.scheme, kSchemeEnd, parts.authority);
   return guarded("reach", root, [&]() -> arrow::Status {
-    auto made = fs::FileSystemFromUri(uri);
-    if (parts.scheme == "s3") finalize_s3_at_exit();  // also if nobody answers
+    if (parts.scheme != "s3") return fs::FileSystemFromUri(uri).Value(files);
+    ARROW_RETURN_NOT_OK(fs::EnsureS3Initialized());
+    auto made = make_s3(uri);
+    finalize_s3_at_exit();  // also if nobody answers
     ARROW_ASSIGN_OR_RAISE(*files, std::move(made));
     return arrow::Status::OK();
   });
@@ -250,7 +299,7 @@ absl::StatusOr<UriFileSystem::Place> UriFileSystem::place(const std::string& uri
   const Uri parts = split_uri(uri);
   const std::string root = absl::StrCat(parts.scheme, kSchemeEnd, parts.authority);
   // A bucket is the first name of a path; a host is none.
-  const bool has_bucket = parts.scheme == "s3" || parts.scheme == "gs" || parts.scheme == "gcs";
+  const bool has_bucket = is_bucket(uri);
   if (has_bucket && parts.authority.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(uri, " names no bucket"));
   }
@@ -379,8 +428,14 @@ absl::StatusOr<std::vector<std::string>> UriFileSystem::glob(const std::string& 
 }
 
 absl::StatusOr<std::unique_ptr<WritableFile>> UriFileSystem::create(const std::string& path) {
-  if (is_uri(path)) return read_only(path);
-  return local_.create(path);
+  ASSIGN_OR_RETURN(FileSystem* const others, other(path));
+  if (others == &local_) return local_.create(path);
+  if (others != nullptr || !is_bucket(path)) return read_only(path);
+  ASSIGN_OR_RETURN(const Place at, place(path));
+  std::shared_ptr<arrow::io::OutputStream> stream;
+  RETURN_IF_ERROR(
+      guarded("write", path, [&] { return at.files->OpenOutputStream(at.path).Value(&stream); }));
+  return std::make_unique<UriUpload>(std::move(stream), path);
 }
 
 absl::StatusOr<std::unique_ptr<WritableFile>> UriFileSystem::open_for_append(
@@ -416,7 +471,19 @@ absl::Status UriFileSystem::link(const std::string& from, const std::string& to)
 }
 
 absl::Status UriFileSystem::remove(const std::string& path) {
-  return is_uri(path) ? read_only(path) : local_.remove(path);
+  ASSIGN_OR_RETURN(FileSystem* const others, other(path));
+  if (others == &local_) return local_.remove(path);
+  if (others != nullptr || !is_bucket(path)) return read_only(path);
+  ASSIGN_OR_RETURN(const Place at, place(path));
+  ASSIGN_OR_RETURN(const FileInfo found, info(path));
+  if (!found.is_directory) {
+    return guarded("remove", path, [&] { return at.files->DeleteFile(at.path); });
+  }
+  ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, list(path));
+  if (!entries.empty()) {
+    return absl::UnavailableError(absl::StrCat("cannot remove ", path, ": it is not empty"));
+  }
+  return guarded("remove", path, [&] { return at.files->DeleteDir(at.path); });
 }
 
 absl::Status UriFileSystem::sync_directory(const std::string& path) {

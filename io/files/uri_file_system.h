@@ -28,9 +28,12 @@ namespace millrace {
 // AWS_ACCESS_KEY_ID and the like (docs/data.md). A connection is kept for each bucket or host. A
 // registered scheme (io/files/file_system_registry.h) is read by the registered file system.
 //
-// URIs are read only: writing is PermissionDenied. Other errors are as FileSystem's; Unavailable
-// also for a service that does not answer, InvalidArgument for a scheme that neither Arrow nor the
-// registry knows.
+// Objects of buckets (s3, gs, gcs) can be created, replaced and removed: create() uploads an
+// object, which appears, whole, when close() returns; a file that is destroyed before leaves no
+// object. An upload holds one part (10 MB). remove() of a directory removes the marker of an empty
+// one. All other writing, and any writing for other schemes, is PermissionDenied. Other errors are
+// as FileSystem's; Unavailable also for a service that does not answer, InvalidArgument for a
+// scheme that neither Arrow nor the registry knows.
 class UriFileSystem : public FileSystem, public HardLinks {
  public:
   // Sets `files` to those of a bucket or host. Arrow does so unless a test does.

@@ -18,12 +18,12 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/forwarding_file_system.h"
 #include "base/memory_file_system_testing.h"
 #include "base/recording_file_system_testing.h"
 #include "checkpoint/format/checkpoint_names.h"
 #include "tests/campaigns/campaign_job.h"
 #include "tests/campaigns/forked_child.h"
-#include "tests/campaigns/forwarding_file_system.h"
 
 namespace millrace {
 namespace {

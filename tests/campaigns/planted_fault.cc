@@ -12,12 +12,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/forwarding_file_system.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
 #include "checkpoint/format/checkpoint_names.h"
 #include "checkpoint/format/chunk_digests.h"
 #include "checkpoint/format/manifest.h"
-#include "tests/campaigns/forwarding_file_system.h"
 
 namespace millrace {
 namespace {

@@ -28,6 +28,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
+// Runs the server $0 on port $1. Prints that it runs, and reads its log, whose pipe would fill.
+constexpr char kServe[] =
+    "exec \"$0\" -p \"$1\" 2> >(grep -m1 --line-buffered 'Running on' >&2; cat > /dev/null)";
+
 class S3Test : public StreamingCase {
  protected:
   void SetUp() override {
@@ -38,7 +42,7 @@ class S3Test : public StreamingCase {
     }
     const ReservedPort port = free_port();
     server_ = std::make_unique<RunningProgram>(
-        std::vector<std::string>{server, "-p", absl::StrCat(port.number)},
+        std::vector<std::string>{"/bin/bash", "-c", kServe, server, absl::StrCat(port.number)},
         ProgramOptions{.directory = "", .timeout = std::chrono::seconds(55)});
     ASSERT_TRUE(server_->wait_for("Running on"));
     ::setenv("AWS_ENDPOINT_URL", absl::StrCat("http://127.0.0.1:", port.number).c_str(), 1);
@@ -159,6 +163,68 @@ TEST_F(S3Test, TwoStarsTakeObjectsAtAnyDepth) {
   EXPECT_EQ(read_json("whole/summary.json")["examples"], 400) << "the bucket itself, too";
   EXPECT_EQ(train("s3://bucket/**/none-*.csv", "none").exit_code, kNoInput);
   EXPECT_EQ(train("s3://bucket/part-**.csv", "none").exit_code, kUsage);
+}
+
+constexpr int kNotAnswered = 74;  // an error of reading or writing
+constexpr char kBucket[] = "--set=run.places.checkpoints=s3://bucket/run";
+
+TEST_F(S3Test, CheckpointsInABucketAreAsOnADisk) {
+  std::string rows = "label,c\n";
+  for (int64_t row = 0; row < 4000; ++row) {
+    absl::StrAppend(&rows, row % 2, ",", row * 77 % 500, "\n");
+  }
+  write("a.csv", rows);
+  write("job.textproto", absl::StrFormat(kFilesJob, "a.csv"));
+  const std::vector<std::string> common = {
+      "--set=run.checkpoint.when.every_steps=5", "--set=run.checkpoint.max_deltas=2",
+      "--set=run.checkpoint.keep_last=2",        "--set=run.places.lease_seconds=0.5",
+      "--set=run.checkpoint.asynchronous=true",  "--set=run.places.logs=far/logs",
+      "--set=run.places.metrics=far/metrics"};
+  const auto flags = [&](std::vector<std::string> more) {
+    more.insert(more.end(), common.begin(), common.end());
+    return more;
+  };
+  ASSERT_EQ(run(flags({"--output_dir", "local"})).exit_code, 0);
+  std::filesystem::remove_all(path("far"));
+  // Two ranks begin, and one goes on.
+  const ProgramResult begun =
+      millrace(flags({"launch", "-n", "2", "--", millrace_path(), "train", "job.textproto",
+                      "--output_dir", "out", "--max_steps=12", kBucket}));
+  ASSERT_EQ(begun.exit_code, 0) << begun.err;
+  const ProgramResult rest = run(flags({"--output_dir", "out", kBucket}));
+  ASSERT_EQ(rest.exit_code, 0) << rest.err;
+  EXPECT_THAT(rest.err, HasSubstr("resuming from s3://bucket/run/step-00000012"));
+  EXPECT_EQ(read("out/checkpoints"), "s3://bucket/run\n");
+  EXPECT_TRUE(std::filesystem::is_regular_file(path("far/logs/rank-0.log")));
+  EXPECT_TRUE(std::filesystem::is_regular_file(path("out/metrics/train.jsonl")));
+
+  // Commands take the output directory or the URI.
+  for (const std::string& place : {"out", "s3://bucket/run"}) {
+    EXPECT_THAT(millrace_ok({"checkpoint", "verify", place}).out, HasSubstr("step-00000020: ok"));
+    millrace_ok({"evaluate", "job.textproto", "--checkpoint", place, "--eval_data", "a.csv"});
+  }
+  EXPECT_THAT(millrace_ok({"status", "out"}).out, HasSubstr("checkpoint: s3://bucket/run/step-"));
+  write("ids", "77\n");
+  EXPECT_THAT(millrace_ok({"checkpoint", "forget", "out", "--table", "c", "--ids", "ids"}).out,
+              HasSubstr("1 rows"));
+  millrace_ok({"checkpoint", "verify", "out"});
+  EXPECT_EQ(run(flags({"--output_dir", "out"})).exit_code, kCannotWrite) << "places was taken away";
+}
+
+TEST_F(S3Test, ABucketThatCannotHoldCheckpointsIsNamedBeforeTheFirstStep) {
+  write("a.csv", "label,c\n1,2\n0,3\n");
+  write("job.textproto", absl::StrFormat(kFilesJob, "a.csv"));
+  const auto refused = [&](const std::string& place, int exit_code, const std::string& why) {
+    const ProgramResult result = run({"--set", absl::StrCat("run.places.", place)});
+    EXPECT_EQ(result.exit_code, exit_code) << result.err;
+    EXPECT_THAT(result.last_error(), HasSubstr(why));
+    EXPECT_FALSE(std::filesystem::exists(path("out/logs")));
+  };
+  refused("checkpoints=hdfs://node/run", kUsage, "what is there is only read");
+  refused("checkpoints=s3://KEY:SECRET@bucket/run", kUsage, "has its password where");
+  refused("checkpoints=s3://no-such-bucket/run", kNotAnswered, "s3://no-such-bucket/run/lock");
+  refused("logs=s3://bucket/logs", kUsage, "cannot be");
+  refused("lease_seconds=0", kUsage, "lease_seconds");
 }
 
 TEST_F(S3Test, WhatIsNotThereIsNamed) {

@@ -11,7 +11,9 @@
 #include "base/log.h"
 #include "base/memory_file_system_testing.h"
 #include "base/status_macros.h"
+#include "checkpoint/objects/object_files.h"
 #include "checkpoint/saver.h"
+#include "checkpoint/testing/memory_store_testing.h"
 #include "distributed/one_rank_collectives.h"
 #include "embedding/embedding_collection.h"
 #include "framework/trainer.h"
@@ -108,10 +110,10 @@ auto in_memory(const TrainState& state) {
 }
 
 // Returns a saver whose files replace the memory.
-absl::StatusOr<std::unique_ptr<Saver>> new_saver(FileSystem& files) {
+absl::StatusOr<std::unique_ptr<Saver>> new_saver(FileSystem& files, bool bucket = false) {
   SaverOptions options;
   options.asynchronous = true;
-  options.folder = "checkpoints";
+  options.folder = bucket ? "s3://bucket/checkpoints" : "checkpoints";
   options.write_threads = 1;
   return Saver::create(std::move(options), files, Clock::real());
 }
@@ -119,22 +121,31 @@ absl::StatusOr<std::unique_ptr<Saver>> new_saver(FileSystem& files) {
 using Load = std::function<absl::StatusOr<LoadedState>(const TrainState&)>;
 
 // `files` is shared with the saver that wrote there.
-Load load_from(std::shared_ptr<FileSystem> files) {
-  return [files](const TrainState& target) -> absl::StatusOr<LoadedState> {
+Load load_from(std::shared_ptr<FileSystem> files, bool bucket = false) {
+  return [files, bucket](const TrainState& target) -> absl::StatusOr<LoadedState> {
     OneRankCollectives ranks;
-    ASSIGN_OR_RETURN(const auto saver, new_saver(*files));
+    ASSIGN_OR_RETURN(const auto saver, new_saver(*files, bucket));
     ASSIGN_OR_RETURN(std::optional<FoundCheckpoint> found, saver->restore(target, ranks));
     if (!found.has_value()) return absl::NotFoundError("no checkpoint");
     return std::move(found->state);
   };
 }
 
-absl::StatusOr<Load> in_files(const TrainState& state) {
-  const auto files = std::make_shared<MemoryFileSystem>();
+// An object store with its checkpoints.
+struct HasStore {
+  MemoryStore store;
+};
+struct Bucket : private HasStore, public ObjectFiles {
+  Bucket() : ObjectFiles(store, Clock::real()) { set_lease(absl::Milliseconds(1)); }
+};
+
+absl::StatusOr<Load> in_files(const TrainState& state, bool bucket) {
+  std::shared_ptr<FileSystem> files = std::make_shared<MemoryFileSystem>();
+  if (bucket) files = std::make_shared<Bucket>();
   OneRankCollectives ranks;
-  ASSIGN_OR_RETURN(const auto saver, new_saver(*files));
+  ASSIGN_OR_RETURN(const auto saver, new_saver(*files, bucket));
   RETURN_IF_ERROR(saver->save(state, {}, ranks).status());
-  return load_from(files);
+  return load_from(files, bucket);
 }
 
 // Saves that are written later.
@@ -172,6 +183,7 @@ class Job {
   explicit Job(const ResumeCase& resume_case, bool save_at_end = false)
       : scope_(resume_case.scope),
         files_(resume_case.files),
+        bucket_(resume_case.bucket),
         asynchronous_(resume_case.asynchronous),
         keeps_best_(!resume_case.best.terms.empty()) {
     TinyTrainerOptions options = resume_case.options;
@@ -197,7 +209,7 @@ class Job {
           if (asynchronous_) {
             ASSIGN_OR_RETURN(load, late_.begin(state));
           } else if (files_) {
-            ASSIGN_OR_RETURN(load, in_files(state));
+            ASSIGN_OR_RETURN(load, in_files(state, bucket_));
           } else {
             load = in_memory(state);
           }
@@ -292,7 +304,7 @@ class Job {
   }
 
   const Scope scope_;
-  const bool files_;
+  const bool files_, bucket_;
   const bool asynchronous_;
   const bool keeps_best_;  // keeps the best score, and so makes further checkpoints
   FakeClock clock_;

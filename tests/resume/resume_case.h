@@ -31,7 +31,8 @@ struct ResumeCase {
   BestScoreOptions best;
   // If kThisRank, a checkpoint that an event requests is made after the next exchange.
   Scope scope = Scope::kCommon;
-  bool files = false;  // checkpoints go through the files of a Saver, in memory
+  bool files = false;   // checkpoints go through the files of a Saver, in memory
+  bool bucket = false;  // these files are in an object store
   // If true, saves are begun, and written at the next serving point, after further steps.
   bool asynchronous = false;
   // Called at each event of a further hook, last, for other actions of a case.

@@ -129,6 +129,12 @@ TEST_P(ResumeFromFilesTest, IsExactFromEveryStep) {
   expect_exact(resume_case, 40);
 }
 
+TEST_P(ResumeFromFilesTest, IsExactFromABucket) {
+  ResumeCase resume_case = forty_steps(GetParam());
+  resume_case.files = resume_case.bucket = true;
+  expect_exact(resume_case, 40);
+}
+
 TEST_P(ResumeFromFilesTest, IsExactFromWhatWasWrittenLater) {
   ResumeCase resume_case = forty_steps(GetParam());
   resume_case.files = resume_case.asynchronous = true;

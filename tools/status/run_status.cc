@@ -10,6 +10,7 @@
 #include "base/net/socket.h"
 #include "base/status_macros.h"
 #include "checkpoint/folder/checkpoint_list.h"
+#include "checkpoint/folder/checkpoint_path.h"
 #include "checkpoint/folder/directory_lock.h"
 #include "tools/event_report.h"
 #include "tools/output/run_outputs.h"
@@ -164,7 +165,7 @@ absl::StatusOr<RunStatus> read_run_status(FileSystem& files, const std::string& 
   }
   RunStatus status;
   ASSIGN_OR_RETURN(const std::vector<ListedCheckpoint> checkpoints,
-                   list_checkpoints(files, join_path(directory, "checkpoints")));
+                   list_checkpoints(files, checkpoints_of(files, directory)));
   for (const ListedCheckpoint& checkpoint : checkpoints) {
     if (checkpoint.reader == nullptr) continue;
     const auto& progress = checkpoint.reader->manifest().progress();

@@ -1,13 +1,12 @@
 // A base class of file systems that forwards every call to another file system.
-#ifndef MILLRACE_TESTS_CAMPAIGNS_FORWARDING_FILE_SYSTEM_H_
-#define MILLRACE_TESTS_CAMPAIGNS_FORWARDING_FILE_SYSTEM_H_
+#ifndef MILLRACE_BASE_FORWARDING_FILE_SYSTEM_H_
+#define MILLRACE_BASE_FORWARDING_FILE_SYSTEM_H_
 
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/file_system.h"
-#include "base/memory_file_system_testing.h"
 
 namespace millrace {
 
@@ -29,9 +28,9 @@ class ForwardingFileSystem : public FileSystem, public HardLinks {
                                                              int64_t size_bytes) override {
     return under_.create_new(path, size_bytes);
   }
-  absl::StatusOr<std::unique_ptr<WritableFile>> create_replacement(const std::string& path,
-                                                                   const std::string&) override {
-    return write_in_order(create_new(path, 0));
+  absl::StatusOr<std::unique_ptr<WritableFile>> create_replacement(
+      const std::string& path, const std::string& like) override {
+    return under_.create_replacement(path, like);
   }
   absl::StatusOr<FileInfo> info(const std::string& path) override { return under_.info(path); }
   absl::StatusOr<FileInfo> link_info(const std::string& path) override {
@@ -69,4 +68,4 @@ class ForwardingFileSystem : public FileSystem, public HardLinks {
 
 }  // namespace millrace
 
-#endif  // MILLRACE_TESTS_CAMPAIGNS_FORWARDING_FILE_SYSTEM_H_
+#endif  // MILLRACE_BASE_FORWARDING_FILE_SYSTEM_H_
