@@ -10,8 +10,8 @@
 #include "base/status_macros.h"
 #include "checkpoint/folder/content_digests.h"
 #include "checkpoint/format/checkpoint_names.h"
+#include "checkpoint/state/savable_type.h"
 #include "checkpoint/state/state_messages.h"
-#include "checkpoint/state/torch_types.h"
 
 namespace millrace {
 namespace {

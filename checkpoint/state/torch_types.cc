@@ -1,7 +1,5 @@
 #include "checkpoint/state/torch_types.h"
 
-#include "absl/strings/str_cat.h"
-
 namespace millrace {
 
 std::optional<TensorType> tensor_type_of(at::ScalarType type) {
@@ -37,21 +35,6 @@ std::optional<at::ScalarType> scalar_type_of(TensorType type) {
     case TensorType::kU64: return std::nullopt;
   }
   return std::nullopt;
-}
-
-absl::StatusOr<TensorType> savable_type(const NamedParameter& tensor) {
-  if (!tensor.value.defined()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("dense tensor \"", tensor.name, "\" is undefined"));
-  }
-  if (!tensor.value.device().is_cpu() || tensor.value.layout() != at::kStrided) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("dense tensor \"", tensor.name, "\" is no dense tensor on the CPU"));
-  }
-  if (const auto type = tensor_type_of(tensor.value.scalar_type())) return *type;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "dense tensor \"", tensor.name,
-      "\": no such element type in safetensors: ", c10::toString(tensor.value.scalar_type())));
 }
 
 }  // namespace millrace

@@ -6,9 +6,7 @@
 
 #include <optional>
 
-#include "absl/status/statusor.h"
 #include "checkpoint/format/tensor_type.h"
-#include "optim/dense/named_parameter.h"
 
 namespace millrace {
 
@@ -16,10 +14,6 @@ namespace millrace {
 std::optional<TensorType> tensor_type_of(at::ScalarType type);
 // Returns none for a type that LibTorch does not have or hardly supports: U16, U32, U64.
 std::optional<at::ScalarType> scalar_type_of(TensorType type);
-
-// Errors: InvalidArgument naming the tensor if the tensor is not dense, not on the CPU, or of a
-// type that files do not have.
-absl::StatusOr<TensorType> savable_type(const NamedParameter& tensor);
 
 }  // namespace millrace
 

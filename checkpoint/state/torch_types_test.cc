@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "base/status_matchers.h"
+#include "checkpoint/state/savable_type.h"
 
 namespace millrace {
 namespace {

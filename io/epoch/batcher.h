@@ -1,4 +1,4 @@
-// Batches: gathering of rows, and conversion of blocks to tensors.
+// Batches of rows of blocks.
 #ifndef MILLRACE_IO_EPOCH_BATCHER_H_
 #define MILLRACE_IO_EPOCH_BATCHER_H_
 
@@ -15,21 +15,9 @@
 #include "io/batch.h"
 #include "io/block.h"
 #include "io/cursor.h"
+#include "io/feature/batch_builder.h"
 
 namespace millrace {
-
-// Rows of one block.
-struct BatchPiece {
-  const Block* block = nullptr;
-  absl::Span<const BlockRow> rows;
-};
-
-// Puts the rows of the pieces, one piece after the other, column by column, into one tensor each.
-// The batch's cursor is left empty.
-// REQUIRES: at least one row; the rows of a piece lie side by side (put_in_order); all blocks have
-// the same features and kept columns of the same types, but some may lack weights: their examples
-// weigh 1 then.
-Batch build_batch(absl::Span<const BatchPiece> parts);
 
 // Makes batches of a size from blocks in the order they come, across their borders, each with
 // the cursor after it. Used by one thread.

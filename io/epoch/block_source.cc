@@ -201,7 +201,7 @@ absl::Status BlockSource::add_feature(const FeatureConfig& config, const Dataset
   const int64_t column = index_of(files_.columns(), column_of(config));
   RETURN_IF_ERROR(check_crosses(absl::StrCat("feature \"", config.name(), "\""), config,
                                 sparse_before(options.schema, config.name())));
-  Feature feature{.name = config.name(), .kind = config.kind()};
+  FeatureSource feature{.name = config.name(), .kind = config.kind()};
   const auto own = options.labels_of.find(config.name());
   const LabelRange labels = own != options.labels_of.end() ? own->second : options.labels;
   ValueType type = files_.column_types()[column];
@@ -214,7 +214,7 @@ absl::Status BlockSource::add_feature(const FeatureConfig& config, const Dataset
   }
   ASSIGN_OR_RETURN(feature.transform,
                    FeatureTransform::create(config, type, labels, *options.files));
-  feature.request = add_request({column, feature.transform->reads_as()});
+  feature.column = add_request({column, feature.transform->reads_as()});
   const bool is_row_id =
       config.kind() == FeatureConfig::EXAMPLE_ID || config.kind() == FeatureConfig::GROUP_ID;
   if (feature.transform->distinguishes_text() && !is_row_id) add_hashed_column(column);
@@ -226,7 +226,7 @@ absl::Status BlockSource::add_feature(const FeatureConfig& config, const Dataset
                                                      "\": weight_column \"", config.weight_column(),
                                                      "\" holds text"));
     }
-    feature.weight_request =
+    feature.weight_column =
         add_request({weights, type == ValueType::kText ? ValueType::kDouble : type});
   }
   for (const TransformConfig& step : config.transform()) {
@@ -283,14 +283,14 @@ void BlockSource::find_last_uses() {
   std::set<int64_t> used_later(kept_requests_.begin(), kept_requests_.end());
   for (auto feature = features_.rbegin(); feature != features_.rend(); ++feature) {
     if (!feature->transform.has_value()) continue;
-    used_later.insert(feature->weight_request);
-    feature->takes_column = used_later.insert(feature->request).second;
+    used_later.insert(feature->weight_column);
+    feature->takes_column = used_later.insert(feature->column).second;
   }
 }
 
 std::vector<std::string> BlockSource::missing_labels() const {
   std::vector<std::string> names;
-  for (const Feature& feature : features_) {
+  for (const FeatureSource& feature : features_) {
     const bool is_missing = feature.kind == FeatureConfig::LABEL && !feature.transform.has_value();
     if (is_missing) names.push_back(feature.name);
   }
@@ -313,7 +313,7 @@ int64_t BlockSource::add_request(Request request) {
 absl::StatusOr<Block> BlockReader::read(const EpochPlan& plan, int64_t index, RowInterval range,
                                         const std::atomic<bool>& cancelled) {
   Block block;
-  for (const BlockSource::Feature& feature : source_.features_) {
+  for (const FeatureSource& feature : source_.features_) {
     if (feature.kind == FeatureConfig::SPARSE) block.sparse.emplace_back();
     if (feature.kind == FeatureConfig::DENSE) block.dense.emplace_back();
     if (feature.kind == FeatureConfig::LABEL) block.labels.emplace_back();
@@ -426,7 +426,11 @@ absl::Status BlockReader::append_unit(const Unit& unit, int64_t epoch, BadRows& 
     RETURN_IF_ERROR(source_.split_.append(numbers, request >= 0 ? (*columns)[request] : Column(),
                                           place, bad, keep));
   }
-  RETURN_IF_ERROR(append_features(absl::MakeSpan(*columns), unit.count, place, bad, block));
+  const auto name = [this](int64_t request) -> absl::string_view {
+    return source_.files_.columns()[source_.requests_[request].column];
+  };
+  RETURN_IF_ERROR(append_features(source_.features_, absl::MakeSpan(*columns), name, unit.count,
+                                  place, bad, block));
   RETURN_IF_ERROR(append_kept(absl::MakeSpan(*columns), unit.count, place, bad, block));
   if (block->example_ids.size() == before) {  // no feature is the example id
     const int64_t file = source_.first_file_ + unit.file * source_.file_step_;
@@ -456,47 +460,6 @@ absl::Status BlockReader::sample(absl::Span<const int64_t> numbers, int64_t epoc
     sampled.weights = absl::MakeSpan(block->weights).subspan(first);
   }
   return filter.apply(epoch, sampled, place, bad);
-}
-
-absl::Status BlockReader::append_features(absl::Span<Column> columns, int64_t rows,
-                                          ColumnPlace place, BadRows& bad, Block* block) {
-  size_t sparse = 0, dense = 0, label = 0;
-  for (const BlockSource::Feature& feature : source_.features_) {
-    // No file has a column for this feature. A label is then missing in every row.
-    if (!feature.transform.has_value()) {
-      if (feature.kind != FeatureConfig::LABEL) continue;
-      std::vector<float>& values = block->labels[label++];
-      values.resize(values.size() + rows, std::numeric_limits<float>::quiet_NaN());
-      continue;
-    }
-    const FeatureTransform& transform = *feature.transform;
-    place.column = source_.files_.columns()[source_.requests_[feature.request].column];
-    std::vector<const IdColumn*> crossed;
-    for (const int64_t other : feature.crossed) crossed.push_back(&block->sparse[other]);
-    const FeatureInput input{
-        .column = columns[feature.request],
-        .place = place,
-        .bad = bad,
-        .weights = feature.weight_request < 0 ? nullptr : &columns[feature.weight_request],
-        .crossed = crossed,
-        .owned = feature.takes_column ? &columns[feature.request] : nullptr};
-    const auto append = [&]() -> absl::Status {
-      switch (feature.kind) {
-        case FeatureConfig::SPARSE: return transform.append_ids(input, &block->sparse[sparse++]);
-        case FeatureConfig::DENSE: return transform.append_numbers(input, &block->dense[dense++]);
-        case FeatureConfig::LABEL: return transform.append_numbers(input, &block->labels[label++]);
-        case FeatureConfig::WEIGHT: return transform.append_numbers(input, &block->weights);
-        case FeatureConfig::EXAMPLE_ID:
-          return transform.append_single_ids(input, &block->example_ids);
-        case FeatureConfig::GROUP_ID: return transform.append_single_ids(input, &block->group_ids);
-      }
-      return absl::OkStatus();
-    };
-    // A registered transform may throw.
-    RETURN_IF_ERROR(
-        catch_part_exceptions(absl::StrCat("a transform of column ", place.column), append));
-  }
-  return absl::OkStatus();
 }
 
 absl::Status BlockReader::append_kept(absl::Span<Column> columns, int64_t rows, ColumnPlace place,

@@ -17,7 +17,7 @@
 #include "io/cursor.h"
 #include "io/epoch/dataset_options.h"
 #include "io/epoch/epoch_plan.h"
-#include "io/feature/feature_transform.h"
+#include "io/feature/feature_rows.h"
 #include "io/feature/sample_filter.h"
 #include "io/feature/split_filter.h"
 #include "io/files/file_set.h"
@@ -53,16 +53,6 @@ class BlockSource {
  private:
   friend class BlockReader;
 
-  // A feature, and the index of its column among the requests.
-  struct Feature {
-    std::string name;
-    FeatureConfig::Kind kind;
-    int64_t request = -1;                                      // -1: no file has the column
-    std::optional<FeatureTransform> transform = std::nullopt;  // none: the same
-    int64_t weight_request = -1;                               // -1: its ids have no weights
-    std::vector<int64_t> crossed = {};                         // sparse features, for each `cross`
-    bool takes_column = false;                                 // no later feature needs it
-  };
   // A column as read; two features of one column share a request where possible.
   struct Request {
     int64_t column;  // index into files().columns()
@@ -91,7 +81,7 @@ class BlockSource {
   bool skip_bad_ = false;       // DataConfig::SKIP
   std::vector<Unit> units_;
   int64_t rows_ = 0;
-  std::vector<Feature> features_;
+  std::vector<FeatureSource> features_;  // their columns are requests
   std::vector<Request> requests_;
   HashedColumns hashed_columns_;
   std::vector<TimeType> time_types_;    // of each of files().columns(), to convert to
@@ -128,8 +118,6 @@ class BlockReader {
                            std::vector<uint8_t>* keep);
   absl::Status sample(absl::Span<const int64_t> numbers, int64_t epoch, ColumnPlace place,
                       BadRows& bad, Block* block, std::vector<uint8_t>* keep) const;
-  absl::Status append_features(absl::Span<Column> columns, int64_t rows, ColumnPlace place,
-                               BadRows& bad, Block* block);
   // Appends kept columns, converted to their common types over all files.
   absl::Status append_kept(absl::Span<Column> columns, int64_t rows, ColumnPlace place,
                            const BadRows& bad, Block* block) const;
