@@ -6,8 +6,10 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/v6_only.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/ssl.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 #include <boost/beast/ssl/ssl_stream.hpp>
@@ -33,7 +35,6 @@ namespace http = boost::beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr size_t kMostConnections = 64;
 constexpr size_t kMostRequestHeadBytes = 8192;
 constexpr std::chrono::milliseconds kAcceptPause{100};  // after an error
 
@@ -74,7 +75,9 @@ class Session {
 struct SessionHost {
   absl::Duration client_timeout;
   size_t most_body_bytes;
+  bool keep_alive;
   HttpServer::Handler handler;
+  asio::thread_pool* pool;  // null: the thread of the server
   // Removes a session that has ended.
   std::function<void(const Session*)> remove;
 };
@@ -134,27 +137,47 @@ class StreamSession : public Session, public std::enable_shared_from_this<Stream
 
   // Replies to the request that was read, or to the failure of reading it.
   void answer(const error_code& error) {
-    bool head = false;
-    std::optional<HttpReply> reply;
     if (error) {
-      reply = reply_to_failure(error);
-      if (!reply.has_value()) return end();
-    } else {
-      head = parser_->get().method() == http::verb::head;
-      const HttpServerRequest request = request_of(parser_->release());
-      absl::StatusOr<HttpReply> handled =
-          catch_exceptions([&]() -> absl::StatusOr<HttpReply> { return host_.handler(request); });
-      reply = handled.ok() ? *std::move(handled) : http_error_reply(500);
+      std::optional<HttpReply> reply = reply_to_failure(error);
+      return reply.has_value() ? write(*std::move(reply), /*head=*/false, /*goes_on=*/false)
+                               : end();
     }
+    const bool head = parser_->get().method() == http::verb::head;
+    const bool goes_on = host_.keep_alive && parser_->get().keep_alive();
+    HttpServerRequest request = request_of(parser_->release());
+    if (host_.pool == nullptr) return write(handle(request), head, goes_on);
+    error_code ignored;
+    timer_.cancel(ignored);  // the client is not slow
+    asio::post(*host_.pool, [self = this->shared_from_this(), request = std::move(request), head,
+                             goes_on] {
+      HttpReply reply = self->handle(request);
+      asio::post(self->stream_.get_executor(), [self, reply = std::move(reply), head, goes_on] {
+        self->set_deadline();
+        self->write(reply, head, goes_on);
+      });
+    });
+  }
+
+  HttpReply handle(const HttpServerRequest& request) const {
+    absl::StatusOr<HttpReply> handled =
+        catch_exceptions([&]() -> absl::StatusOr<HttpReply> { return host_.handler(request); });
+    return handled.ok() ? *std::move(handled) : http_error_reply(500);
+  }
+
+  void write(HttpReply reply, bool head, bool goes_on) {
     response_ = {};
-    response_.result(static_cast<unsigned>(reply->status));
-    response_.set(http::field::content_type, reply->content_type);
-    response_.content_length(reply->body.size());
-    response_.keep_alive(false);
-    if (!head) response_.body() = std::move(reply->body);
+    response_.result(static_cast<unsigned>(reply.status));
+    response_.set(http::field::content_type, reply.content_type);
+    for (const auto& [field, value] : reply.headers) response_.set(field, value);
+    response_.content_length(reply.body.size());
+    response_.keep_alive(goes_on);
+    if (!head) response_.body() = std::move(reply.body);
     http::async_write(stream_, response_,
-                      [self = this->shared_from_this()](error_code unsent, size_t) {
-                        unsent ? self->end() : self->finish();
+                      [self = this->shared_from_this(), goes_on](error_code unsent, size_t) {
+                        if (unsent) return self->end();
+                        if (!goes_on) return self->finish();
+                        self->set_deadline();
+                        self->read();
                       });
   }
 
@@ -228,14 +251,19 @@ class HttpServer::Impl {
   Impl(const HttpServerOptions& options, Handler handler)
       : host_{.client_timeout = options.client_timeout,
               .most_body_bytes = options.most_body_bytes,
+              .keep_alive = options.keep_alive,
               .handler = std::move(handler),
+              .pool = nullptr,
               .remove = [this](const Session* session) { remove(session); }} {}
   ~Impl() {
+    if (pool_.has_value()) pool_->join();  // before the context, to which its threads post
     context_.stop();
     if (thread_.joinable()) thread_.join();
   }
 
   absl::Status start(const HttpServerOptions& options) {
+    most_connections_ = options.most_connections;
+    if (options.handler_threads > 0) host_.pool = &pool_.emplace(options.handler_threads);
     RETURN_IF_ERROR(use_certificate(options));
     RETURN_IF_ERROR(listen(options));
     accept();
@@ -294,7 +322,7 @@ class HttpServer::Impl {
       if (error) return accept_later();  // likely no descriptor is free
       accept();                          // first, since the rest may throw
       close_on_exec(socket.native_handle());
-      if (sessions_.size() == kMostConnections) {
+      if (sessions_.size() == most_connections_) {
         sessions_.front()->close();
         sessions_.pop_front();
       }
@@ -325,6 +353,8 @@ class HttpServer::Impl {
   }
 
   SessionHost host_;
+  size_t most_connections_ = 0;
+  std::optional<asio::thread_pool> pool_;
   int port_ = 0;
   std::optional<asio::ssl::context> tls_;
   asio::io_context context_{1};

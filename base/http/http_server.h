@@ -27,6 +27,7 @@ struct HttpReply {
   int status = 200;
   std::string body = "";  // not sent in reply to HEAD
   std::string content_type = "text/plain; charset=utf-8";
+  std::vector<std::pair<std::string, std::string>> headers = {};  // further ones
 };
 
 // Returns a reply whose body is the status and its name: "404 Not Found\n".
@@ -39,18 +40,25 @@ struct HttpServerOptions {
   // disconnected.
   absl::Duration client_timeout = absl::Seconds(2);
   size_t most_body_bytes = 1 << 20;  // of a request
+  size_t most_connections = 64;
+  // Threads that call the handler. 0: the thread of the server, one request after the other.
+  int handler_threads = 0;
+  // If true, a client may send several requests over one connection, which is closed after
+  // `client_timeout` without a request.
+  bool keep_alive = false;
   // A chain of certificates and its key, both PEM. Default: without TLS.
   std::string certificate = "", key = "";
 };
 
-// Serves HTTP/1.1 until the object is destroyed, one request for each connection. A background
-// thread reads requests and calls the handler; it replies itself with 400 to an invalid request,
-// with 431 to a request whose header exceeds 8 KiB, with 413 to a larger body than allowed and with
-// 500 if the handler throws. A silent connection does not delay others; a slow handler does. Of
-// more than 64 connections the oldest is closed.
+// Serves HTTP/1.1 until the object is destroyed, by default one request for each connection. A
+// background thread reads requests and calls the handler; it replies itself with 400 to an invalid
+// request, with 431 to a request whose header exceeds 8 KiB, with 413 to a larger body than allowed
+// and with 500 if the handler throws. A silent connection does not delay others; a slow handler
+// does, without threads of its own. Of more than `most_connections` connections the oldest is
+// closed.
 class HttpServer {
  public:
-  // Returns the reply to a request. The thread of the server calls it.
+  // Returns the reply to a request. The thread of the server calls it, or one of `handler_threads`.
   using Handler = std::function<HttpReply(const HttpServerRequest&)>;
 
   // Errors: Unavailable, naming address and port, if the port is taken or this machine does not
