@@ -96,6 +96,7 @@ absl::Status EmbeddingCollection::make_tables() {
     tables_.push_back(std::move(table));
   }
   features_of_.resize(tables_.size());
+  records_.resize(tables_.size());
   return absl::OkStatus();
 }
 
@@ -229,7 +230,9 @@ absl::Status EmbeddingCollection::look_up_feature(int64_t table, bool training,
   }
   ReadCounts counts;
   counts.lookups = static_cast<int64_t>(lists.ids.size());
-  if (requests == nullptr) {
+  if (records_[table] != nullptr) {
+    counts.without_row = look_up_read_only(*tables_[table], *records_[table], lists, output);
+  } else if (requests == nullptr) {
     counts.without_row = look_up_read_only(*tables_[table], lists, output);
   } else {
     ASSIGN_OR_RETURN(counts.without_row, requests->look_up_read_only(lists, output));

@@ -28,6 +28,7 @@
 #include "embedding/rows/row_optimizer.h"
 #include "embedding/shard/collection_exchange.h"
 #include "embedding/table/embedding_table.h"
+#include "embedding/table/record_source.h"
 #include "io/batch.h"
 
 namespace millrace {
@@ -98,6 +99,12 @@ class EmbeddingCollection : public torch::nn::Module, private RowLookup {
   // borrowed until the next call of set_lookup(). Serves models that are evaluated, served or
   // traced without their tables. Must not be called during forward().
   void set_lookup(RowLookup* lookup) { lookup_ = lookup != nullptr ? lookup : this; }
+
+  // Makes lookups outside training read `source` in place of the rows of tables()[table]; null
+  // restores the rows. Must not be called during forward(). REQUIRES: not sharded.
+  void set_records(int64_t table, std::shared_ptr<const RecordSource> source) {
+    records_[table] = std::move(source);
+  }
 
   // Sets the device of outputs. For a device other than the CPU, forward() pools in pinned memory
   // of the host and copies to the device, in the order of its current stream; backward passes copy
@@ -192,8 +199,9 @@ class EmbeddingCollection : public torch::nn::Module, private RowLookup {
 
   EmbeddingCollectionOptions options_;
   std::vector<std::unique_ptr<EmbeddingTable>> tables_;
-  std::vector<std::vector<int64_t>> features_of_;            // of each table
-  std::shared_ptr<const std::vector<FeaturePlace>> places_;  // shared with outputs and the step
+  std::vector<std::shared_ptr<const RecordSource>> records_;  // of each table; null: its own
+  std::vector<std::vector<int64_t>> features_of_;             // of each table
+  std::shared_ptr<const std::vector<FeaturePlace>> places_;   // shared with outputs and the step
   int64_t pooled_dim_ = 0;
   int64_t unpooled_features_ = 0;
   RowLookup* lookup_ = this;

@@ -109,7 +109,7 @@ absl::Status check_node_ranks(const LaunchFlags& flags, const NodeRanks& ranks) 
   }
   for (const char* single :
        {"checkpoint", "completion", "config diff", "config init", "config plot", "data", "doctor",
-        "explain", "export", "generate", "hooks", "list", "plugin", "status"}) {
+        "explain", "export", "generate", "hooks", "list", "plugin", "serve", "status"}) {
     if (command == single && ranks.world_size > 1) {
       return absl::InvalidArgumentError(absl::StrCat("launch: ", single,
                                                      " runs in one process, and ", ranks.world_size,

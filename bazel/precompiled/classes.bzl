@@ -42,6 +42,7 @@ CLASSES = {
         "state_without_torch_test": "proto",
         "states": "torch",
         "states_without_torch": "proto",
+        "torch_types": "tensor",
         "without_torch": "proto",
     },
     "checkpoint/testing": {
@@ -136,6 +137,7 @@ CLASSES = {
     },
     "framework/model": {
         "model": "torch",
+        "model_parts": "torch",
         "model_test": "torch",
     },
     "framework/precision": {
@@ -180,11 +182,12 @@ CLASSES = {
     },
     "io/epoch": {
         "dataset_conformance": "torch",
-        "epoch": "torch",
+        "epoch": "tensor",
         "epoch_test": "torch",
         "without_torch": "proto",
     },
     "io/feature": {
+        "batch_builder": "torch",
         "feature": "proto",
         "feature_test": "proto",
     },
@@ -301,6 +304,11 @@ CLASSES = {
     },
     "python": {
         "millrace/_train.so": "torch",
+    },
+    "serving": {
+        "predictor": "torch",
+        "server": "tensor",
+        "serving_test": "torch",
     },
     "sinks": {
         "configured_sinks": "tensor",

@@ -88,20 +88,24 @@ void StepPlan::clear() {
   records_.clear();
 }
 
-int64_t look_up_read_only(const EmbeddingTable& table, const IdLists& lists,
-                          const PoolingOutput& output) {
+namespace {
+
+// `record(i)` returns the record of lists.ids[i]; null: the id has no row.
+template <typename Record>
+int64_t pool_records(const EmbeddingTable& table, const IdLists& lists, const PoolingOutput& output,
+                     const Record& record) {
   const auto count = static_cast<int64_t>(lists.ids.size());
-  const TableReadAccess reader(table);
   const int64_t bytes = table.layout().weight_bytes;
-  std::vector<RowIndex> rows(count);
-  reader.find(lists.ids, absl::MakeSpan(rows));
   std::deque<std::vector<char>> defaults;
   Pooler pooler(table, lists, output, lists.copies());
   std::vector<const char*>& found = pooler.records();
   for (int64_t begin = 0; begin < count; begin += kChunk) {
     for (int64_t i = begin; i < std::min(begin + kChunk, count); ++i) {
-      if (rows[i] == kNoRow) defaults.push_back(default_record(table, lists.ids[i]));
-      found[i] = rows[i] == kNoRow ? defaults.back().data() : reader.record(rows[i]);
+      found[i] = record(i);
+      if (found[i] == nullptr) {
+        defaults.push_back(default_record(table, lists.ids[i]));
+        found[i] = defaults.back().data();
+      }
       prefetch(found[i], bytes);
     }
     // The records prefetched before are in the cache by now.
@@ -109,6 +113,25 @@ int64_t look_up_read_only(const EmbeddingTable& table, const IdLists& lists,
   }
   pooler.finish();
   return static_cast<int64_t>(defaults.size());
+}
+
+}  // namespace
+
+int64_t look_up_read_only(const EmbeddingTable& table, const IdLists& lists,
+                          const PoolingOutput& output) {
+  const TableReadAccess reader(table);
+  std::vector<RowIndex> rows(lists.ids.size());
+  reader.find(lists.ids, absl::MakeSpan(rows));
+  return pool_records(table, lists, output, [&](int64_t i) {
+    return rows[i] == kNoRow ? nullptr : reader.record(rows[i]);
+  });
+}
+
+int64_t look_up_read_only(const EmbeddingTable& table, const RecordSource& source,
+                          const IdLists& lists, const PoolingOutput& output) {
+  std::vector<const char*> records(lists.ids.size());
+  source.find(lists.ids, absl::MakeSpan(records));
+  return pool_records(table, lists, output, [&](int64_t i) { return records[i]; });
 }
 
 }  // namespace millrace

@@ -13,6 +13,7 @@
 #include "embedding/table/embedding_table.h"
 #include "embedding/table/pooler.h"
 #include "embedding/table/pooling.h"
+#include "embedding/table/record_source.h"
 #include "embedding/table/step_lookups.h"
 
 namespace millrace {
@@ -95,6 +96,9 @@ class StepPlan {
 // ids without a row, including repeated ids.
 int64_t look_up_read_only(const EmbeddingTable& table, const IdLists& lists,
                           const PoolingOutput& output);
+// Does the same with the rows of `source`; the table gives type, dim and default values.
+int64_t look_up_read_only(const EmbeddingTable& table, const RecordSource& source,
+                          const IdLists& lists, const PoolingOutput& output);
 
 }  // namespace millrace
 

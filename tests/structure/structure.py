@@ -10,6 +10,7 @@ helpers  A library for tests alone (testonly) has a name that ends in _testing o
          depends on it. tests/, examples/ and third_party/ are exempt.
 classes  bazel/precompiled/classes.bzl has the class of each target that its includes ask for.
 private  A header among the `srcs` of a library is private: only sources of its folder include it.
+closure  The libraries of ROOT/tests/structure/closures.txt need none of the folders that it names.
 columns  Lines of .h and .cc files have at most 100 characters, but for raw strings.
 format   .h and .cc files are as clang-format writes them. MILLRACE_CLANG_FORMAT names the program.
 
@@ -271,6 +272,37 @@ def check_private(root):
         yield "%s: includes %s, which is private to %s" % (path, header, private[header])
 
 
+def check_closure(root):
+  packages = packages_of(root)
+  targets = {(name, target.name): target for name, package in packages.items()
+             for target in package.targets if target.rule == "cc_library"}
+  for line in read(root, "tests/structure/closures.txt").splitlines():
+    if not line or line.startswith("#"):
+      continue
+    start, _, forbidden = line.partition(":: ")
+    start = absolute(start, "")
+    if start not in targets:
+      yield "tests/structure/closures.txt: there is no //%s:%s" % start
+      continue
+    forbidden = forbidden.split()
+    way = {start: None}  # target -> the one that needs it
+    left = [start]
+    while left:
+      at = left.pop()
+      if any(fnmatch.fnmatch("%s:%s" % at, pattern) for pattern in forbidden):
+        names = []
+        while at is not None:
+          names.insert(0, "//%s:%s" % at)
+          at = way[at]
+        yield " needs ".join(names)
+        continue
+      for label in strings_in(targets[at].words.get("deps", [])) if at in targets else []:
+        other = absolute(label, at[0])
+        if other is not None and other not in way:
+          way[other] = at
+          left.append(other)
+
+
 def check_classes(root):
   result = subprocess.run([sys.executable, "-B", os.path.join(root, "bazel/precompiled/classify")],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
@@ -303,6 +335,7 @@ def check_format(root):
 
 CHECKS = {
     "layers": check_layers,
+    "closure": check_closure,
     "jobs": check_jobs,
     "helpers": check_helpers,
     "classes": check_classes,

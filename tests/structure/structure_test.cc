@@ -60,6 +60,11 @@ TEST(RepositoryTest, PrivateHeadersAreIncludedInTheirFolderAlone) {
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
 }
 
+TEST(RepositoryTest, LibrariesDoWithoutWhatTheyNeedNot) {
+  const ProgramResult result = check("closure", this_repository());
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+}
+
 TEST(RepositoryTest, LinesHaveAtMost100Columns) {
   const ProgramResult result = check("columns", this_repository());
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
@@ -177,6 +182,19 @@ TEST_F(StructureTest, JobsMayNotDependOnPrivateTargets) {
             "//examples/a:a_test depends on //low, which is not public\n"
             "//own:job depends on //gone:x, which is not public\n"
             "//own:job depends on //low:shut, which is not public\n");
+}
+
+TEST_F(StructureTest, AClosureNamesTheWayToWhatItMayNotNeed) {
+  put("tests/structure/closures.txt", "# Rules.\n//low:a:: high*:*\n");
+  put("low/BUILD.bazel",
+      "cc_library(name = \"a\", deps = [\":b\", \"//middle\"])\n"
+      "cc_library(name = \"b\")\n");
+  put("middle/BUILD.bazel", "cc_library(name = \"middle\")\n");
+  EXPECT_EQ(broken("closure"), "");
+  put("middle/BUILD.bazel", "cc_library(name = \"middle\", deps = [\"//high:x\"])\n");
+  EXPECT_EQ(broken("closure"), "//low:a needs //middle:middle needs //high:x\n");
+  put("low/BUILD.bazel", "");
+  EXPECT_EQ(broken("closure"), "tests/structure/closures.txt: there is no //low:a\n");
 }
 
 TEST_F(StructureTest, LabelsOfJobsAreFoundHoweverTheyAreWritten) {

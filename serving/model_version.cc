@@ -1,0 +1,185 @@
+#include "serving/model_version.h"
+
+#include <ATen/ops/empty.h>
+
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "checkpoint/folder/checkpoint_list.h"
+#include "checkpoint/folder/referred_files.h"
+#include "checkpoint/format/checkpoint_names.h"
+#include "checkpoint/format/manifest.h"
+#include "checkpoint/inspect/checkpoint_content.h"
+#include "checkpoint/inspect/table_scan.h"
+#include "checkpoint/state/torch_types.h"
+#include "proto/config_reader.h"
+
+namespace millrace {
+namespace {
+
+using Chain = std::vector<std::unique_ptr<CheckpointReader>>;
+
+constexpr char kWeights[] = "weights";
+
+absl::StatusOr<at::Tensor> read_tensor(const CheckpointReader& checkpoint,
+                                       const CheckpointManifest::File& file,
+                                       const CheckpointManifest::Tensor& entry,
+                                       const ChunkedFile& opened) {
+  ASSIGN_OR_RETURN(const TensorFileLayout layout, checkpoint.layout(file));
+  for (const TensorInfo& info : layout.tensors()) {
+    if (info.name != entry.name()) continue;
+    const auto type = scalar_type_of(info.type);
+    if (!type.has_value()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(info.name, " has a type that LibTorch does not have"));
+    }
+    at::Tensor tensor = at::empty(info.shape, at::TensorOptions(*type));
+    auto* const data = static_cast<char*>(tensor.mutable_data_ptr());
+    RETURN_IF_ERROR(opened.read(layout.data_begin() + info.begin,
+                                absl::MakeSpan(data, static_cast<size_t>(info.size_bytes()))));
+    return tensor;
+  }
+  return absl::DataLossError(absl::StrCat(file.name(), " lacks ", entry.name()));
+}
+
+// Reads parameters and buffers, or their averages.
+absl::Status read_dense(const CheckpointReader& checkpoint, bool averages,
+                        std::map<std::string, at::Tensor>* dense) {
+  for (const auto& file : checkpoint.manifest().files()) {
+    if (file.kind() != CheckpointManifest::DENSE_FILE) continue;
+    ASSIGN_OR_RETURN(const auto opened, checkpoint.open_file(file));
+    for (const auto& entry : file.tensors()) {
+      const bool is_average = absl::StartsWith(entry.name(), kOptimizerPrefix);
+      if (is_average && (!averages || !is_of_model(entry.name()))) continue;
+      ASSIGN_OR_RETURN(at::Tensor tensor, read_tensor(checkpoint, file, entry, *opened));
+      (*dense)[entry.name()] = std::move(tensor);
+    }
+  }
+  if (!averages) return absl::OkStatus();
+  for (auto& [name, tensor] : *dense) {
+    const auto average = dense->find(average_name(name));
+    if (average != dense->end()) tensor = average->second;
+  }
+  std::erase_if(*dense,
+                [](const auto& entry) { return absl::StartsWith(entry.first, kOptimizerPrefix); });
+  return absl::OkStatus();
+}
+
+// Reads the rows that the checkpoints of `chain` hold; their last content.
+absl::StatusOr<ServedTable::Parts> read_parts(
+    absl::Span<const std::unique_ptr<CheckpointReader>> chain, const std::string& table,
+    int64_t* row_bytes) {
+  ASSIGN_OR_RETURN(const auto scan, TableScan::open(chain, table, {kWeights}));
+  *row_bytes = scan->columns().front().row_bytes();
+  ServedTable::Parts parts;
+  for (RowBlock block;;) {
+    RETURN_IF_ERROR(scan->next(&block));
+    if (block.rows() == 0) return parts;
+    ServedTable::add(block.ids, block.columns.front(), *row_bytes, &parts);
+  }
+}
+
+absl::Status check_served(const CheckpointManifest& manifest) {
+  if (!manifest.left_out().empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("it was saved without ", absl::StrJoin(manifest.left_out(), ", "),
+                     " (run.checkpoint.exclude), which a served model needs"));
+  }
+  if (has_part(manifest, CheckpointManifest::DENSE) &&
+      has_part(manifest, CheckpointManifest::ROWS)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError("it lacks dense tensors or rows");
+}
+
+// Sets what a manifest says of a version.
+void describe(const CheckpointReader& checkpoint, ModelVersion* version) {
+  const CheckpointManifest& manifest = checkpoint.manifest();
+  version->path = checkpoint.directory();
+  version->digest = manifest.digest();
+  version->created = manifest.created();
+  version->step = manifest.progress().step();
+}
+
+bool uses_averages(const TrainConfig& train) {
+  return train.has_moving_average() && train.moving_average().evaluate();
+}
+
+absl::StatusOr<std::shared_ptr<const ModelVersion>> load_chain(FileSystem& files,
+                                                               const Chain& chain) {
+  const CheckpointReader& newest = *chain.back();
+  const CheckpointManifest& manifest = newest.manifest();
+  RETURN_IF_ERROR(check_served(manifest));
+  auto version = std::make_shared<ModelVersion>();
+  describe(newest, version.get());
+  auto train = std::make_shared<TrainConfig>();
+  RETURN_IF_ERROR(parse_text(manifest.config(), "its configuration", train.get()));
+  ASSIGN_OR_RETURN(const auto vocabularies, find_vocabularies(*train, files));
+  RETURN_IF_ERROR(check_vocabularies(manifest, vocabularies));
+  RETURN_IF_ERROR(read_dense(newest, uses_averages(*train), &version->dense));
+  for (const auto& table : manifest.tables()) {
+    int64_t row_bytes = 0;
+    ASSIGN_OR_RETURN(ServedTable::Parts parts, read_parts(chain, table.name(), &row_bytes));
+    version->tables[table.name()] = std::make_shared<ServedTable>(row_bytes, std::move(parts));
+  }
+  version->train = std::move(train);
+  return version;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const ModelVersion>> load_version(FileSystem& files,
+                                                                 const std::string& path) {
+  ASSIGN_OR_RETURN(const Chain chain, open_chain(files, path));
+  auto version = load_chain(files, chain);
+  return version.ok() ? std::move(version) : annotate(version.status(), path);
+}
+
+absl::StatusOr<std::shared_ptr<const ModelVersion>> apply_deltas(
+    std::shared_ptr<const ModelVersion> version,
+    absl::Span<const std::unique_ptr<CheckpointReader>> deltas) {
+  for (const auto& delta : deltas) {
+    const CheckpointManifest& manifest = delta->manifest();
+    if (manifest.base().digest() != version->digest) {
+      return absl::InvalidArgumentError(absl::StrCat(delta->directory(), " is a delta on step ",
+                                                     manifest.base().step(), ", not on ",
+                                                     version->path));
+    }
+    RETURN_IF_ERROR(check_served(manifest), delta->directory());
+    auto next = std::make_shared<ModelVersion>(*version);
+    describe(*delta, next.get());
+    next->dense.clear();
+    RETURN_IF_ERROR(read_dense(*delta, uses_averages(*next->train), &next->dense));
+    for (auto& [name, table] : next->tables) {
+      int64_t row_bytes = 0;
+      ASSIGN_OR_RETURN(ServedTable::Parts changed, read_parts({&delta, 1}, name, &row_bytes));
+      if (row_bytes != table->row_bytes()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(delta->directory(), ": table ", name, " has rows of another size"));
+      }
+      ASSIGN_OR_RETURN(const std::vector<int64_t> removed, read_tombstones(*delta, name));
+      ServedTable::add_removed(removed, row_bytes, &changed);
+      table = table->with_delta(changed);
+    }
+    version = std::move(next);
+  }
+  return version;
+}
+
+std::shared_ptr<const ModelVersion> merge_part(const ModelVersion& version, int part) {
+  std::shared_ptr<ModelVersion> next;
+  for (const auto& [name, table] : version.tables) {
+    std::shared_ptr<const ServedTable> merged = table->merged(part);
+    if (merged == nullptr) continue;
+    if (next == nullptr) next = std::make_shared<ModelVersion>(version);
+    next->tables[name] = std::move(merged);
+  }
+  return next;
+}
+
+}  // namespace millrace

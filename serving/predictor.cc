@@ -1,0 +1,336 @@
+#include "serving/predictor.h"
+
+#include <ATen/core/grad_mode.h>
+#include <torch/nn/module.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/catch_exceptions.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "base/text.h"
+#include "embedding/embedding_collection.h"
+#include "framework/model/model.h"
+#include "framework/model/model_registry.h"
+#include "io/feature/batch_builder.h"
+#include "io/feature/feature_rows.h"
+
+namespace millrace {
+namespace {
+
+constexpr size_t kMostPlans = 64;  // a client that varies types must not fill the memory
+
+bool is_input(FeatureConfig::Kind kind) {
+  return kind == FeatureConfig::SPARSE || kind == FeatureConfig::DENSE;
+}
+
+absl::StatusOr<std::shared_ptr<Model>> make_model(const TrainConfig& train,
+                                                  const FeatureSchema& schema, int threads) {
+  ModelResources resources;
+  resources.schema = schema;
+  resources.embeddings.seed = train.seed();
+  resources.embeddings.threads = threads;
+  resources.embeddings.tables = {train.table().begin(), train.table().end()};
+  resources.tasks = {train.task().begin(), train.task().end()};
+  for (const SparseFeature& feature : schema.sparse()) {
+    resources.embeddings.features.push_back(
+        {feature.name, feature.table, feature.pooling, feature.max_ids});
+  }
+  ASSIGN_OR_RETURN(std::shared_ptr<Model> model,
+                   create_model(train.model(), resources, train.seed()), "train.model");
+  model->eval();
+  model->begin_evaluation("predict");
+  model->set_report_due(false);
+  return model;
+}
+
+absl::Status take_tensor(const std::string& name, at::Tensor& own, const ModelVersion& version) {
+  const auto found = version.dense.find(name);
+  if (found == version.dense.end()) {
+    return absl::InvalidArgumentError(absl::StrCat(version.path, " lacks the tensor ", name));
+  }
+  if (found->second.sizes() != own.sizes() || found->second.dtype() != own.dtype()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(version.path, ": ", name, " has another shape or type than in the model"));
+  }
+  own.set_data(found->second);
+  return absl::OkStatus();
+}
+
+// Makes the model read the tensors and tables of a version.
+absl::Status bind(Model& model, const ModelVersion& version) {
+  const at::NoGradGuard no_gradients;
+  for (auto& parameter : model.named_parameters()) {
+    RETURN_IF_ERROR(take_tensor(parameter.key(), parameter.value(), version));
+  }
+  for (auto& buffer : model.named_buffers()) {
+    RETURN_IF_ERROR(take_tensor(buffer.key(), buffer.value(), version));
+  }
+  for (EmbeddingCollection* const collection : collections_of(model)) {
+    const auto tables = collection->tables();
+    for (size_t t = 0; t < tables.size(); ++t) {
+      const auto found = version.tables.find(std::string(tables[t]->name()));
+      if (found == version.tables.end() ||
+          found->second->row_bytes() != tables[t]->layout().weight_bytes) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            version.path, " lacks table ", tables[t]->name(), ", or has it with other rows"));
+      }
+      collection->set_records(static_cast<int64_t>(t), found->second);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status bad_request(absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("request: ", what));
+}
+
+}  // namespace
+
+struct Predictor::Worker {
+  std::shared_ptr<Model> model;
+  std::shared_ptr<const ModelVersion> bound;  // whose memory the model uses
+};
+
+struct Predictor::Plan {
+  std::vector<FeatureSource> features;
+  std::vector<std::string> columns;  // in their order
+};
+
+Predictor::Predictor(PredictorOptions options, FeatureSchema schema)
+    : options_(options), schema_(std::move(schema)) {
+  std::set<std::string> seen;
+  for (const FeatureConfig& feature : schema_.features()) {
+    if (!is_input(feature.kind())) continue;
+    const bool is_sparse = feature.kind() == FeatureConfig::SPARSE;
+    if (seen.insert(column_of(feature)).second) {
+      features_.push_back({column_of(feature), is_sparse});
+    }
+    if (feature.has_weight_column() && seen.insert(feature.weight_column()).second) {
+      features_.push_back({feature.weight_column(), /*is_sparse=*/true});
+    }
+  }
+}
+
+Predictor::~Predictor() = default;
+
+absl::StatusOr<std::unique_ptr<Predictor>> Predictor::create(
+    std::shared_ptr<const ModelVersion> version, PredictorOptions options) {
+  const TrainConfig& train = *version->train;
+  ASSIGN_OR_RETURN(FeatureSchema schema, FeatureSchema::create(train));
+  if (options.workers < 1 || options.threads < 1 || options.max_rows < 0) {
+    return absl::InvalidArgumentError("workers and threads must be at least 1, max_rows 0");
+  }
+  std::unique_ptr<Predictor> predictor(new Predictor(options, std::move(schema)));
+  for (int i = 0; i < options.workers; ++i) {
+    auto worker = std::make_unique<Worker>();
+    RETURN_IF_ERROR(catch_exceptions("making the model", [&]() -> absl::Status {
+      ASSIGN_OR_RETURN(worker->model, make_model(train, predictor->schema_, options.threads));
+      return bind(*worker->model, *version);
+    }));
+    worker->bound = version;
+    predictor->workers_.push_back(std::move(worker));
+  }
+  MutexLock lock(predictor->mutex_);
+  for (const auto& worker : predictor->workers_) predictor->idle_.push_back(worker.get());
+  predictor->version_ = std::move(version);
+  return predictor;
+}
+
+absl::Status Predictor::set_version(std::shared_ptr<const ModelVersion> version) {
+  const std::shared_ptr<const ModelVersion> before = this->version();
+  if (version->train != before->train &&
+      version->train->SerializeAsString() != before->train->SerializeAsString()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(version->path, " is of another job than ", before->path));
+  }
+  Worker* const first = take_worker();
+  const absl::Status fits = bind(*first->model, *version);
+  if (!fits.ok()) {
+    const absl::Status restored = bind(*first->model, *first->bound);
+    MILLRACE_CHECK(restored.ok()) << restored;
+    give_back(first);
+    return fits;
+  }
+  first->bound = version;
+  {
+    MutexLock lock(mutex_);
+    version_ = std::move(version);
+  }
+  give_back(first);
+  rebind_idle();
+  return absl::OkStatus();
+}
+
+// Makes workers without a request let go of an older version, whose memory is then free.
+void Predictor::rebind_idle() {
+  const std::shared_ptr<const ModelVersion> now = version();
+  for (;;) {
+    Worker* worker = nullptr;
+    {
+      MutexLock lock(mutex_);
+      const auto old = std::find_if(idle_.begin(), idle_.end(),
+                                    [&](const Worker* idle) { return idle->bound != now; });
+      if (old == idle_.end()) return;
+      worker = *old;
+      idle_.erase(old);
+    }
+    const absl::Status bound = bind(*worker->model, *now);
+    MILLRACE_CHECK(bound.ok()) << bound;
+    worker->bound = now;
+    give_back(worker);
+  }
+}
+
+std::shared_ptr<const ModelVersion> Predictor::version() const {
+  MutexLock lock(mutex_);
+  return version_;
+}
+
+const std::vector<std::string>& Predictor::labels() const { return schema_.labels(); }
+
+Predictor::Worker* Predictor::take_worker() {
+  MutexLock lock(mutex_);
+  mutex_.await([this] { return !idle_.empty(); });
+  Worker* const worker = idle_.back();
+  idle_.pop_back();
+  return worker;
+}
+
+void Predictor::give_back(Worker* worker) {
+  MutexLock lock(mutex_);
+  idle_.push_back(worker);
+}
+
+absl::StatusOr<std::shared_ptr<const Predictor::Plan>> Predictor::make_plan(
+    const RequestColumns& columns) const {
+  auto plan = std::make_shared<Plan>();
+  std::vector<std::string> names;
+  for (const auto& [name, column] : columns) plan->columns.push_back(name);
+  for (const RequestFeature& feature : features_) names.push_back(feature.column);
+  for (const std::string& name : plan->columns) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      return bad_request(
+          absl::StrCat("no feature has a column \"", name, "\"", did_you_mean(name, names)));
+    }
+  }
+  const auto index = [&](const FeatureConfig& feature,
+                         const std::string& name) -> absl::StatusOr<int64_t> {
+    const auto found = columns.find(name);
+    if (found != columns.end()) return std::distance(columns.begin(), found);
+    return bad_request(
+        absl::StrCat("feature \"", feature.name(), "\" needs the column \"", name, "\""));
+  };
+  for (const FeatureConfig& feature : schema_.features()) {
+    FeatureSource source{.name = feature.name(), .kind = feature.kind()};
+    if (is_input(feature.kind())) {
+      ASSIGN_OR_RETURN(source.column, index(feature, column_of(feature)));
+      const ValueType type = columns.at(column_of(feature)).type;
+      ASSIGN_OR_RETURN(
+          source.transform,
+          FeatureTransform::create(feature, type, LabelRange::kAny, FileSystem::local()),
+          "request");
+      if (feature.has_weight_column()) {
+        ASSIGN_OR_RETURN(source.weight_column, index(feature, feature.weight_column()));
+        if (!is_number(columns.at(feature.weight_column()).type)) {
+          return bad_request(absl::StrCat("\"", feature.weight_column(), "\" must be numbers"));
+        }
+      }
+      for (const TransformConfig& step : feature.transform()) {
+        if (!step.has_cross()) continue;
+        ASSIGN_OR_RETURN(const int64_t other, schema_.sparse_index(step.cross().feature()));
+        source.crossed.push_back(other);
+      }
+    }
+    plan->features.push_back(std::move(source));
+  }
+  return plan;
+}
+
+absl::StatusOr<std::shared_ptr<const Predictor::Plan>> Predictor::plan_for(
+    const RequestColumns& columns) {
+  std::string types;
+  for (const auto& [name, column] : columns) {
+    absl::StrAppend(&types, name, "\n", static_cast<int>(column.type), "\n");
+  }
+  {
+    MutexLock lock(mutex_);
+    const auto known = plans_.find(types);
+    if (known != plans_.end()) return known->second;
+  }
+  ASSIGN_OR_RETURN(std::shared_ptr<const Plan> plan, make_plan(columns));
+  MutexLock lock(mutex_);
+  if (plans_.size() >= kMostPlans) plans_.clear();
+  return plans_.emplace(types, std::move(plan)).first->second;
+}
+
+absl::StatusOr<Predictions> Predictor::predict(RequestColumns columns, int64_t rows) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<const Plan> plan, plan_for(columns));
+  if (rows < 1) return bad_request("it has no rows");
+  if (options_.max_rows > 0 && rows > options_.max_rows) {
+    return bad_request(
+        absl::StrCat("it has ", rows, " rows; at most ", options_.max_rows, " are taken"));
+  }
+  for (const auto& [name, column] : columns) {
+    if (column.rows == rows) continue;
+    return bad_request(
+        absl::StrCat("column \"", name, "\" has ", column.rows, " rows, not ", rows));
+  }
+  std::vector<Column> inputs;
+  for (auto& [name, column] : columns) inputs.push_back(std::move(column));
+
+  Block block;
+  block.sparse.resize(schema_.sparse().size());
+  block.dense.resize(schema_.dense().size());
+  block.labels.resize(schema_.labels().size());
+  BadRows bad(rows, /*skip=*/false);
+  const ColumnPlace place{.path = "request", .column = "", .first_row = 0};
+  const absl::Status made = append_features(
+      plan->features, absl::MakeSpan(inputs),
+      [&](int64_t column) -> absl::string_view { return plan->columns[column]; }, rows, place, bad,
+      &block);
+  if (absl::IsDataLoss(made)) return absl::InvalidArgumentError(made.message());
+  RETURN_IF_ERROR(made);
+  block.example_ids.resize(rows);
+  std::iota(block.example_ids.begin(), block.example_ids.end(), 0);
+  for (int64_t row = 0; row < rows; ++row) {
+    block.order.push_back({static_cast<int32_t>(row), row});
+  }
+  const BatchPiece piece{&block, block.order};
+
+  Worker* const worker = take_worker();
+  Predictions predictions;
+  const absl::Status evaluated = catch_exceptions("the model", [&]() -> absl::Status {
+    predictions.version = version();
+    if (worker->bound != predictions.version) {
+      RETURN_IF_ERROR(bind(*worker->model, *predictions.version));
+      worker->bound = predictions.version;
+    }
+    const at::NoGradGuard no_gradients;
+    Progress progress;
+    progress.step = predictions.version->step;
+    worker->model->begin_step(progress, Phase::kEvaluate);
+    const Batch batch = build_batch({&piece, 1});
+    ASSIGN_OR_RETURN(const ModelOutput output, worker->model->evaluate(batch));
+    const at::Tensor values = output.predictions.to(at::kFloat).contiguous();
+    if (values.dim() != 2 || values.size(0) != rows) {
+      return absl::InternalError("the model gave predictions of another shape");
+    }
+    predictions.rows = rows;
+    predictions.tasks = values.size(1);
+    const float* const data = values.const_data_ptr<float>();
+    predictions.values.assign(data, data + values.numel());
+    return absl::OkStatus();
+  });
+  give_back(worker);
+  rebind_idle();
+  RETURN_IF_ERROR(evaluated);
+  return predictions;
+}
+
+}  // namespace millrace

@@ -1,0 +1,103 @@
+// Predictions of a trained model for rows of raw features.
+#ifndef MILLRACE_SERVING_PREDICTOR_H_
+#define MILLRACE_SERVING_PREDICTOR_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/file_system.h"
+#include "base/mutex.h"
+#include "io/column.h"
+#include "io/feature_schema.h"
+#include "serving/model_version.h"
+
+namespace millrace {
+
+struct PredictorOptions {
+  int workers = 1;       // requests that are computed at the same time
+  int threads = 1;       // of one request, for tables; LibTorch has its own setting
+  int64_t max_rows = 0;  // of a request; 0: any number
+};
+
+// Columns of a request by name, as the data of training has them.
+using RequestColumns = std::map<std::string, Column>;
+
+// A column that a request must have.
+struct RequestFeature {
+  std::string column;
+  bool is_sparse = false;  // else one number for each row
+};
+
+struct Predictions {
+  int64_t rows = 0, tasks = 0;
+  std::vector<float> values;                    // [rows, tasks]: probabilities or values
+  std::shared_ptr<const ModelVersion> version;  // that computed them
+};
+
+// Serves one version of a model at a time. Each of `workers` has an instance of the model, whose
+// parameters share the memory of the version. Thread-safe. The program must link the model and the
+// transforms of the configuration.
+//
+//   ASSIGN_OR_RETURN(auto version, load_version(FileSystem::local(),
+//   "out/checkpoints/step-00001000")); ASSIGN_OR_RETURN(auto predictor, Predictor::create(version,
+//   {.workers = 2})); ASSIGN_OR_RETURN(const Predictions predictions, predictor->predict(columns,
+//   rows));
+class Predictor {
+ public:
+  // Errors: InvalidArgument for a model that is not linked, whose tables or parameters are not
+  // those of the version, or that computes in reduced precision (train.precision).
+  static absl::StatusOr<std::unique_ptr<Predictor>> create(
+      std::shared_ptr<const ModelVersion> version, PredictorOptions options);
+  ~Predictor();
+  Predictor(const Predictor&) = delete;
+  Predictor& operator=(const Predictor&) = delete;
+
+  // Applies the transforms of the configuration to the columns and evaluates the model. Equal to
+  // `millrace predict` for the same rows in one batch and as many threads. Waits for a worker. A
+  // whole request is of one version.
+  // Errors: InvalidArgument naming feature or column, for a column that is missing, unknown, of a
+  // type that the feature does not take or of another number of rows, for too many rows, and for a
+  // value that would be bad data in training, with its row; errors of the model.
+  absl::StatusOr<Predictions> predict(RequestColumns columns, int64_t rows);
+
+  // Serves `version` from the next request on. Requests under way end with their own version.
+  // Errors: InvalidArgument for a version of another configuration than the first, or whose tensors
+  // or tables are not those of the model; the version before is served then.
+  absl::Status set_version(std::shared_ptr<const ModelVersion> version);
+  std::shared_ptr<const ModelVersion> version() const;
+
+  // Returns the columns of a request, each once.
+  const std::vector<RequestFeature>& features() const { return features_; }
+  const std::vector<std::string>& labels() const;  // the tasks, in the order of Predictions
+  int64_t max_rows() const { return options_.max_rows; }
+
+ private:
+  struct Worker;
+  struct Plan;
+  Predictor(PredictorOptions options, FeatureSchema schema);
+  absl::StatusOr<std::shared_ptr<const Plan>> plan_for(const RequestColumns& columns);
+  absl::StatusOr<std::shared_ptr<const Plan>> make_plan(const RequestColumns& columns) const;
+  Worker* take_worker();
+  void rebind_idle();
+  void give_back(Worker* worker);
+
+  const PredictorOptions options_;
+  const FeatureSchema schema_;
+  std::vector<RequestFeature> features_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  mutable Mutex mutex_;
+  std::shared_ptr<const ModelVersion> version_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Worker*> idle_ ABSL_GUARDED_BY(mutex_);
+  // By the types of the columns.
+  std::map<std::string, std::shared_ptr<const Plan>> plans_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_SERVING_PREDICTOR_H_
