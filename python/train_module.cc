@@ -24,6 +24,7 @@
 #include "python/python_hook.h"
 #include "python/python_metric.h"
 #include "python/python_model.h"
+#include "python/python_predictor.h"
 #include "tools/config_flags.h"
 #include "tools/model_run.h"
 #include "tools/process_start.h"
@@ -170,6 +171,7 @@ py::tuple check(const std::string& config, std::vector<std::string> set, const p
 PYBIND11_MODULE(_train, extension) {
   add_context_class(extension);
   add_checkpoint_class(extension);
+  add_predictor_class(extension);
   add_dataset_class(extension);
   extension.def("train", &train, py::arg("config"), py::arg("set"), py::arg("overwrite"),
                 py::arg("module"), py::arg("hooks"), py::arg("metrics"), py::arg("support"));

@@ -453,6 +453,42 @@ class TrainingTest(unittest.TestCase):
       with self.assertRaisesRegex(error, message):
         wrong()
 
+  def test_predictor(self):
+    millrace.train(self.job(run="checkpoint { max_deltas: 3 }"))
+    predictor = millrace.Predictor(self.out, workers=2)
+    self.assertEqual((predictor.step, predictor.labels), (5, ["label"]))
+    rows = range(40)
+    columns = {name: [(row * 7 + i) % 11 for row in rows] for i, name in enumerate(predictor.columns)}
+    columns["i1"] = [row / 4 for row in rows]
+    with open("rows.csv", "w", encoding="utf-8") as file:
+      file.write(",".join(columns) + "\n" + "".join("%s\n" % ",".join(map(str, row)) for row in zip(*columns.values())))
+
+    def expect_equal():
+      millrace.predict(self.out, "rows_predicted.csv", data="rows.csv", overwrite=True)
+      with open("rows_predicted.csv", encoding="utf-8") as file:
+        expected = [float(line.split(",")[1]) for line in file.readlines()[1:]]
+      got = predictor.predict(columns)
+      self.assertEqual(got.shape, (40, 1))
+      self.assertTrue(torch.equal(got[:, 0], torch.tensor(expected)))
+      return got
+
+    before = expect_equal()
+    self.assertFalse(predictor.follow())
+    millrace.train(self.job(train=SGD + " max_steps: 9", run="checkpoint { max_deltas: 3 }"))
+    self.assertTrue(predictor.follow())
+    self.assertEqual(predictor.step, 9)
+    self.assertFalse(torch.equal(expect_equal(), before))
+    as_lists = {**columns, "c1": (torch.tensor(columns["c1"]), [1] * 40), "c2": torch.tensor(columns["c2"])}
+    self.assertTrue(torch.equal(predictor.predict(as_lists), predictor.predict(columns)))
+    for wrong, message in (({**columns, "c27": [1] * 40}, "no feature has a column \"c27\""),
+                           ({**columns, "c1": [1]}, "rows"),
+                           ({**columns, "c1": ([1, 2], [1] * 40)}, "the lengths exceed its 2 values"),
+                           ({**columns, "i1": [float("inf")] * 40}, "row 0, column i1")):
+      with self.assertRaisesRegex(millrace.Error, message):
+        predictor.predict(wrong)
+    with self.assertRaisesRegex(millrace.Error, "nowhere"):
+      millrace.Predictor("nowhere")
+
   def test_hooks_read_the_checkpoint_of_the_event(self):
 
     class Reader(millrace.Hook):

@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "checkpoint/folder/checkpoint_list.h"
 #include "checkpoint/folder/checkpoint_path.h"
+#include "checkpoint/format/checkpoint_names.h"
 
 namespace millrace {
 
@@ -57,7 +58,7 @@ void Follower::run() {
       MutexLock lock(mutex_);
       if (mutex_.await_for(interval_, [this] { return stopping_; })) return;
     }
-    look();
+    poll();
   }
 }
 
@@ -66,61 +67,90 @@ FollowerCounts Follower::counts() const {
   return counts_;
 }
 
-// Returns the version at `path`, by deltas on the served version if there are any.
-absl::StatusOr<std::shared_ptr<const ModelVersion>> Follower::advance(const std::string& path,
-                                                                      FollowerCounts* counts) {
+// Returns the version of `newest`, by deltas on the served version if there are any.
+absl::StatusOr<std::shared_ptr<const ModelVersion>> Follower::advance(
+    const CheckpointReader& newest, FollowerCounts* counts) {
   const std::shared_ptr<const ModelVersion> served = predictor_.version();
+  const std::string& path = newest.directory();
   ASSIGN_OR_RETURN(const auto chain, open_chain(files_, path));
+  // A step that was saved again, such as with the results of an evaluation: the next delta names
+  // it.
+  std::shared_ptr<const ModelVersion> again = same_content(*served, newest);
+  if (again != nullptr) return again;
   for (size_t i = 0; i + 1 < chain.size(); ++i) {
     if (chain[i]->manifest().digest() != served->digest) continue;
     const auto deltas = absl::MakeConstSpan(chain).subspan(i + 1);
     counts->deltas += static_cast<int64_t>(deltas.size());
     return apply_deltas(served, deltas);
   }
-  ++counts->wholes;
+  ++counts->full_loads;
   return load_version(files_, path);
 }
 
-bool Follower::look() {
-  const absl::StatusOr<std::vector<ListedCheckpoint>> listed = list_checkpoints(files_, folder_);
-  if (!listed.ok()) {
-    MILLRACE_LOG(WARNING) << "cannot look for a new version: " << listed.status().message();
-    return false;
+// Returns the paths of the folder's checkpoints of at least this step, newest first.
+absl::StatusOr<std::vector<std::string>> Follower::newer_paths(int64_t step) const {
+  ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, files_.list(folder_));
+  std::vector<std::pair<int64_t, std::string>> found;
+  for (const DirectoryEntry& entry : entries) {
+    const auto name = parse_checkpoint_name(entry.name);
+    if (!name.has_value() || name->kind != CheckpointName::Kind::kCheckpoint) continue;
+    if (name->step >= step) found.emplace_back(name->step, join_path(folder_, entry.name));
   }
+  std::sort(found.rbegin(), found.rend());
+  std::vector<std::string> paths;
+  for (auto& [number, path] : found) paths.push_back(std::move(path));
+  return paths;
+}
+
+bool Follower::poll() {
+  bool changed = false;
+  const absl::Status polled = catch_exceptions("a new version", [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(const std::vector<std::string> paths, newer_paths(predictor_.version()->step));
+    for (const std::string& path : paths) {
+      absl::StatusOr<bool> taken = take(path);
+      // The next older one may do.
+      if (!taken.ok() && (is_damage(taken.status()) || absl::IsInvalidArgument(taken.status()))) {
+        refuse(path, taken.status());
+        continue;
+      }
+      RETURN_IF_ERROR(taken.status());
+      changed = *taken;
+      return absl::OkStatus();
+    }
+    return absl::OkStatus();
+  });
+  if (!polled.ok()) {
+    MILLRACE_LOG(WARNING) << "cannot look for a new version: " << polled.message();
+  }
+  return changed;
+}
+
+void Follower::refuse(const std::string& path, const absl::Status& why) {
+  if (!refused_.insert(absl::StrCat(path, ": ", why.message())).second) return;
+  MILLRACE_LOG(WARNING) << "passed over: " << why.message();
+  MutexLock lock(mutex_);
+  ++counts_.refused;
+}
+
+// Serves the checkpoint at `path`. Returns false if it is served already.
+absl::StatusOr<bool> Follower::take(const std::string& path) {
   const std::shared_ptr<const ModelVersion> served = predictor_.version();
-  for (auto checkpoint = listed->rbegin(); checkpoint != listed->rend(); ++checkpoint) {
-    if (checkpoint->step < served->step) return false;
-    const std::string digest =
-        checkpoint->reader != nullptr ? checkpoint->reader->manifest().digest() : "";
-    if (digest == served->digest) return false;
-    // A checkpoint without a new step adds no rows: only states of hooks differ.
-    if (checkpoint->step == served->step && checkpoint->path == served->path) return false;
-    const std::string name = absl::StrCat(checkpoint->path, " ", digest);
-    if (refused_.count(name) > 0) continue;
-    FollowerCounts counted;
-    const absl::Status taken = catch_exceptions("a new version", [&]() -> absl::Status {
-      RETURN_IF_ERROR(checkpoint->status);
-      ASSIGN_OR_RETURN(auto next, advance(checkpoint->path, &counted));
-      return predictor_.set_version(std::move(next));
-    });
-    if (!taken.ok()) {
-      MILLRACE_LOG(WARNING) << "passed over: " << taken.message();
-      // Other errors, such as those of a network, may be gone next time.
-      if (!is_damage(taken) && !absl::IsInvalidArgument(taken)) return false;
-      refused_.insert(name);
-      MutexLock lock(mutex_);
-      ++counts_.refused;
-      continue;
-    }
-    {
-      MutexLock lock(mutex_);
-      counts_.deltas += counted.deltas;
-      counts_.wholes += counted.wholes;
-    }
-    merge();
-    return true;
+  ASSIGN_OR_RETURN(const auto reader, CheckpointReader::open(files_, path));
+  const int64_t step = reader->manifest().progress().step();
+  if (base_name(path) != checkpoint_name(step)) {
+    return absl::DataLossError(absl::StrCat(path, " is a checkpoint of step ", step));
   }
-  return false;
+  if (reader->manifest().digest() == served->digest) return false;
+  FollowerCounts counted;
+  ASSIGN_OR_RETURN(std::shared_ptr<const ModelVersion> next, advance(*reader, &counted));
+  RETURN_IF_ERROR(predictor_.set_version(std::move(next)));
+  {
+    MutexLock lock(mutex_);
+    counts_.deltas += counted.deltas;
+    counts_.full_loads += counted.full_loads;
+  }
+  merge();
+  return true;
 }
 
 // Moves the overlays of the served version into its bases, a part at a time: a request that still

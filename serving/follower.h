@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
@@ -24,8 +25,8 @@ absl::StatusOr<std::shared_ptr<const ModelVersion>> load_newest(FileSystem& file
                                                                 const std::string& path);
 
 struct FollowerCounts {
-  int64_t deltas = 0, wholes = 0;  // versions that were taken
-  int64_t refused = 0;             // checkpoints that were passed over, each once
+  int64_t deltas = 0, full_loads = 0;  // versions that were taken
+  int64_t refused = 0;                 // checkpoints that were passed over, each once
 };
 
 // Watches a folder of checkpoints. A delta on the served version, or on deltas on it, is read alone
@@ -40,14 +41,17 @@ class Follower {
   Follower(const Follower&) = delete;
   Follower& operator=(const Follower&) = delete;
 
-  // Looks once, on the caller's thread, unless start() was called. Returns true if the version
-  // changed.
-  bool look();
+  // Looks once for a newer checkpoint. Returns true if the version changed. Called by one thread:
+  // not after start(), whose thread calls it.
+  bool poll();
   void start();
   FollowerCounts counts() const;
 
  private:
-  absl::StatusOr<std::shared_ptr<const ModelVersion>> advance(const std::string& path,
+  absl::StatusOr<std::vector<std::string>> newer_paths(int64_t step) const;
+  absl::StatusOr<bool> take(const std::string& path);
+  void refuse(const std::string& path, const absl::Status& why);
+  absl::StatusOr<std::shared_ptr<const ModelVersion>> advance(const CheckpointReader& newest,
                                                               FollowerCounts* counts);
   void merge();
   void run();
@@ -56,7 +60,7 @@ class Follower {
   const std::string folder_;
   const absl::Duration interval_;
   Predictor& predictor_;
-  std::set<std::string> refused_;  // path and digest
+  std::set<std::string> refused_;  // path and reason
   mutable Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   FollowerCounts counts_ ABSL_GUARDED_BY(mutex_);

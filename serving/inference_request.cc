@@ -138,13 +138,21 @@ absl::Status read_value(const std::string& where, const Datatype& type, const Js
   return absl::OkStatus();
 }
 
-// Appends the values of arrays within arrays, in their order.
+// Appends the values of a flat array, or of arrays as the shape has them.
 absl::Status read_values(const std::string& where, const Datatype& type, const Json& data,
-                         int depth, Column* column) {
-  if (!data.is_array()) return read_value(where, type, data, column);
-  if (depth == 0) return wrong(where, "data has more dimensions than the shape");
+                         const Json& shape, size_t dimension, Column* column) {
+  const bool nested = !data.empty() && data[0].is_array();
+  if (nested && dimension + 1 == shape.size()) {
+    return wrong(where, "data has more dimensions than the shape");
+  }
+  if ((nested || dimension > 0) && data.size() != shape[dimension].get<size_t>()) {
+    return wrong(where, "an array of data has ", data.size(), " entries, but the shape ",
+                 shape[dimension].dump());
+  }
   for (const Json& value : data) {
-    RETURN_IF_ERROR(read_values(where, type, value, depth - 1, column));
+    if (value.is_array() != nested) return wrong(where, "data mixes arrays and values");
+    RETURN_IF_ERROR(nested ? read_values(where, type, value, shape, dimension + 1, column)
+                           : read_value(where, type, value, column));
   }
   return absl::OkStatus();
 }
@@ -184,9 +192,12 @@ absl::StatusOr<Input> read_input(const std::string& where, const Json& json,
                          std::all_of(shape->begin(), shape->end(), [](const Json& n) {
                            return n.is_number_unsigned() && n.get<uint64_t>() < (1u << 30);
                          });
-  if (!has_shape) return wrong(where, "shape must be [rows] or [rows, values of a row]");
-  input.rows = (*shape)[0].get<int64_t>();
-  if (shape->size() == 2) input.width = (*shape)[1].get<int64_t>();
+  if (has_shape) input.rows = (*shape)[0].get<int64_t>();
+  if (has_shape && shape->size() == 2) input.width = (*shape)[1].get<int64_t>();
+  // Each row has a value, so that the body bounds the rows.
+  if (!has_shape || input.width == 0) {
+    return wrong(where, "shape must be [rows] or [rows, values of a row], with a value at least");
+  }
   const int64_t count = input.rows * input.width;
   input.column.type = type->type;
   if (type->bytes == 4 && type->type == ValueType::kDouble) {
@@ -206,8 +217,7 @@ absl::StatusOr<Input> read_input(const std::string& where, const Json& json,
     RETURN_IF_ERROR(read_binary(where, *type, binary->substr(0, bytes), count, &input.column));
     binary->remove_prefix(bytes);
   } else if (data != nullptr && data->is_array()) {
-    RETURN_IF_ERROR(
-        read_values(where, *type, *data, static_cast<int>(shape->size()), &input.column));
+    RETURN_IF_ERROR(read_values(where, *type, *data, *shape, 0, &input.column));
   } else {
     return wrong(where, "it has neither data nor parameters.binary_data_size");
   }

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/catch_exceptions.h"
 #include "base/clock.h"
 #include "base/http/http_server.h"
 #include "base/mutex.h"
@@ -24,6 +25,8 @@ using Json = nlohmann::json;
 
 // Upper limits of the histogram of latencies, in milliseconds.
 constexpr std::array<double, 12> kLatencies = {0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
+
+constexpr int64_t kMostWaiting = 256;  // requests; further ones are refused
 
 HttpReply json_reply(const Json& json, int status = 200) {
   return {.status = status,
@@ -56,8 +59,10 @@ class InferenceServer::Impl {
     http.most_connections = 1024;
     http.handler_threads = options_.threads;
     http.keep_alive = true;
+    // A probe of the health does not wait for workers, and neither does the refusal of a request.
+    http.handled_at_once = [this](const HttpServerRequest& request) { return !queue(request); };
     ASSIGN_OR_RETURN(server_, HttpServer::start(http, [this](const HttpServerRequest& request) {
-                       return answer(request);
+                       return handle(request);
                      }));
     return absl::OkStatus();
   }
@@ -65,15 +70,36 @@ class InferenceServer::Impl {
   int port() const { return server_->port(); }
 
   void drain(absl::Duration limit) {
-    MutexLock lock(mutex_);
-    draining_ = true;
-    mutex_.await_for(limit, [this] { return running_ == 0; });
+    {
+      MutexLock lock(mutex_);
+      draining_ = true;
+    }
+    server_->drain(limit);
   }
 
  private:
   bool draining() {
     MutexLock lock(mutex_);
     return draining_;
+  }
+
+  // Returns true if a thread of the pool is to answer the request.
+  bool queue(const HttpServerRequest& request) {
+    if (request.method != "POST") return false;
+    MutexLock lock(mutex_);
+    if (draining_ || waiting_ >= kMostWaiting) return false;
+    ++waiting_;
+    return true;
+  }
+
+  HttpReply handle(const HttpServerRequest& request) {
+    const absl::StatusOr<HttpReply> reply = catch_exceptions(
+        "the request", [&]() -> absl::StatusOr<HttpReply> { return answer(request); });
+    if (request.method == "POST" && !request.at_once) {
+      MutexLock lock(mutex_);
+      --waiting_;
+    }
+    return reply.ok() ? *reply : error_reply(500, reply.status().message());
   }
 
   HttpReply answer(const HttpServerRequest& request) {
@@ -90,15 +116,17 @@ class InferenceServer::Impl {
       return error_reply(404, absl::StrCat("the model is ", options_.model));
     }
     path.erase(path.begin(), path.begin() + 2);
+    std::string version;  // "": any
     if (path.size() >= 2 && path[0] == "versions") {
-      const std::string served = absl::StrCat(predictor_.version()->step);
-      if (path[1] != served)
-        return error_reply(404, absl::StrCat("the served version is ", served));
+      version = std::string(path[1]);
+      if (version != absl::StrCat(predictor_.version()->step)) return other_version();
       path.erase(path.begin(), path.begin() + 2);
     }
     if (path.empty() && reads) return model_metadata();
     if (path.size() == 1 && path[0] == "ready" && reads) return health("ready");
-    if (path.size() == 1 && path[0] == "infer" && request.method == "POST") return infer(request);
+    if (path.size() == 1 && path[0] == "infer" && request.method == "POST") {
+      return infer(request, version);
+    }
     return error_reply(404, "unknown URL or method");
   }
 
@@ -130,20 +158,26 @@ class InferenceServer::Impl {
           {{{"name", kPredictionsOutput}, {"datatype", "FP32"}, {"shape", {-1, tasks}}}}}});
   }
 
-  HttpReply infer(const HttpServerRequest& request) {
-    const absl::Duration begin = Clock::real().elapsed();
-    {
-      MutexLock lock(mutex_);
-      if (draining_) return error_reply(503, "the server ends");
-      ++running_;
+  HttpReply other_version() const {
+    return error_reply(404, absl::StrCat("the served version is ", predictor_.version()->step));
+  }
+
+  HttpReply infer(const HttpServerRequest& request, const std::string& version) {
+    if (request.at_once) {
+      return error_reply(503, draining() ? "the server ends" : "too many requests wait");
     }
+    const absl::Duration begin = Clock::real().elapsed();
     int64_t rows = 0;
     HttpReply reply;
-    const absl::Status status = [&]() -> absl::Status {
+    const absl::Status status = catch_exceptions("the request", [&]() -> absl::Status {
       ASSIGN_OR_RETURN(InferenceRequest parsed,
                        parse_inference_request(request.body, request.header(kJsonLengthField)));
       ASSIGN_OR_RETURN(const Predictions predictions,
                        predictor_.predict(std::move(parsed.columns), parsed.rows));
+      if (!version.empty() && version != absl::StrCat(predictions.version->step)) {
+        reply = other_version();
+        return absl::OkStatus();
+      }
       rows = predictions.rows;
       InferenceReply formatted = format_inference_reply(parsed, options_.model, predictions);
       reply.body = std::move(formatted.body);
@@ -153,11 +187,10 @@ class InferenceServer::Impl {
         reply.headers.emplace_back(kJsonLengthField, absl::StrCat(formatted.json_length));
       }
       return absl::OkStatus();
-    }();
+    });
     if (!status.ok()) reply = error_reply(status_of(status), status.message());
     const double milliseconds = absl::ToDoubleMilliseconds(Clock::real().elapsed() - begin);
     MutexLock lock(mutex_);
-    --running_;
     rows_ += rows;
     ++replies_[reply.status];
     if (!status.ok()) return reply;
@@ -188,7 +221,7 @@ class InferenceServer::Impl {
     add("table_bytes", "gauge", "Memory of the tables.", bytes);
     add("overlay_rows", "gauge", "Changed rows that are not merged yet.", overlay);
     add("deltas_total", "counter", "Deltas that were taken.", counts.deltas);
-    add("wholes_total", "counter", "Versions that were loaded whole.", counts.wholes);
+    add("full_loads_total", "counter", "Versions that were loaded whole.", counts.full_loads);
     add("refused_total", "counter", "Checkpoints that were passed over.", counts.refused);
     absl::Time created;
     if (absl::ParseTime(absl::RFC3339_full, version->created, &created, nullptr)) {
@@ -220,7 +253,7 @@ class InferenceServer::Impl {
   const std::function<FollowerCounts()> counts_;
   Mutex mutex_;
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
-  int64_t running_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t waiting_ ABSL_GUARDED_BY(mutex_) = 0;  // requests in the pool
   int64_t rows_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t answered_ ABSL_GUARDED_BY(mutex_) = 0;
   double sum_ms_ ABSL_GUARDED_BY(mutex_) = 0;

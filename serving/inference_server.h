@@ -32,7 +32,7 @@ struct InferenceServerOptions {
 //
 // A URL may name the step of the served version (/v2/models/NAME/versions/STEP/...). Errors are
 // {"error": "..."} with 400 for a request that is wrong, 404 for another model or version, 413 for
-// a large one, 503 after drain().
+// a large one (a line of text), 503 after drain() or while 256 requests wait.
 class InferenceServer {
  public:
   // Borrows `predictor`. `counts`: of what follows the folder; null: nothing does. Errors: as

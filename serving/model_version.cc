@@ -104,6 +104,10 @@ void describe(const CheckpointReader& checkpoint, ModelVersion* version) {
   version->digest = manifest.digest();
   version->created = manifest.created();
   version->step = manifest.progress().step();
+  version->content.clear();
+  for (const auto& digest : manifest.content_digests()) {
+    absl::StrAppend(&version->content, digest.name(), " ", digest.digest(), "\n");
+  }
 }
 
 bool uses_averages(const TrainConfig& train) {
@@ -133,6 +137,20 @@ absl::StatusOr<std::shared_ptr<const ModelVersion>> load_chain(FileSystem& files
 
 }  // namespace
 
+bool have_one_model(const TrainConfig& a, const TrainConfig& b) {
+  const auto model_of = [](const TrainConfig& train) {
+    TrainConfig model;
+    *model.mutable_feature() = train.feature();
+    *model.mutable_table() = train.table();
+    *model.mutable_task() = train.task();
+    *model.mutable_model() = train.model();
+    *model.mutable_precision() = train.precision();
+    model.set_seed(train.seed());
+    return model.SerializeAsString();
+  };
+  return model_of(a) == model_of(b) && uses_averages(a) == uses_averages(b);
+}
+
 absl::StatusOr<std::shared_ptr<const ModelVersion>> load_version(FileSystem& files,
                                                                  const std::string& path) {
   ASSIGN_OR_RETURN(const Chain chain, open_chain(files, path));
@@ -151,6 +169,12 @@ absl::StatusOr<std::shared_ptr<const ModelVersion>> apply_deltas(
                                                      version->path));
     }
     RETURN_IF_ERROR(check_served(manifest), delta->directory());
+    TrainConfig train;
+    RETURN_IF_ERROR(parse_text(manifest.config(), delta->directory(), &train));
+    if (!have_one_model(train, *version->train)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(delta->directory(), " has another model than ", version->path));
+    }
     auto next = std::make_shared<ModelVersion>(*version);
     describe(*delta, next.get());
     next->dense.clear();
@@ -169,6 +193,15 @@ absl::StatusOr<std::shared_ptr<const ModelVersion>> apply_deltas(
     version = std::move(next);
   }
   return version;
+}
+
+std::shared_ptr<const ModelVersion> same_content(const ModelVersion& version,
+                                                 const CheckpointReader& checkpoint) {
+  auto again = std::make_shared<ModelVersion>(version);
+  describe(checkpoint, again.get());
+  const bool is_same =
+      again->step == version.step && again->content == version.content && !again->content.empty();
+  return is_same ? again : nullptr;
 }
 
 std::shared_ptr<const ModelVersion> merge_part(const ModelVersion& version, int part) {

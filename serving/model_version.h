@@ -23,6 +23,7 @@ struct ModelVersion {
   std::string path;     // of the checkpoint
   std::string digest;   // of its manifest
   std::string created;  // RFC 3339, UTC
+  std::string content;  // digests of the content
   int64_t step = 0;
   std::shared_ptr<const TrainConfig> train;
   // Parameters and buffers. A parameter is its moving average if the job evaluates the averages
@@ -42,6 +43,14 @@ absl::StatusOr<std::shared_ptr<const ModelVersion>> load_version(FileSystem& fil
 absl::StatusOr<std::shared_ptr<const ModelVersion>> apply_deltas(
     std::shared_ptr<const ModelVersion> version,
     absl::Span<const std::unique_ptr<CheckpointReader>> deltas);
+
+// Returns `version` as the one of `checkpoint` if both have the same step and content; else null.
+std::shared_ptr<const ModelVersion> same_content(const ModelVersion& version,
+                                                 const CheckpointReader& checkpoint);
+
+// Returns true if the features, tables, tasks and model of two jobs are equal, and whether they
+// evaluate moving averages: then a model of one computes with the tensors of the other.
+bool have_one_model(const TrainConfig& a, const TrainConfig& b);
 
 // Returns the version with one placement part of each table merged (ServedTable::merged()), with
 // the same content; null if no table has an overlay in the part.

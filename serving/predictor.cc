@@ -23,7 +23,7 @@
 namespace millrace {
 namespace {
 
-constexpr size_t kMostPlans = 64;  // a client that varies types must not fill the memory
+constexpr size_t kMostPlans = 8;  // a client that varies types must not fill the memory
 
 bool is_input(FeatureConfig::Kind kind) {
   return kind == FeatureConfig::SPARSE || kind == FeatureConfig::DENSE;
@@ -97,6 +97,38 @@ struct Predictor::Worker {
   std::shared_ptr<const ModelVersion> bound;  // whose memory the model uses
 };
 
+// A worker that is taken out of idle_ as long as the object lives.
+class Predictor::TakenWorker {
+ public:
+  // Waits for an idle worker.
+  explicit TakenWorker(Predictor& predictor) : predictor_(predictor) {
+    MutexLock lock(predictor_.mutex_);
+    predictor_.mutex_.await([this] { return !predictor_.idle_.empty(); });
+    worker_ = predictor_.idle_.back();
+    predictor_.idle_.pop_back();
+  }
+  // Takes over a worker that is out of idle_.
+  TakenWorker(Predictor& predictor, Worker* worker) : predictor_(predictor), worker_(worker) {}
+  ~TakenWorker() {
+    MutexLock lock(predictor_.mutex_);
+    predictor_.idle_.push_back(worker_);
+  }
+  TakenWorker(const TakenWorker&) = delete;
+  TakenWorker& operator=(const TakenWorker&) = delete;
+
+  Worker* operator->() const { return worker_; }
+  absl::Status bind_to(const std::shared_ptr<const ModelVersion>& version) const {
+    RETURN_IF_ERROR(
+        catch_exceptions("taking a version", [&] { return bind(*worker_->model, *version); }));
+    worker_->bound = version;
+    return absl::OkStatus();
+  }
+
+ private:
+  Predictor& predictor_;
+  Worker* worker_ = nullptr;
+};
+
 struct Predictor::Plan {
   std::vector<FeatureSource> features;
   std::vector<std::string> columns;  // in their order
@@ -126,6 +158,12 @@ absl::StatusOr<std::unique_ptr<Predictor>> Predictor::create(
   if (options.workers < 1 || options.threads < 1 || options.max_rows < 0) {
     return absl::InvalidArgumentError("workers and threads must be at least 1, max_rows 0");
   }
+  if (train.precision().compute() != PrecisionConfig::FLOAT32) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(version->path, ": train.precision is ",
+                     PrecisionConfig::Compute_Name(train.precision().compute()),
+                     "; a served model computes in FLOAT32 alone"));
+  }
   std::unique_ptr<Predictor> predictor(new Predictor(options, std::move(schema)));
   for (int i = 0; i < options.workers; ++i) {
     auto worker = std::make_unique<Worker>();
@@ -144,46 +182,42 @@ absl::StatusOr<std::unique_ptr<Predictor>> Predictor::create(
 
 absl::Status Predictor::set_version(std::shared_ptr<const ModelVersion> version) {
   const std::shared_ptr<const ModelVersion> before = this->version();
-  if (version->train != before->train &&
-      version->train->SerializeAsString() != before->train->SerializeAsString()) {
+  if (!have_one_model(*version->train, *before->train)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(version->path, " is of another job than ", before->path));
+        absl::StrCat(version->path, " has another model than ", before->path));
   }
-  Worker* const first = take_worker();
-  const absl::Status fits = bind(*first->model, *version);
-  if (!fits.ok()) {
-    const absl::Status restored = bind(*first->model, *first->bound);
-    MILLRACE_CHECK(restored.ok()) << restored;
-    give_back(first);
-    return fits;
-  }
-  first->bound = version;
   {
+    const TakenWorker first(*this);
+    const absl::Status fits = first.bind_to(version);
+    if (!fits.ok()) {
+      const absl::Status restored = bind(*first->model, *first->bound);
+      MILLRACE_CHECK(restored.ok()) << restored;
+      return fits;
+    }
     MutexLock lock(mutex_);
     version_ = std::move(version);
   }
-  give_back(first);
   rebind_idle();
   return absl::OkStatus();
 }
 
 // Makes workers without a request let go of an older version, whose memory is then free.
 void Predictor::rebind_idle() {
-  const std::shared_ptr<const ModelVersion> now = version();
   for (;;) {
-    Worker* worker = nullptr;
+    std::shared_ptr<const ModelVersion> now;
+    Worker* old = nullptr;
     {
       MutexLock lock(mutex_);
-      const auto old = std::find_if(idle_.begin(), idle_.end(),
-                                    [&](const Worker* idle) { return idle->bound != now; });
-      if (old == idle_.end()) return;
-      worker = *old;
-      idle_.erase(old);
+      now = version_;
+      const auto found = std::find_if(idle_.begin(), idle_.end(),
+                                      [&](const Worker* idle) { return idle->bound != now; });
+      if (found == idle_.end()) return;
+      old = *found;
+      idle_.erase(found);
     }
-    const absl::Status bound = bind(*worker->model, *now);
-    MILLRACE_CHECK(bound.ok()) << bound;
-    worker->bound = now;
-    give_back(worker);
+    const TakenWorker worker(*this, old);
+    const absl::Status bound = worker.bind_to(now);
+    MILLRACE_CHECK(bound.ok()) << bound;  // another worker has been bound to it
   }
 }
 
@@ -193,19 +227,6 @@ std::shared_ptr<const ModelVersion> Predictor::version() const {
 }
 
 const std::vector<std::string>& Predictor::labels() const { return schema_.labels(); }
-
-Predictor::Worker* Predictor::take_worker() {
-  MutexLock lock(mutex_);
-  mutex_.await([this] { return !idle_.empty(); });
-  Worker* const worker = idle_.back();
-  idle_.pop_back();
-  return worker;
-}
-
-void Predictor::give_back(Worker* worker) {
-  MutexLock lock(mutex_);
-  idle_.push_back(worker);
-}
 
 absl::StatusOr<std::shared_ptr<const Predictor::Plan>> Predictor::make_plan(
     const RequestColumns& columns) const {
@@ -231,10 +252,9 @@ absl::StatusOr<std::shared_ptr<const Predictor::Plan>> Predictor::make_plan(
     if (is_input(feature.kind())) {
       ASSIGN_OR_RETURN(source.column, index(feature, column_of(feature)));
       const ValueType type = columns.at(column_of(feature)).type;
-      ASSIGN_OR_RETURN(
-          source.transform,
-          FeatureTransform::create(feature, type, LabelRange::kAny, FileSystem::local()),
-          "request");
+      ASSIGN_OR_RETURN(source.transform,
+                       FeatureTransform::create(feature, type, LabelRange::kAny, *options_.files),
+                       "request");
       if (feature.has_weight_column()) {
         ASSIGN_OR_RETURN(source.weight_column, index(feature, feature.weight_column()));
         if (!is_number(columns.at(feature.weight_column()).type)) {
@@ -256,7 +276,8 @@ absl::StatusOr<std::shared_ptr<const Predictor::Plan>> Predictor::plan_for(
     const RequestColumns& columns) {
   std::string types;
   for (const auto& [name, column] : columns) {
-    absl::StrAppend(&types, name, "\n", static_cast<int>(column.type), "\n");
+    // Names come from the client, so that a separator would not separate.
+    absl::StrAppend(&types, name.size(), ":", name, static_cast<int>(column.type));
   }
   {
     MutexLock lock(mutex_);
@@ -303,33 +324,32 @@ absl::StatusOr<Predictions> Predictor::predict(RequestColumns columns, int64_t r
   }
   const BatchPiece piece{&block, block.order};
 
-  Worker* const worker = take_worker();
   Predictions predictions;
-  const absl::Status evaluated = catch_exceptions("the model", [&]() -> absl::Status {
-    predictions.version = version();
-    if (worker->bound != predictions.version) {
-      RETURN_IF_ERROR(bind(*worker->model, *predictions.version));
-      worker->bound = predictions.version;
-    }
-    const at::NoGradGuard no_gradients;
-    Progress progress;
-    progress.step = predictions.version->step;
-    worker->model->begin_step(progress, Phase::kEvaluate);
-    const Batch batch = build_batch({&piece, 1});
-    ASSIGN_OR_RETURN(const ModelOutput output, worker->model->evaluate(batch));
-    const at::Tensor values = output.predictions.to(at::kFloat).contiguous();
-    if (values.dim() != 2 || values.size(0) != rows) {
-      return absl::InternalError("the model gave predictions of another shape");
-    }
-    predictions.rows = rows;
-    predictions.tasks = values.size(1);
-    const float* const data = values.const_data_ptr<float>();
-    predictions.values.assign(data, data + values.numel());
-    return absl::OkStatus();
-  });
-  give_back(worker);
+  {
+    const TakenWorker worker(*this);
+    RETURN_IF_ERROR(catch_exceptions("the model", [&]() -> absl::Status {
+      predictions.version = version();
+      if (worker->bound != predictions.version) {
+        RETURN_IF_ERROR(worker.bind_to(predictions.version));
+      }
+      const at::NoGradGuard no_gradients;
+      Progress progress;
+      progress.step = predictions.version->step;
+      worker->model->begin_step(progress, Phase::kEvaluate);
+      const Batch batch = build_batch({&piece, 1});
+      ASSIGN_OR_RETURN(const ModelOutput output, worker->model->evaluate(batch));
+      const at::Tensor values = output.predictions.to(at::kFloat).contiguous();
+      if (values.dim() != 2 || values.size(0) != rows) {
+        return absl::InternalError("the model gave predictions of another shape");
+      }
+      predictions.rows = rows;
+      predictions.tasks = values.size(1);
+      const float* const data = values.const_data_ptr<float>();
+      predictions.values.assign(data, data + values.numel());
+      return absl::OkStatus();
+    }));
+  }
   rebind_idle();
-  RETURN_IF_ERROR(evaluated);
   return predictions;
 }
 

@@ -23,6 +23,8 @@ struct PredictorOptions {
   int workers = 1;       // requests that are computed at the same time
   int threads = 1;       // of one request, for tables; LibTorch has its own setting
   int64_t max_rows = 0;  // of a request; 0: any number
+  // Of vocabularies, which must not change; outlives the predictor.
+  FileSystem* files = &FileSystem::local();
 };
 
 // Columns of a request by name, as the data of training has them.
@@ -79,13 +81,12 @@ class Predictor {
 
  private:
   struct Worker;
+  class TakenWorker;
   struct Plan;
   Predictor(PredictorOptions options, FeatureSchema schema);
   absl::StatusOr<std::shared_ptr<const Plan>> plan_for(const RequestColumns& columns);
   absl::StatusOr<std::shared_ptr<const Plan>> make_plan(const RequestColumns& columns) const;
-  Worker* take_worker();
   void rebind_idle();
-  void give_back(Worker* worker);
 
   const PredictorOptions options_;
   const FeatureSchema schema_;

@@ -40,7 +40,8 @@ absl::StatusOr<int> serve(const ServeFlags& flags) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Predictor> predictor,
                    Predictor::create(std::move(version), {.workers = flags.workers,
                                                           .threads = flags.threads,
-                                                          .max_rows = flags.max_rows}));
+                                                          .max_rows = flags.max_rows,
+                                                          .files = &files}));
   Follower follower(files, place.path, absl::Seconds(flags.follow_seconds), *predictor);
   const bool follows = !place.is_checkpoint && flags.follow_seconds > 0;
   InferenceServerOptions options = flags.server;

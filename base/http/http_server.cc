@@ -19,11 +19,13 @@
 #include <thread>
 #include <type_traits>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/catch_exceptions.h"
 #include "base/http/http_url.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/signals/signals.h"
 #include "base/status_macros.h"
 
@@ -77,7 +79,15 @@ struct SessionHost {
   size_t most_body_bytes;
   bool keep_alive;
   HttpServer::Handler handler;
+  std::function<bool(const HttpServerRequest&)> handled_at_once;
   asio::thread_pool* pool;  // null: the thread of the server
+  // Used by the thread of the server alone.
+  int64_t open_requests = 0;  // that were read and have no reply yet
+  bool draining = false;      // if true, a connection is closed after its reply
+  std::function<void()> drained;
+  void check_drained() const {
+    if (draining && open_requests == 0) drained();
+  }
   // Removes a session that has ended.
   std::function<void(const Session*)> remove;
 };
@@ -115,7 +125,19 @@ class StreamSession : public Session, public std::enable_shared_from_this<Stream
   // Closes the connection and removes the session. May be called by handlers of the session.
   void end() {
     close();
+    end_reply();
     host_.remove(this);
+  }
+
+  void begin_reply() {
+    replying_ = true;
+    ++host_.open_requests;
+  }
+  void end_reply() {
+    if (!replying_) return;
+    replying_ = false;
+    --host_.open_requests;
+    host_.check_drained();
   }
 
   void set_deadline() {
@@ -139,23 +161,29 @@ class StreamSession : public Session, public std::enable_shared_from_this<Stream
   void answer(const error_code& error) {
     if (error) {
       std::optional<HttpReply> reply = reply_to_failure(error);
-      return reply.has_value() ? write(*std::move(reply), /*head=*/false, /*goes_on=*/false)
-                               : end();
+      if (!reply.has_value()) return end();
+      begin_reply();
+      return write(*std::move(reply), /*head=*/false, /*keep_open=*/false);
     }
+    begin_reply();
     const bool head = parser_->get().method() == http::verb::head;
-    const bool goes_on = host_.keep_alive && parser_->get().keep_alive();
+    const bool keep_open = host_.keep_alive && parser_->get().keep_alive();
     HttpServerRequest request = request_of(parser_->release());
-    if (host_.pool == nullptr) return write(handle(request), head, goes_on);
+    request.at_once = host_.handled_at_once && host_.handled_at_once(request);
+    if (host_.pool == nullptr || request.at_once) {
+      return write(handle(request), head, keep_open);
+    }
     error_code ignored;
     timer_.cancel(ignored);  // the client is not slow
-    asio::post(*host_.pool, [self = this->shared_from_this(), request = std::move(request), head,
-                             goes_on] {
-      HttpReply reply = self->handle(request);
-      asio::post(self->stream_.get_executor(), [self, reply = std::move(reply), head, goes_on] {
-        self->set_deadline();
-        self->write(reply, head, goes_on);
-      });
-    });
+    asio::post(*host_.pool,
+               [self = this->shared_from_this(), request = std::move(request), head, keep_open] {
+                 HttpReply reply = self->handle(request);
+                 asio::post(self->stream_.get_executor(),
+                            [self, reply = std::move(reply), head, keep_open]() mutable {
+                              self->set_deadline();
+                              self->write(std::move(reply), head, keep_open);
+                            });
+               });
   }
 
   HttpReply handle(const HttpServerRequest& request) const {
@@ -164,18 +192,20 @@ class StreamSession : public Session, public std::enable_shared_from_this<Stream
     return handled.ok() ? *std::move(handled) : http_error_reply(500);
   }
 
-  void write(HttpReply reply, bool head, bool goes_on) {
+  void write(HttpReply reply, bool head, bool keep_open) {
+    keep_open &= !host_.draining;
     response_ = {};
     response_.result(static_cast<unsigned>(reply.status));
     response_.set(http::field::content_type, reply.content_type);
     for (const auto& [field, value] : reply.headers) response_.set(field, value);
     response_.content_length(reply.body.size());
-    response_.keep_alive(goes_on);
+    response_.keep_alive(keep_open);
     if (!head) response_.body() = std::move(reply.body);
     http::async_write(stream_, response_,
-                      [self = this->shared_from_this(), goes_on](error_code unsent, size_t) {
+                      [self = this->shared_from_this(), keep_open](error_code unsent, size_t) {
                         if (unsent) return self->end();
-                        if (!goes_on) return self->finish();
+                        self->end_reply();
+                        if (!keep_open) return self->finish();
                         self->set_deadline();
                         self->read();
                       });
@@ -206,7 +236,8 @@ class StreamSession : public Session, public std::enable_shared_from_this<Stream
   boost::beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::string_body>> parser_;
   http::response<http::string_body> response_;
-  char rest_[1024];  // discarded bytes
+  char rest_[1024];        // discarded bytes
+  bool replying_ = false;  // between a request and its reply
 };
 
 absl::Status unavailable(const HttpServerOptions& options, const error_code& error) {
@@ -253,12 +284,17 @@ class HttpServer::Impl {
               .most_body_bytes = options.most_body_bytes,
               .keep_alive = options.keep_alive,
               .handler = std::move(handler),
+              .handled_at_once = options.handled_at_once,
               .pool = nullptr,
+              .drained =
+                  [this] {
+                    MutexLock lock(mutex_);
+                    is_drained_ = true;
+                  },
               .remove = [this](const Session* session) { remove(session); }} {}
   ~Impl() {
-    if (pool_.has_value()) pool_->join();  // before the context, to which its threads post
     context_.stop();
-    if (thread_.joinable()) thread_.join();
+    if (thread_.joinable()) thread_.join();  // posts no more to the pool
   }
 
   absl::Status start(const HttpServerOptions& options) {
@@ -283,6 +319,17 @@ class HttpServer::Impl {
   }
 
   int port() const { return port_; }
+
+  void drain(absl::Duration limit) {
+    asio::post(context_, [this] {
+      error_code ignored;
+      acceptor_.close(ignored);
+      host_.draining = true;
+      host_.check_drained();
+    });
+    MutexLock lock(mutex_);
+    mutex_.await_for(limit, [this] { return is_drained_; });
+  }
 
  private:
   absl::Status use_certificate(const HttpServerOptions& options) {
@@ -319,6 +366,7 @@ class HttpServer::Impl {
 
   void accept() {
     acceptor_.async_accept([this](error_code error, tcp::socket socket) {
+      if (host_.draining) return;
       if (error) return accept_later();  // likely no descriptor is free
       accept();                          // first, since the rest may throw
       close_on_exec(socket.native_handle());
@@ -354,7 +402,8 @@ class HttpServer::Impl {
 
   SessionHost host_;
   size_t most_connections_ = 0;
-  std::optional<asio::thread_pool> pool_;
+  Mutex mutex_;
+  bool is_drained_ ABSL_GUARDED_BY(mutex_) = false;
   int port_ = 0;
   std::optional<asio::ssl::context> tls_;
   asio::io_context context_{1};
@@ -364,6 +413,8 @@ class HttpServer::Impl {
   // operations.
   std::deque<std::shared_ptr<Session>> sessions_;
   std::thread thread_;
+  // Last, since its threads use the others: its destructor waits for them.
+  std::optional<asio::thread_pool> pool_;
 };
 
 HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -371,6 +422,8 @@ HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 HttpServer::~HttpServer() = default;
 
 int HttpServer::port() const { return impl_->port(); }
+
+void HttpServer::drain(absl::Duration limit) { impl_->drain(limit); }
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::start(HttpServerOptions options,
                                                               Handler handler) {

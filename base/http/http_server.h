@@ -18,6 +18,7 @@ namespace millrace {
 struct HttpServerRequest {
   std::string method, target, body;
   std::vector<std::pair<std::string, std::string>> headers;
+  bool at_once = false;  // HttpServerOptions::handled_at_once chose the request
 
   // Returns the value of the first field of a name, in any case of letters; "" if there is none.
   absl::string_view header(absl::string_view name) const;
@@ -43,6 +44,9 @@ struct HttpServerOptions {
   size_t most_connections = 64;
   // Threads that call the handler. 0: the thread of the server, one request after the other.
   int handler_threads = 0;
+  // Returns true for a request that the thread of the server handles all the same, at once.
+  // Default: none.
+  std::function<bool(const HttpServerRequest&)> handled_at_once = nullptr;
   // If true, a client may send several requests over one connection, which is closed after
   // `client_timeout` without a request.
   bool keep_alive = false;
@@ -65,12 +69,16 @@ class HttpServer {
   // have the address; InvalidArgument for an address, a port or a certificate that is none.
   static absl::StatusOr<std::unique_ptr<HttpServer>> start(HttpServerOptions options,
                                                            Handler handler);
-  // Ends the thread. A client that is being answered may get a part of the reply.
+  // Ends the threads, after the handlers that run. A client that is being answered may get a part
+  // of the reply.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
   int port() const;
+  // Accepts no more connections, and closes each after its next reply. Returns when each request that
+  // was read has its reply, or after `limit`.
+  void drain(absl::Duration limit);
 
  private:
   class Impl;

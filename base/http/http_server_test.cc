@@ -8,10 +8,12 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/mutex.h"
 #include "base/status_matchers.h"
 
 namespace millrace {
@@ -133,6 +135,52 @@ TEST_F(HttpServerTest, EndsWhileClientsWait) {
   for (int i = 0; i < 20; ++i) queued.push_back(std::make_unique<Client>(server_->port()));
   server_.reset();
   EXPECT_EQ(silent.receive(), "");
+}
+
+// Handlers on threads: a slow one delays no other, a connection takes several requests, and drain()
+// waits for the reply of the request that was read.
+TEST(HttpServerThreadsTest, ConnectionsStayOpenAndDrainWaitsForReplies) {
+  Mutex mutex;
+  bool released = false, begun = false;
+  HttpServerOptions options;
+  options.handler_threads = 2;
+  options.keep_alive = true;
+  options.client_timeout = absl::Seconds(20);
+  options.handled_at_once = [](const HttpServerRequest& request) {
+    return request.target == "/now";
+  };
+  ASSERT_OK_AND_ASSIGN(
+      const auto server, HttpServer::start(options, [&](const HttpServerRequest& request) {
+        MutexLock lock(mutex);
+        if (request.target == "/slow") {
+          begun = true;
+          mutex.await([&] { return released; });
+        }
+        return HttpReply{.body = absl::StrCat(request.target, request.at_once ? " now" : ""),
+                         .headers = {{"Own", "1"}}};
+      }));
+  Client slow(server->port()), other(server->port());
+  slow.send("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n");
+  {
+    MutexLock lock(mutex);
+    mutex.await([&] { return begun; });
+  }
+  for (const std::string target : {"/a", "/now", "/b"}) {
+    other.send(absl::StrCat("GET ", target, " HTTP/1.1\r\nHost: a\r\n\r\n"));
+    const std::string body = target == "/now" ? "/now now" : target;
+    EXPECT_THAT(other.receive(body), AllOf(HasSubstr("Own: 1"), EndsWith(body)));
+  }
+  server->drain(absl::ZeroDuration());  // it does not end by itself: a request has no reply yet
+  std::thread releases([&] {
+    MutexLock lock(mutex);
+    released = true;
+  });
+  server->drain(absl::InfiniteDuration());
+  releases.join();
+  EXPECT_THAT(slow.receive("/slow"), EndsWith("/slow"));
+  // An open connection gets one more reply, which ends it.
+  other.send(kGet);
+  EXPECT_THAT(other.receive("/a"), HasSubstr("Connection: close"));
 }
 
 TEST_F(HttpServerTest, WhatCannotBeListenedOnIsAnError) {

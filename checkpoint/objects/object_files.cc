@@ -95,7 +95,9 @@ absl::StatusOr<std::string> ObjectFiles::read_pointer(const std::string& folder)
     if (known != folders_.end()) return known->second.pointer;
   }
   const auto text = read_regular_file(under_, join_path(folder, kPointerName), kMostPointerBytes);
-  return absl::IsNotFound(text.status()) ? std::string() : text;
+  // A file of this name that is none of ours, such as one of data.
+  const bool is_none = absl::IsNotFound(text.status()) || absl::IsDataLoss(text.status());
+  return is_none ? std::string() : text;
 }
 
 // `entries`: of the folder. `only`: the step to find; default: all.
@@ -274,7 +276,13 @@ absl::Status ObjectFiles::commit(const Place& from, const Place& to) {
   }
   ASSIGN_OR_RETURN(const std::string prefix, object_path(from));
   RETURN_IF_ERROR(ignore_missing(under_.remove(join_path(prefix, kWriting))));
-  RETURN_IF_ERROR(put_object(under_, join_path(prefix, kManifestName), manifest));
+  const std::string manifest_path = join_path(prefix, kManifestName);
+  const absl::Status put = put_object(under_, manifest_path, manifest);
+  if (!put.ok()) {
+    // It may be there all the same, and the caller removes what it names.
+    under_.remove(manifest_path).IgnoreError();
+    return put;
+  }
   MutexLock lock(mutex_);
   manifests_.erase(from.path());
   folders_[to.folder].next_pointer = absl::StrCat(base_name(prefix), "\n");
@@ -285,6 +293,7 @@ absl::Status ObjectFiles::remove_manifest(const Place& from, const Place& to) {
   ASSIGN_OR_RETURN(const std::string prefix, object_path(from));
   RETURN_IF_ERROR(ignore_missing(under_.remove(join_path(prefix, kManifestName))));
   MutexLock lock(mutex_);
+  found_.erase(from.path());
   renamed_.erase(from.path());
   renamed_[to.path()] = base_name(prefix);
   return absl::OkStatus();

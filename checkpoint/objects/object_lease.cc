@@ -128,7 +128,10 @@ absl::Status ObjectLease::write(absl::string_view content) {
 void ObjectLease::renew() {
   MutexLock lock(mutex_);
   while (!mutex_.await_for(period_ / kRenewals, [this] { return stopping_; })) {
-    const absl::StatusOr<bool> own = is_own();
+    // A lease that somebody deleted is nobody else's, and is put again.
+    const absl::StatusOr<std::string> now = read_lease(store_, path_);
+    const bool gone = now.ok() && now->empty();
+    const absl::StatusOr<bool> own = gone ? absl::StatusOr<bool>(true) : is_own();
     if (own.ok() && !*own) {
       is_lost_ = true;
       MILLRACE_LOG(WARNING) << path_ << " was taken by another run: this run saves no more";

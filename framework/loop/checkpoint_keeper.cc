@@ -190,9 +190,9 @@ absl::Status CheckpointKeeper::explain(const absl::Status& outcome) const {
                    ": mend what the evaluation lacks and run again, which evaluates first"));
 }
 
-// Several ranks act together only if all of them know the state of all ranks to be whole. The ranks
-// establish this only after a failed evaluation. They also agree on each step of the save, since
-// each may fail on one rank.
+// Several ranks act together only if all of them know the state of all ranks to be whole, or all of
+// them to be at the same boundary: they exchange this with their failures. They also agree on each
+// step of the save, since each may fail on one rank.
 void CheckpointKeeper::save_after_failure() {
   const bool alone = parts_.context.world_size() == 1;
   const bool together = !alone && parts_.agreement.reopen();

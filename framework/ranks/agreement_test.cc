@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <optional>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
@@ -158,6 +160,22 @@ TEST(Agreement, AfterAFailureThatLeavesAllWholeTheRanksActTogetherAgain) {
     EXPECT_FALSE(rank.agreement.reopen());
     EXPECT_EQ(rank.agreement.failed_rank(), 2) << "the run failed there";
   });
+}
+
+TEST(Agreement, RanksAtOneBoundaryActTogetherAgainAndOthersDoNot) {
+  for (const int at : {3, 4}) {  // of rank 1; 4 is another boundary than that of the others
+    for (const bool is_amid : {false, true}) {
+      on_ranks(2, [&](int number, Rank& rank) {
+        rank.agreement.set_boundary([&, number]() -> std::optional<std::string> {
+          if (is_amid && number == 0) return std::nullopt;
+          return absl::StrCat("step ", number == 1 ? at : 3);
+        });
+        const absl::Status own = number == 1 ? absl::DataLossError("data") : absl::OkStatus();
+        EXPECT_FALSE(rank.agreement.settle({"end"}, own).ok());
+        EXPECT_EQ(rank.agreement.reopen(), at == 3 && !is_amid);
+      });
+    }
+  }
 }
 
 TEST(Agreement, OneRankWhoseStateIsNotWholeIsEnoughToEndIt) {

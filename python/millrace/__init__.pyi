@@ -8,6 +8,7 @@ from millrace._training import Hook as Hook
 from millrace._training import Job as Job
 from millrace._training import Metric as Metric
 from millrace._training import Output as Output
+from millrace._training import Predictor as Predictor
 from millrace._training import Report as Report
 from millrace._training import Result as Result
 from millrace._training import Rows as Rows

@@ -71,6 +71,17 @@ class CheckpointFile:
   def diff(self, other: CheckpointFile) -> _Outcome:
     """Returns the differences as JSON."""
 
+class ServedModel:
+  """A model without its trainer, for millrace.Predictor."""
+  @staticmethod
+  def open(path: str, workers: int, threads: int) -> _Outcome: ...
+  def predict(self, columns: dict[str, tuple[torch.Tensor | Sequence[str], torch.Tensor | None]]) -> _Outcome:
+    """Returns (predictions, step). A column: contiguous int64 or float64 values or texts, and lengths, int64."""
+  def follow(self) -> bool: ...
+  def columns(self) -> list[str]: ...
+  def labels(self) -> list[str]: ...
+  def version(self) -> tuple[str, int]: ...
+
 class DataReader:
   """The data of a job, for millrace.Dataset."""
   @staticmethod

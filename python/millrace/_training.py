@@ -19,9 +19,14 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, NamedTuple, 
 from millrace import _build
 
 if TYPE_CHECKING:
+  from typing import TypeAlias, Union
+
   import torch
   from millrace import _train
   from millrace._train import Context
+
+  # numpy's arrays are sequences as well; numpy need not be there.
+  Values: TypeAlias = Union[torch.Tensor, Sequence[int], Sequence[float], Sequence[str]]
 
 _PYTHON = (3, 11)  # for which the extension is compiled
 
@@ -319,6 +324,76 @@ class Checkpoint:
     if not isinstance(other, Checkpoint):
       other = Checkpoint(other)
     return cast("dict[str, Any]", json.loads(_value(self._open()[0].diff(other._open()[0]))))
+
+
+class Predictor:
+  """Predictions for rows of raw features, with a model in C++ and without a trainer, as `millrace serve` makes them.
+
+    predictor = millrace.Predictor("out")
+    predictor.predict({"age": [31, 45], "user": ["u17", "u4"], "items": ([5, 9, 2], [1, 2])})
+
+  Several threads may call predict(); `workers` of them compute at the same time.
+
+  Attributes:
+    path: the directory of the checkpoint.
+    step: the updates before it.
+    columns: the names of the columns that predict() needs.
+    labels: the names of the columns of its result.
+  """
+
+  def __init__(self, path: str | os.PathLike[str], *, workers: int = 1, threads: int = 1) -> None:
+    """Loads a checkpoint; of a folder of checkpoints, or an output directory, the newest that is whole.
+
+    Args:
+      path: a directory, or a URI such as s3://BUCKET/RUN.
+      workers: rows are predicted in this number of calls at the same time.
+      threads: threads of a call, for tables.
+
+    Raises:
+      Error: there is none, it is damaged, or its model is not one of C++ that the wheel has.
+    """
+    self._model: _train.ServedModel = _value(_train.ServedModel.open(os.fspath(path), workers, threads))
+    self.columns = self._model.columns()
+    self.labels = self._model.labels()
+
+  @property
+  def path(self) -> str:
+    return self._model.version()[0]
+
+  @property
+  def step(self) -> int:
+    return self._model.version()[1]
+
+  def follow(self) -> bool:
+    """Takes a newer checkpoint of the folder, if there is one; of deltas, the changed rows alone.
+
+    Returns whether the checkpoint changed. Calls of predict() under way end with the one before. A checkpoint that
+    is damaged is passed over with a warning in the log.
+    """
+    return self._model.follow()
+
+  def predict(self, columns: Mapping[str, Values | tuple[Values, Values]]) -> torch.Tensor:
+    """Returns float32 [rows, labels]: probabilities or values.
+
+    Args:
+      columns: for each of `columns`, a value for each row, or (values, lengths) with lists of different lengths.
+        Values are texts, integers, or floating-point numbers; tensors, arrays or sequences of one dimension.
+
+    Raises:
+      Error: a column is missing, unknown or of another type, or a value would be bad data in training.
+    """
+    request: dict[str, tuple[torch.Tensor | Sequence[str], torch.Tensor | None]] = {}
+    for name, given in columns.items():
+      values, lengths = given if isinstance(given, tuple) else (given, None)
+      request[name] = _numbers_or_texts(values), None if lengths is None else torch.as_tensor(lengths).long().flatten()
+    return cast("torch.Tensor", _value(self._model.predict(request))[0])
+
+
+def _numbers_or_texts(values: Any) -> torch.Tensor | Sequence[str]:
+  if not isinstance(values, torch.Tensor) and len(values) > 0 and isinstance(values[0], str):
+    return [str(value) for value in values]
+  tensor = torch.as_tensor(values).detach().cpu().flatten()
+  return (tensor.double() if tensor.is_floating_point() else tensor.long()).contiguous()
 
 
 class Hook:

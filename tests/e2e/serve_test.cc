@@ -168,7 +168,7 @@ TEST_F(ServeTest, AnswersAsPredictDoesAndFollowsDeltas) {
   train(60);
   await_step(60);
   EXPECT_EQ(served(), predicted());
-  EXPECT_EQ(metric("wholes_total"), 0);
+  EXPECT_EQ(metric("full_loads_total"), 0);
   EXPECT_GE(metric("deltas_total"), 4);
   EXPECT_EQ(metric("overlay_rows"), 0);
   // A damaged checkpoint is passed over by name.
@@ -254,6 +254,15 @@ TEST_F(ServeTest, WrongRequestsAreNamed) {
   refused(changed(0, "name", "y"), "no feature has a column \\\"y\\\"");
   refused(changed(0, "shape", {kRows, 2}), "64 values, but its shape 128");
   refused(changed(0, "shape", {-1}), "shape must be");
+  refused(changed(0, "shape", {kRows, 0}), "with a value at least");
+  refused(changed(0, "data", Json::array({Json::array({1, 2}), Json::array({3})})),
+          "more dimensions");
+  Json ragged = request();
+  ragged["inputs"][0]["shape"] = {2, 2};
+  ragged["inputs"][0]["data"] = Json::parse("[[1,2,3],[4]]");
+  refused(ragged.dump(), "has 3 entries, but the shape 2");
+  ragged["inputs"][0]["data"] = Json::parse("[[1,2],3]");
+  refused(ragged.dump(), "mixes arrays and values");
   refused(changed(0, "datatype", "FP8"), "datatype must be");
   refused(changed(0, "datatype", "BYTES"), "is no BYTES");
   refused(changed(1, "datatype", "INT64"), "is no INT64");

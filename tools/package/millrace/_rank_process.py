@@ -22,10 +22,17 @@ CHECKPOINT = re.compile(r"step-(\d+)$")
 
 
 def newest_step(output_dir: str) -> int:
-  """Returns the step of the newest checkpoint of an output directory, -1 if there is none."""
+  """Returns the step of the newest checkpoint of an output directory, -1 if there is none.
+
+  If its checkpoints are elsewhere (run.places.checkpoints): the last step that the run noted.
+  """
+  folder = os.path.join(output_dir, "checkpoints")
   try:
-    names = os.listdir(os.path.join(output_dir, "checkpoints"))
-  except OSError:
+    if os.path.isfile(folder):
+      with open(os.path.join(output_dir, "status.json"), encoding="utf-8") as file:
+        return int(json.load(file).get("step", -1))
+    names = os.listdir(folder)
+  except (OSError, ValueError):
     return -1
   return max((int(found[1]) for found in map(CHECKPOINT.match, names) if found), default=-1)
 
