@@ -465,6 +465,23 @@ absl::Status check_places(const PlacesConfig& places) {
                                                 ": what is there is only read; give a directory, "
                                                 "or s3://BUCKET/RUN or gs://BUCKET/RUN")));
   }
+  const size_t bucket = checkpoints.find("://");
+  const bool has_prefix =
+      bucket != std::string::npos &&
+      checkpoints.find_first_not_of('/', checkpoints.find('/', bucket + 3)) != std::string::npos;
+  if (is_bucket(checkpoints) && !has_prefix) {
+    errors.add(wrong("run.places", absl::StrCat("checkpoints is ", checkpoints,
+                                                ", without a name in the bucket, as in "
+                                                "s3://BUCKET/RUN")));
+  }
+  const size_t scheme = checkpoints.find(":/");
+  if (scheme != std::string::npos && checkpoints.find('/') == scheme + 1 && !is_uri(checkpoints)) {
+    errors.add(wrong("run.places", absl::StrCat("checkpoints is ", checkpoints,
+                                                ", which is no URI; write s3://BUCKET/RUN")));
+  }
+  if (!places.logs().empty() && places.logs() == places.metrics()) {
+    errors.add(wrong("run.places", absl::StrCat("logs and metrics are both ", places.logs())));
+  }
   for (const std::string& directory : {checkpoints, places.logs(), places.metrics()}) {
     if (!is_uri(directory)) errors.add(annotate(check_shell_path(directory), "run.places"));
   }

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "checkpoint/folder/checkpoint_path.h"
 #include "checkpoint/format/checkpoint_names.h"
 #include "distributed/environment/checkpoint_notice.h"
 #include "framework/report/report_rows.h"
@@ -100,7 +101,15 @@ absl::Status check_output_directory(FileSystem& files, const RunConfig& run) {
   const std::string& output_dir = run.output_dir();
   RETURN_IF_ERROR(check_directory(files, output_dir, output_dir));
   if (!files.info(output_dir).ok()) return absl::OkStatus();
-  RETURN_IF_ERROR(check_content(files, output_dir, !run.places().checkpoints().empty()));
+  const bool has_place = !run.places().checkpoints().empty();
+  RETURN_IF_ERROR(check_content(files, output_dir, has_place));
+  const std::string named = checkpoints_of(files, output_dir);
+  const std::string own = absolute_path(checkpoint_folder(run));
+  if (has_place && named != join_path(output_dir, kCheckpointsFolder) && named != own) {
+    return refuse(output_dir, join_path(output_dir, kCheckpointsFolder),
+                  absl::StrCat("the name of another place, ", named),
+                  "go back to that place, or choose another output_dir");
+  }
   for (const std::string& directory : sink_directories(run)) {
     RETURN_IF_ERROR(check_directory(files, output_dir, join_path(output_dir, directory),
                                     "choose another with --output_dir, or remove the sink or set "

@@ -13,27 +13,57 @@
 #include "checkpoint/format/checkpoint_names.h"
 
 namespace millrace {
+namespace {
+
+// Returns the paths of the checkpoints of a folder of at least this step, newest first.
+absl::StatusOr<std::vector<std::string>> checkpoint_paths(FileSystem& files,
+                                                          const std::string& folder, int64_t step) {
+  ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, files.list(folder));
+  std::vector<std::pair<int64_t, std::string>> found;
+  for (const DirectoryEntry& entry : entries) {
+    const auto name = parse_checkpoint_name(entry.name);
+    if (!name.has_value() || name->kind != CheckpointName::Kind::kCheckpoint) continue;
+    if (name->step >= step) found.emplace_back(name->step, join_path(folder, entry.name));
+  }
+  std::sort(found.rbegin(), found.rend());
+  std::vector<std::string> paths;
+  for (auto& [number, path] : found) paths.push_back(std::move(path));
+  return paths;
+}
+
+bool has_manifest(FileSystem& files, const std::string& path) {
+  return files.link_info(join_path(path, kManifestName)).ok();
+}
+
+}  // namespace
 
 absl::StatusOr<std::shared_ptr<const ModelVersion>> load_newest(FileSystem& files,
                                                                 const std::string& path) {
   ASSIGN_OR_RETURN(const CheckpointPath place, resolve_checkpoint_path(files, path));
   if (place.is_checkpoint) return load_version(files, place.path);
-  ASSIGN_OR_RETURN(const std::vector<ListedCheckpoint> listed, list_checkpoints(files, place.path));
-  if (listed.empty()) {
-    return absl::NotFoundError(absl::StrCat("there is no checkpoint in ", place.path));
-  }
-  std::shared_ptr<const ModelVersion> version;
-  const std::vector<std::string> paths = newest_first(listed);
-  ASSIGN_OR_RETURN(const NewestSearch search,
-                   search_newest(paths, OnDamage::kFallback, [&](size_t i) -> absl::StatusOr<bool> {
-                     ASSIGN_OR_RETURN(version, load_version(files, paths[i]));
-                     return true;
-                   }));
-  for (const absl::Status& damaged : search.damaged) {
-    MILLRACE_LOG(WARNING) << "passed over: " << damaged.message();
-  }
-  if (version == nullptr) return search.damaged.front();
-  return version;
+  // A run that saves may remove a checkpoint while it is read; then there are newer ones.
+  std::vector<std::string> paths, before;
+  absl::Status failure;
+  do {
+    before = std::move(paths);
+    ASSIGN_OR_RETURN(paths, checkpoint_paths(files, place.path, 0));
+    if (paths.empty()) {
+      return absl::NotFoundError(absl::StrCat("there is no checkpoint in ", place.path));
+    }
+    std::shared_ptr<const ModelVersion> version;
+    ASSIGN_OR_RETURN(
+        const NewestSearch search,
+        search_newest(paths, OnDamage::kFallback, [&](size_t i) -> absl::StatusOr<bool> {
+          ASSIGN_OR_RETURN(version, load_version(files, paths[i]));
+          return true;
+        }));
+    for (const absl::Status& damaged : search.damaged) {
+      MILLRACE_LOG(WARNING) << "passed over: " << damaged.message();
+    }
+    if (version != nullptr) return version;
+    failure = search.damaged.front();
+  } while (paths != before);
+  return failure;
 }
 
 Follower::Follower(FileSystem& files, std::string folder, absl::Duration interval,
@@ -87,28 +117,17 @@ absl::StatusOr<std::shared_ptr<const ModelVersion>> Follower::advance(
   return load_version(files_, path);
 }
 
-// Returns the paths of the folder's checkpoints of at least this step, newest first.
-absl::StatusOr<std::vector<std::string>> Follower::newer_paths(int64_t step) const {
-  ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, files_.list(folder_));
-  std::vector<std::pair<int64_t, std::string>> found;
-  for (const DirectoryEntry& entry : entries) {
-    const auto name = parse_checkpoint_name(entry.name);
-    if (!name.has_value() || name->kind != CheckpointName::Kind::kCheckpoint) continue;
-    if (name->step >= step) found.emplace_back(name->step, join_path(folder_, entry.name));
-  }
-  std::sort(found.rbegin(), found.rend());
-  std::vector<std::string> paths;
-  for (auto& [number, path] : found) paths.push_back(std::move(path));
-  return paths;
-}
-
 bool Follower::poll() {
   bool changed = false;
   const absl::Status polled = catch_exceptions("a new version", [&]() -> absl::Status {
-    ASSIGN_OR_RETURN(const std::vector<std::string> paths, newer_paths(predictor_.version()->step));
+    ASSIGN_OR_RETURN(const std::vector<std::string> paths,
+                     checkpoint_paths(files_, folder_, predictor_.version()->step));
     for (const std::string& path : paths) {
+      // Not complete yet, or removed meanwhile.
+      if (!has_manifest(files_, path)) continue;
       absl::StatusOr<bool> taken = take(path);
       // The next older one may do.
+      if (!taken.ok() && !has_manifest(files_, path)) continue;
       if (!taken.ok() && (is_damage(taken.status()) || absl::IsInvalidArgument(taken.status()))) {
         refuse(path, taken.status());
         continue;
@@ -119,9 +138,11 @@ bool Follower::poll() {
     }
     return absl::OkStatus();
   });
-  if (!polled.ok()) {
-    MILLRACE_LOG(WARNING) << "cannot look for a new version: " << polled.message();
+  const std::string error(polled.message());
+  if (!polled.ok() && error != last_error_) {
+    MILLRACE_LOG(WARNING) << "cannot look for a new version: " << error;
   }
+  last_error_ = error;
   return changed;
 }
 
@@ -149,6 +170,8 @@ absl::StatusOr<bool> Follower::take(const std::string& path) {
     counts_.deltas += counted.deltas;
     counts_.full_loads += counted.full_loads;
   }
+  MILLRACE_LOG(INFO) << "serving " << path
+                     << (counted.full_loads > 0 ? ", loaded whole" : ", by its changes");
   merge();
   return true;
 }

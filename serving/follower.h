@@ -48,7 +48,6 @@ class Follower {
   FollowerCounts counts() const;
 
  private:
-  absl::StatusOr<std::vector<std::string>> newer_paths(int64_t step) const;
   absl::StatusOr<bool> take(const std::string& path);
   void refuse(const std::string& path, const absl::Status& why);
   absl::StatusOr<std::shared_ptr<const ModelVersion>> advance(const CheckpointReader& newest,
@@ -61,6 +60,7 @@ class Follower {
   const absl::Duration interval_;
   Predictor& predictor_;
   std::set<std::string> refused_;  // path and reason
+  std::string last_error_;         // of poll(), which logs it once; "": none
   mutable Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   FollowerCounts counts_ ABSL_GUARDED_BY(mutex_);

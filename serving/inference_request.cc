@@ -208,6 +208,7 @@ absl::StatusOr<Input> read_input(const std::string& where, const Json& json,
                                ? find(*parameters, "binary_data_size")
                                : nullptr;
   const Json* const data = find(json, "data");
+  if (size != nullptr && data != nullptr) return wrong(where, "it has data and binary data");
   if (size != nullptr) {
     if (!size->is_number_unsigned() || size->get<uint64_t>() > binary->size()) {
       return wrong(where, "binary_data_size is ", size->dump(), ", but the body has ",

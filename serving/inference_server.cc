@@ -166,6 +166,11 @@ class InferenceServer::Impl {
     if (request.at_once) {
       return error_reply(503, draining() ? "the server ends" : "too many requests wait");
     }
+    const absl::string_view encoding = request.header("Content-Encoding");
+    if (!encoding.empty() && encoding != "identity") {
+      return error_reply(
+          415, absl::StrCat("Content-Encoding is ", encoding, "; compressed bodies are not read"));
+    }
     const absl::Duration begin = Clock::real().elapsed();
     int64_t rows = 0;
     HttpReply reply;

@@ -76,8 +76,8 @@ class HttpServer {
   HttpServer& operator=(const HttpServer&) = delete;
 
   int port() const;
-  // Accepts no more connections, and closes each after its next reply. Returns when each request that
-  // was read has its reply, or after `limit`.
+  // Accepts no more connections, and closes each after its next reply. Returns when each request
+  // that was read has its reply, or after `limit`.
   void drain(absl::Duration limit);
 
  private:

@@ -8,6 +8,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <mutex>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/catch_exceptions.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "io/files/file_system_registry.h"
 #include "io/format/arrow_file.h"
@@ -213,16 +215,25 @@ absl::StatusOr<std::string> s3_uri(const std::string& bucket) {
   return absl::StrCat(bucket, "?scheme=", service.scheme, "&endpoint_override=", service.authority);
 }
 
-// Repeats a request eight times, within 13 s. The strategies of Arrow wait for a minute or not at
-// all.
+// Repeats a request eight times, within 13 s; once, if another request was given up within the last
+// 5 s, so that many requests to a service that is down do not add up. The strategies of Arrow wait
+// for a minute or not at all.
 class Retries : public fs::S3RetryStrategy {
  public:
   bool ShouldRetry(const AWSErrorDetail& error, int64_t retries) override {
-    return error.should_retry && retries < 8;
+    if (!error.should_retry) return false;
+    const int64_t now = absl::ToInt64Milliseconds(Clock::real().elapsed());
+    const bool is_down = now - given_up_ < 5000;
+    if (retries < (is_down ? 1 : 8)) return true;
+    given_up_ = now;
+    return false;
   }
   int64_t CalculateDelayBeforeNextRetry(const AWSErrorDetail&, int64_t retries) override {
     return int64_t{50} << retries;  // milliseconds
   }
+
+ private:
+  std::atomic<int64_t> given_up_{-5000};  // when the last request was given up
 };
 
 arrow::Result<std::shared_ptr<fs::FileSystem>> make_s3(const std::string& uri) {

@@ -209,6 +209,10 @@ TEST_F(S3Test, CheckpointsInABucketAreAsOnADisk) {
               HasSubstr("1 rows"));
   millrace_ok({"checkpoint", "verify", "out"});
   EXPECT_EQ(run(flags({"--output_dir", "out"})).exit_code, kCannotWrite) << "places was taken away";
+  const ProgramResult elsewhere =
+      run(flags({"--output_dir", "out", "--set=run.places.checkpoints=s3://bucket/other"}));
+  EXPECT_EQ(elsewhere.exit_code, kCannotWrite);
+  EXPECT_THAT(elsewhere.last_error(), HasSubstr("the name of another place, s3://bucket/run"));
 }
 
 TEST_F(S3Test, ABucketThatCannotHoldCheckpointsIsNamedBeforeTheFirstStep) {
@@ -224,6 +228,8 @@ TEST_F(S3Test, ABucketThatCannotHoldCheckpointsIsNamedBeforeTheFirstStep) {
   refused("checkpoints=s3://KEY:SECRET@bucket/run", kUsage, "has its password where");
   refused("checkpoints=s3://no-such-bucket/run", kNotAnswered, "s3://no-such-bucket/run/lock");
   refused("logs=s3://bucket/logs", kUsage, "cannot be");
+  refused("checkpoints=s3:/bucket/run", kUsage, "is no URI");
+  refused("checkpoints=s3://bucket", kUsage, "without a name in the bucket");
   refused("lease_seconds=0", kUsage, "lease_seconds");
 }
 
