@@ -45,11 +45,12 @@ class ManifestTest(unittest.TestCase):
           manifests.check(document)
           kinds.add(document["kind"])
     self.assertEqual(kinds, {"Service", "Job", "JobSet", "TrainingRuntime", "TrainJob",
-                             "PyTorchJob"})
+                             "PyTorchJob", "Deployment"})
 
   def test_wrong_fields_are_refused(self):
     """Each field of each manifest, misspelt, is an error."""
-    for name in ("kubernetes_job.yaml", "jobset.yaml", "trainjob.yaml", "pytorchjob.yaml"):
+    for name in ("kubernetes_job.yaml", "jobset.yaml", "trainjob.yaml", "pytorchjob.yaml",
+                 "serving.yaml"):
       for document in load(name):
         for path in manifests.field_paths(document):
           wrong = copy.deepcopy(document)
@@ -100,7 +101,7 @@ class AgreementTest(unittest.TestCase):
   def test_codes_that_comments_name_are_codes_of_the_page(self):
     known = set(GIVES_UP) | STARTS_AGAIN
     for name in os.listdir(FOLDER):
-      if name.endswith((".yaml", ".sbatch")):
+      if name.endswith((".yaml", ".sbatch")) and name != "serving.yaml":  # serves, and has no runs
         with open(os.path.join(FOLDER, name), encoding="utf-8") as text:
           codes = {int(code) for code in re.findall(r"(?<![\w.])([678]\d)(?![\w:.])", text.read())}
         self.assertLessEqual(codes, known, name)
@@ -145,6 +146,24 @@ class AgreementTest(unittest.TestCase):
       change(container)
       with self.assertRaises(manifests.ManifestError):
         manifests.check_probes(container, container["args"])
+
+  def test_servers_are_asked_where_they_listen(self):
+    service, deployment = load("serving.yaml")
+    template = deployment["spec"]["template"]
+    labels = template["metadata"]["labels"]
+    self.assertEqual(service["spec"]["selector"], labels)
+    self.assertEqual(deployment["spec"]["selector"]["matchLabels"], labels)
+    container = template["spec"]["containers"][0]
+    flags = dict(argument[2:].split("=") for argument in container["args"][2:])
+    port = int(flags["port"])
+    self.assertEqual((container["args"][0], flags["address"]), ("serve", "0.0.0.0"))
+    self.assertEqual(service["spec"]["ports"][0]["targetPort"], port)
+    self.assertEqual(container["ports"][0]["containerPort"], port)
+    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+      self.assertEqual(container[probe]["httpGet"]["port"], port)
+      self.assertIn(container[probe]["httpGet"]["path"], ("/v2/health/live", "/v2/health/ready"))
+    stops = int(container["lifecycle"]["preStop"]["exec"]["command"][1]) + int(flags["drain_seconds"])
+    self.assertLess(stops, template["spec"]["terminationGracePeriodSeconds"])
 
   def test_the_trainjob_runs_on_its_runtime(self):
     runtime, trainjob = load("trainjob.yaml")

@@ -110,7 +110,7 @@ def load(path):
 
 def field_paths(value, path=()):
   """Returns the paths of all fields below `value` whose names a schema decides."""
-  free = ("labels", "selector", "requests", "limits")
+  free = ("labels", "matchLabels", "selector", "requests", "limits")
   paths = []
   if isinstance(value, dict):
     for name, field in value.items():
@@ -135,7 +135,7 @@ def check(document):
     check_fields(document, PYTORCHJOB, "PyTorchJob")
     for replicas in document["spec"]["pytorchReplicaSpecs"].values():
       check_pod(replicas["template"])
-  elif kind[0] in ("v1", "batch/v1"):
+  elif kind[0] in ("v1", "apps/v1", "batch/v1"):
     validate(document)
   else:
     raise ManifestError("apiVersion and kind %s of %s are unknown" % (kind, sorted(document)))
