@@ -101,8 +101,7 @@ FollowerCounts Follower::counts() const {
 absl::StatusOr<std::shared_ptr<const ModelVersion>> Follower::advance(
     const CheckpointReader& newest, FollowerCounts* counts) {
   const std::shared_ptr<const ModelVersion> served = predictor_.version();
-  const std::string& path = newest.directory();
-  ASSIGN_OR_RETURN(const auto chain, open_chain(files_, path));
+  ASSIGN_OR_RETURN(const auto chain, open_chain(files_, newest.directory()));
   // A step that was saved again, such as with the results of an evaluation: the next delta names
   // it.
   std::shared_ptr<const ModelVersion> again = same_content(*served, newest);
@@ -114,7 +113,7 @@ absl::StatusOr<std::shared_ptr<const ModelVersion>> Follower::advance(
     return apply_deltas(served, deltas);
   }
   ++counts->full_loads;
-  return load_version(files_, path);
+  return load_version(files_, chain);
 }
 
 bool Follower::poll() {

@@ -1,6 +1,5 @@
 #include "serving/inference_server.h"
 
-#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -9,7 +8,6 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "base/catch_exceptions.h"
 #include "base/clock.h"
 #include "base/http/http_server.h"

@@ -2,7 +2,6 @@
 
 #include <ATen/ops/empty.h>
 
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -22,29 +21,23 @@
 namespace millrace {
 namespace {
 
-using Chain = std::vector<std::unique_ptr<CheckpointReader>>;
+using Chain = absl::Span<const std::unique_ptr<CheckpointReader>>;
 
 constexpr char kWeights[] = "weights";
 
-absl::StatusOr<at::Tensor> read_tensor(const CheckpointReader& checkpoint,
-                                       const CheckpointManifest::File& file,
-                                       const CheckpointManifest::Tensor& entry,
-                                       const ChunkedFile& opened) {
-  ASSIGN_OR_RETURN(const TensorFileLayout layout, checkpoint.layout(file));
-  for (const TensorInfo& info : layout.tensors()) {
-    if (info.name != entry.name()) continue;
-    const auto type = scalar_type_of(info.type);
-    if (!type.has_value()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(info.name, " has a type that LibTorch does not have"));
-    }
-    at::Tensor tensor = at::empty(info.shape, at::TensorOptions(*type));
-    auto* const data = static_cast<char*>(tensor.mutable_data_ptr());
-    RETURN_IF_ERROR(opened.read(layout.data_begin() + info.begin,
-                                absl::MakeSpan(data, static_cast<size_t>(info.size_bytes()))));
-    return tensor;
+// `data_begin`: of the data of all tensors in `file`.
+absl::StatusOr<at::Tensor> read_tensor(const ChunkedFile& file, int64_t data_begin,
+                                       const TensorInfo& info) {
+  const auto type = scalar_type_of(info.type);
+  if (!type.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(info.name, " has a type that LibTorch does not have"));
   }
-  return absl::DataLossError(absl::StrCat(file.name(), " lacks ", entry.name()));
+  at::Tensor tensor = at::empty(info.shape, at::TensorOptions(*type));
+  auto* const data = static_cast<char*>(tensor.mutable_data_ptr());
+  RETURN_IF_ERROR(file.read(data_begin + info.begin,
+                            absl::MakeSpan(data, static_cast<size_t>(info.size_bytes()))));
+  return tensor;
 }
 
 // Reads parameters and buffers, or their averages.
@@ -52,12 +45,12 @@ absl::Status read_dense(const CheckpointReader& checkpoint, bool averages,
                         std::map<std::string, at::Tensor>* dense) {
   for (const auto& file : checkpoint.manifest().files()) {
     if (file.kind() != CheckpointManifest::DENSE_FILE) continue;
+    ASSIGN_OR_RETURN(const TensorFileLayout layout, checkpoint.layout(file));
     ASSIGN_OR_RETURN(const auto opened, checkpoint.open_file(file));
-    for (const auto& entry : file.tensors()) {
-      const bool is_average = absl::StartsWith(entry.name(), kOptimizerPrefix);
-      if (is_average && (!averages || !is_of_model(entry.name()))) continue;
-      ASSIGN_OR_RETURN(at::Tensor tensor, read_tensor(checkpoint, file, entry, *opened));
-      (*dense)[entry.name()] = std::move(tensor);
+    for (const TensorInfo& info : layout.tensors()) {
+      const bool is_average = absl::StartsWith(info.name, kOptimizerPrefix);
+      if (is_average && (!averages || !is_of_model(info.name))) continue;
+      ASSIGN_OR_RETURN((*dense)[info.name], read_tensor(*opened, layout.data_begin(), info));
     }
   }
   if (!averages) return absl::OkStatus();
@@ -71,9 +64,8 @@ absl::Status read_dense(const CheckpointReader& checkpoint, bool averages,
 }
 
 // Reads the rows that the checkpoints of `chain` hold; their last content.
-absl::StatusOr<ServedTable::Parts> read_parts(
-    absl::Span<const std::unique_ptr<CheckpointReader>> chain, const std::string& table,
-    int64_t* row_bytes) {
+absl::StatusOr<ServedTable::Parts> read_parts(Chain chain, const std::string& table,
+                                              int64_t* row_bytes) {
   ASSIGN_OR_RETURN(const auto scan, TableScan::open(chain, table, {kWeights}));
   *row_bytes = scan->columns().front().row_bytes();
   ServedTable::Parts parts;
@@ -114,8 +106,7 @@ bool uses_averages(const TrainConfig& train) {
   return train.has_moving_average() && train.moving_average().evaluate();
 }
 
-absl::StatusOr<std::shared_ptr<const ModelVersion>> load_chain(FileSystem& files,
-                                                               const Chain& chain) {
+absl::StatusOr<std::shared_ptr<const ModelVersion>> load_chain(FileSystem& files, Chain chain) {
   const CheckpointReader& newest = *chain.back();
   const CheckpointManifest& manifest = newest.manifest();
   RETURN_IF_ERROR(check_served(manifest));
@@ -153,14 +144,17 @@ bool have_one_model(const TrainConfig& a, const TrainConfig& b) {
 
 absl::StatusOr<std::shared_ptr<const ModelVersion>> load_version(FileSystem& files,
                                                                  const std::string& path) {
-  ASSIGN_OR_RETURN(const Chain chain, open_chain(files, path));
+  ASSIGN_OR_RETURN(const auto chain, open_chain(files, path));
+  return load_version(files, chain);
+}
+
+absl::StatusOr<std::shared_ptr<const ModelVersion>> load_version(FileSystem& files, Chain chain) {
   auto version = load_chain(files, chain);
-  return version.ok() ? std::move(version) : annotate(version.status(), path);
+  return version.ok() ? std::move(version) : annotate(version.status(), chain.back()->directory());
 }
 
 absl::StatusOr<std::shared_ptr<const ModelVersion>> apply_deltas(
-    std::shared_ptr<const ModelVersion> version,
-    absl::Span<const std::unique_ptr<CheckpointReader>> deltas) {
+    std::shared_ptr<const ModelVersion> version, Chain deltas) {
   for (const auto& delta : deltas) {
     const CheckpointManifest& manifest = delta->manifest();
     if (manifest.base().digest() != version->digest) {

@@ -18,7 +18,8 @@
 
 namespace millrace {
 
-// Immutable; versions share what is equal.
+// Immutable. Versions share the configuration and the tables that they have in common; predictors
+// and requests share a version.
 struct ModelVersion {
   std::string path;     // of the checkpoint
   std::string digest;   // of its manifest
@@ -37,6 +38,9 @@ struct ModelVersion {
 // tensors, or whose vocabularies have another content now; DataLoss for damage; read errors.
 absl::StatusOr<std::shared_ptr<const ModelVersion>> load_version(FileSystem& files,
                                                                  const std::string& path);
+// As above, of an opened chain (open_chain()).
+absl::StatusOr<std::shared_ptr<const ModelVersion>> load_version(
+    FileSystem& files, absl::Span<const std::unique_ptr<CheckpointReader>> chain);
 
 // Returns `version` after the deltas `deltas`, oldest first; the first one's base is `version`.
 // Memory: the changed rows. Errors: as load_version(); InvalidArgument for a delta of another base.

@@ -4,7 +4,6 @@
 #include <torch/nn/module.h>
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <set>
 #include <utility>

@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/signals/signals.h"

@@ -25,16 +25,13 @@ std::string prefix_name(int64_t step, absl::string_view nonce) {
   return absl::StrCat(checkpoint_name(step), "-", nonce);
 }
 
-struct PrefixName {
-  int64_t step = 0;
-  std::string nonce;
-};
-std::optional<PrefixName> parse_prefix_name(const std::string& name) {
+// Returns the step; nullopt: the name is not that of a prefix.
+std::optional<int64_t> parse_prefix_name(const std::string& name) {
   const size_t dash = name.rfind('-');
   if (dash == std::string::npos || !is_nonce(name.substr(dash + 1))) return std::nullopt;
   const auto stem = parse_checkpoint_name(name.substr(0, dash));
   if (!stem.has_value() || stem->kind != Kind::kCheckpoint) return std::nullopt;
-  return PrefixName{stem->step, name.substr(dash + 1)};
+  return stem->step;
 }
 
 std::string nonce_of(const std::string& entry) { return entry.substr(entry.rfind('-') + 1); }
@@ -122,11 +119,11 @@ absl::StatusOr<std::map<int64_t, ObjectFiles::Step>> ObjectFiles::find_steps(
   if (parse_prefix_name(newest).has_value()) names.push_back(newest);
   std::map<int64_t, Step> steps;
   for (const std::string& name : names) {
-    const PrefixName parsed = *parse_prefix_name(name);
-    if (only.has_value() && parsed.step != *only) continue;
+    const int64_t number = *parse_prefix_name(name);
+    if (only.has_value() && number != *only) continue;
     const auto manifest = under_.info(join_path(join_path(folder, name), kManifestName));
     RETURN_IF_ERROR(ignore_missing(manifest.status()));
-    Step& step = steps[parsed.step];
+    Step& step = steps[number];
     (manifest.ok() ? step.whole : step.unfinished).push_back(name);
   }
   return steps;

@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -83,8 +82,8 @@ absl::StatusOr<std::unique_ptr<FileLock>> ObjectLease::acquire(FileSystem& store
     RETURN_IF_ERROR(put_object(store, path, lease->text()));
   }
   clock.sleep(period / kLooks);
-  ASSIGN_OR_RETURN(const bool own, lease->is_own());
-  if (!own) {
+  ASSIGN_OR_RETURN(const std::string after, read_lease(store, path));
+  if (!lease->is_own(after)) {
     MutexLock lock(lease->mutex_);
     lease->is_lost_ = true;
     return nullptr;
@@ -100,7 +99,7 @@ ObjectLease::~ObjectLease() {
   }
   if (renewer_.joinable()) renewer_.join();
   MutexLock lock(mutex_);
-  if (is_lost_ || !is_own().value_or(false)) return;
+  if (is_lost_ || !is_own(read_lease(store_, path_).value_or(""))) return;
   first_ = absl::StrCat(kFree, "\n");
   const absl::Status freed = put_object(store_, path_, text());
   if (!freed.ok()) MILLRACE_LOG(WARNING) << "the next run waits for the lease to end: " << freed;
@@ -111,9 +110,8 @@ std::string ObjectLease::text() const {
                       " period ", absl::ToInt64Milliseconds(period_), "\n", rest_);
 }
 
-absl::StatusOr<bool> ObjectLease::is_own() const {
-  ASSIGN_OR_RETURN(const std::string now, read_lease(store_, path_));
-  const std::optional<LeaseText> lease = parse_lease(now);
+bool ObjectLease::is_own(absl::string_view text) const {
+  const std::optional<LeaseText> lease = parse_lease(text);
   return lease.has_value() && lease->nonce == nonce_;
 }
 
@@ -130,15 +128,13 @@ void ObjectLease::renew() {
   while (!mutex_.await_for(period_ / kRenewals, [this] { return stopping_; })) {
     // A lease that somebody deleted is nobody else's, and is put again.
     const absl::StatusOr<std::string> now = read_lease(store_, path_);
-    const bool gone = now.ok() && now->empty();
-    const absl::StatusOr<bool> own = gone ? absl::StatusOr<bool>(true) : is_own();
-    if (own.ok() && !*own) {
+    if (now.ok() && !now->empty() && !is_own(*now)) {
       is_lost_ = true;
       MILLRACE_LOG(WARNING) << path_ << " was taken by another run: this run saves no more";
       return;
     }
     ++renewed_;
-    const absl::Status renewed = own.ok() ? put_object(store_, path_, text()) : own.status();
+    const absl::Status renewed = now.ok() ? put_object(store_, path_, text()) : now.status();
     if (!renewed.ok()) MILLRACE_LOG(WARNING) << "could not renew the lease: " << renewed;
   }
 }

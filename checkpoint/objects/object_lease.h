@@ -51,8 +51,8 @@ class ObjectLease : public FileLock {
  private:
   ObjectLease(FileSystem& store, std::string path, absl::Duration period, int64_t generation);
   std::string text() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns true if the lease is still this object's. Errors: read errors.
-  absl::StatusOr<bool> is_own() const;
+  // Returns true if the text of a lease, which may be "", is of this object.
+  bool is_own(absl::string_view text) const;
   void renew();
 
   FileSystem& store_;
