@@ -262,18 +262,10 @@ class JobBuilder {
     }
     at::set_num_threads(threads_);
     const TrainConfig& train = config_.train();
-    ModelResources resources;
-    resources.schema = data_.schema();
-    resources.embeddings.seed = train.seed();
+    ModelResources resources = resources_of(train, data_.schema());
     resources.embeddings.threads = threads_;
     ASSIGN_OR_RETURN(resources.embeddings.instruction_set,
                      chosen_instruction_set(config_.run().instruction_set()), "run");
-    resources.embeddings.tables = {train.table().begin(), train.table().end()};
-    resources.tasks = {train.task().begin(), train.task().end()};
-    for (const SparseFeature& feature : data_.schema().sparse()) {
-      resources.embeddings.features.push_back(
-          {feature.name, feature.table, feature.pooling, feature.max_ids});
-    }
     ASSIGN_OR_RETURN(parts_.model, create_model(train.model(), resources, train.seed()),
                      "train.model");
     // The model is created on the CPU, so that its initial values do not depend on the device.

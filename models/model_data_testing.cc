@@ -48,15 +48,7 @@ TrainConfig model_test_config(int sparse, int dense, int dim) {
 }
 
 ModelResources model_test_resources(const TrainConfig& config) {
-  ModelResources resources{.schema = FeatureSchema::create(config).value(),
-                           .embeddings = {},
-                           .tasks = {config.task().begin(), config.task().end()}};
-  for (const TableConfig& table : config.table()) resources.embeddings.tables.push_back(table);
-  for (const SparseFeature& feature : resources.schema.sparse()) {
-    resources.embeddings.features.push_back(
-        {feature.name, feature.table, feature.pooling, feature.max_ids});
-  }
-  return resources;
+  return resources_of(config, FeatureSchema::create(config).value());
 }
 
 Batch model_test_batch(uint64_t seed, int64_t size, int sparse, int dense) {

@@ -30,16 +30,8 @@ bool is_input(FeatureConfig::Kind kind) {
 
 absl::StatusOr<std::shared_ptr<Model>> make_model(const TrainConfig& train,
                                                   const FeatureSchema& schema, int threads) {
-  ModelResources resources;
-  resources.schema = schema;
-  resources.embeddings.seed = train.seed();
+  ModelResources resources = resources_of(train, schema);
   resources.embeddings.threads = threads;
-  resources.embeddings.tables = {train.table().begin(), train.table().end()};
-  resources.tasks = {train.task().begin(), train.task().end()};
-  for (const SparseFeature& feature : schema.sparse()) {
-    resources.embeddings.features.push_back(
-        {feature.name, feature.table, feature.pooling, feature.max_ids});
-  }
   ASSIGN_OR_RETURN(std::shared_ptr<Model> model,
                    create_model(train.model(), resources, train.seed()), "train.model");
   model->eval();

@@ -35,7 +35,10 @@ class SumModel : public Model {
     ASSIGN_OR_RETURN(const EmbeddingOutput output, embeddings_->forward(batch.sparse));
     at::Tensor sums = output.pooled.sum(1, /*keepdim=*/true) + bias_;
     if (batch.dense.defined()) sums = sums + batch.dense.sum(1, /*keepdim=*/true);
-    return ModelOutput{.loss = sums.sum(), .predictions = sums};
+    ModelOutput result;
+    result.loss = sums.sum();
+    result.predictions = sums;
+    return result;
   }
 
  private:

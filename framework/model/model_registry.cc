@@ -25,6 +25,19 @@ std::map<std::string, ModelLabels, std::less<>>& labels() {
 
 }  // namespace
 
+ModelResources resources_of(const TrainConfig& train, const FeatureSchema& schema) {
+  ModelResources resources;
+  resources.schema = schema;
+  resources.embeddings.seed = train.seed();
+  resources.embeddings.tables = {train.table().begin(), train.table().end()};
+  resources.tasks = {train.task().begin(), train.task().end()};
+  for (const SparseFeature& feature : schema.sparse()) {
+    resources.embeddings.features.push_back(
+        {feature.name, feature.table, feature.pooling, feature.max_ids});
+  }
+  return resources;
+}
+
 bool register_model(absl::string_view name, absl::string_view description, ModelFactory factory,
                     ModelLabels takes, std::source_location place) {
   labels().emplace(name, takes);

@@ -27,6 +27,10 @@ struct ModelResources {
   std::vector<TaskConfig> tasks = {};
 };
 
+// Returns what `train` and the schema of its features say of a model. The embeddings have the
+// defaults of EmbeddingCollectionOptions for the rest, such as the threads.
+ModelResources resources_of(const TrainConfig& train, const FeatureSchema& schema);
+
 using ModelFactory = std::function<absl::StatusOr<std::shared_ptr<Model>>(const ModelConfig&,
                                                                           const ModelResources&)>;
 
