@@ -456,37 +456,45 @@ absl::Status check_window_io(const WindowIoConfig& window_io) {
   return errors.status();
 }
 
+// Checks a place that may be a prefix in a bucket.
+absl::Status check_place(absl::string_view field, const std::string& place) {
+  const auto refuse = [&](absl::string_view why) {
+    return wrong("run.places", absl::StrCat(field, " is ", place, why));
+  };
+  if (is_bucket(place)) {
+    const size_t end = place.find('/', place.find("://") + 3);
+    const bool has_prefix = place.find_first_not_of('/', end) != std::string::npos;
+    return has_prefix ? absl::OkStatus()
+                      : refuse(", without a name in the bucket, as in s3://BUCKET/RUN");
+  }
+  if (is_uri(place)) {
+    return refuse(
+        ": what is there is only read; give a directory, or s3://BUCKET/RUN or gs://BUCKET/RUN");
+  }
+  const size_t scheme = place.find(":/");
+  if (scheme != std::string::npos && place.find('/') == scheme + 1) {
+    return refuse(", which is no URI; write s3://BUCKET/RUN");
+  }
+  return annotate(check_shell_path(place), "run.places");
+}
+
 absl::Status check_places(const PlacesConfig& places) {
   FieldErrors errors;
   errors.add(check_ranges("run.places", places));
-  const std::string& checkpoints = places.checkpoints();
-  if (is_uri(checkpoints) && !is_bucket(checkpoints)) {
-    errors.add(wrong("run.places", absl::StrCat("checkpoints is ", checkpoints,
-                                                ": what is there is only read; give a directory, "
-                                                "or s3://BUCKET/RUN or gs://BUCKET/RUN")));
-  }
-  const size_t bucket = checkpoints.find("://");
-  const bool has_prefix =
-      bucket != std::string::npos &&
-      checkpoints.find_first_not_of('/', checkpoints.find('/', bucket + 3)) != std::string::npos;
-  if (is_bucket(checkpoints) && !has_prefix) {
-    errors.add(wrong("run.places", absl::StrCat("checkpoints is ", checkpoints,
-                                                ", without a name in the bucket, as in "
-                                                "s3://BUCKET/RUN")));
-  }
-  const size_t scheme = checkpoints.find(":/");
-  if (scheme != std::string::npos && checkpoints.find('/') == scheme + 1 && !is_uri(checkpoints)) {
-    errors.add(wrong("run.places", absl::StrCat("checkpoints is ", checkpoints,
-                                                ", which is no URI; write s3://BUCKET/RUN")));
+  errors.add(check_place("checkpoints", places.checkpoints()));
+  errors.add(check_place("published", places.published()));
+  if (!places.checkpoints().empty() && places.checkpoints() == places.published()) {
+    errors.add(wrong("run.places",
+                     absl::StrCat("checkpoints and published are both ", places.published())));
   }
   if (!places.logs().empty() && places.logs() == places.metrics()) {
     errors.add(wrong("run.places", absl::StrCat("logs and metrics are both ", places.logs())));
   }
-  for (const std::string& directory : {checkpoints, places.logs(), places.metrics()}) {
-    if (!is_uri(directory)) errors.add(annotate(check_shell_path(directory), "run.places"));
-  }
   for (const std::string& directory : {places.logs(), places.metrics()}) {
-    if (!is_uri(directory)) continue;
+    if (!is_uri(directory)) {
+      errors.add(annotate(check_shell_path(directory), "run.places"));
+      continue;
+    }
     errors.add(wrong("run.places", absl::StrCat(directory,
                                                 " is no directory of this machine: logs "
                                                 "and metrics are appended to, which objects of a "

@@ -28,6 +28,8 @@ struct HookResources {
   Clock& clock;
   std::string output_dir;  // created just before the first step
   absl::Span<EmbeddingCollection* const> collections;
+  // Where versions for servers go (run.places.published).
+  std::string published = {};
 };
 
 using HookFactory =

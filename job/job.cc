@@ -417,7 +417,7 @@ class JobBuilder {
 
   absl::Status add_configured(const HookConfig& config, Trainer& trainer) {
     const HookResources resources{resources_.files, resources_.clock, config_.run().output_dir(),
-                                  trainer.collections()};
+                                  trainer.collections(), published_folder(config_.run())};
     if (config.has_plugin() && unmade_ != nullptr) {
       unmade_->push_back(absl::StrCat("hook ", instance_name(config), " of a plugin"));
       return absl::OkStatus();

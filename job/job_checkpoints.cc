@@ -157,6 +157,11 @@ void warn_of_trained_files(FileSystem& files, const CheckpointReader& checkpoint
   }
 }
 
+std::string without_slashes(std::string folder) {
+  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+  return folder;
+}
+
 // A model is usable only if it is complete.
 absl::Status load_what_is_missing(const CheckpointManifest& manifest, Trainer& trainer) {
   const std::vector<std::string> left_out(manifest.left_out().begin(), manifest.left_out().end());
@@ -171,9 +176,13 @@ absl::Status load_what_is_missing(const CheckpointManifest& manifest, Trainer& t
 }  // namespace
 
 std::string checkpoint_folder(const RunConfig& run) {
-  std::string folder = run.places().checkpoints();
-  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+  const std::string folder = without_slashes(run.places().checkpoints());
   return folder.empty() ? join_path(run.output_dir(), kCheckpointsFolder) : folder;
+}
+
+std::string published_folder(const RunConfig& run) {
+  const std::string folder = without_slashes(run.places().published());
+  return folder.empty() ? join_path(run.output_dir(), kPublishedFolder) : folder;
 }
 
 Cadence checkpoint_cadence(const CheckpointConfig& config) {

@@ -25,8 +25,10 @@ namespace millrace {
 class DataReport;
 class Trainer;
 
-// Returns OUTPUT_DIR/checkpoints.
+// Returns run.places.checkpoints, or its default.
 std::string checkpoint_folder(const RunConfig& run);
+// Returns run.places.published, or its default.
+std::string published_folder(const RunConfig& run);
 
 // Returns the cadence of checkpoints during training.
 Cadence checkpoint_cadence(const CheckpointConfig& config);

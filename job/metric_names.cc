@@ -20,6 +20,7 @@
 #include "hooks/example_trace_hook.h"
 #include "hooks/mllog_hook.h"
 #include "hooks/profiler_hook.h"
+#include "hooks/publish_hook.h"
 #include "hooks/watch_tensors_hook.h"
 #include "io/feature_schema.h"
 #include "job/report/report_options.h"
@@ -165,9 +166,10 @@ std::string MetricNames::describe(const std::vector<std::string>& sources) const
 // none.
 bool MetricNames::hooks_may_evaluate() const {
   constexpr absl::string_view kOfMillrace[] = {
-      EarlyStoppingHook::kName,      EvictRowsHook::kName, ExampleTraceHook::kName,
-      EmbeddingProjectorHook::kName, MllogHook::kName,     ProfilerHook::kName,
-      WatchTensorsHook::kName};
+      EarlyStoppingHook::kName, EvictRowsHook::kName,
+      ExampleTraceHook::kName,  EmbeddingProjectorHook::kName,
+      MllogHook::kName,         ProfilerHook::kName,
+      PublishHook::kName,       WatchTensorsHook::kName};
   const auto is_own = [&](const HookConfig& hook) {
     return !absl::c_linear_search(kOfMillrace, hook.name());
   };

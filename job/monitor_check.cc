@@ -16,6 +16,7 @@
 #include "hook/cadence.h"
 #include "hooks/early_stopping_hook.h"
 #include "hooks/mllog_hook.h"
+#include "hooks/publish_hook.h"
 #include "job/metric_names.h"
 #include "job/report/report_options.h"
 #include "metrics/metric_registry.h"
@@ -67,6 +68,11 @@ absl::Status check_monitors(const JobConfig& config) {
     if (hook.name() == MllogHook::kName && names_metric(accuracy)) {
       errors.add(check_name(entry("run.hooks", i, hook.name()), "accuracy", accuracy,
                             &MetricNames::check_evaluated));
+    }
+    const std::string& gate = hook.GetExtension(publish).monitor();
+    if (hook.name() == PublishHook::kName && names_metric(gate)) {
+      errors.add(check_name(entry("run.hooks", i, hook.name()), kMonitor, gate,
+                            &MetricNames::check_of_checkpoints));
     }
     if (hook.name() != EarlyStoppingHook::kName) continue;
     errors.add(wrong(entry("run.hooks", i, EarlyStoppingHook::kName),

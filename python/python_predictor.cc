@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "checkpoint/folder/checkpoint_path.h"
 #include "checkpoint/objects/object_files.h"
 #include "python/outcome.h"
 #include "python/tensors.h"
@@ -26,16 +25,17 @@ class ServedModel {
  public:
   static absl::StatusOr<std::unique_ptr<ServedModel>> open(const std::string& path, int workers,
                                                            int threads) {
-    FileSystem& files = ObjectFiles::process();
-    ASSIGN_OR_RETURN(const CheckpointPath place, resolve_checkpoint_path(files, path));
-    ASSIGN_OR_RETURN(auto version, load_newest(files, place.path));
     auto model = std::make_unique<ServedModel>();
-    ASSIGN_OR_RETURN(model->predictor_,
-                     Predictor::create(std::move(version),
-                                       {.workers = workers, .threads = threads, .files = &files}));
-    if (!place.is_checkpoint) {
-      model->follower_ = std::make_unique<Follower>(files, place.path, absl::InfiniteDuration(),
-                                                    *model->predictor_);
+    ASSIGN_OR_RETURN(model->place_, resolve_served_place(ObjectFiles::process(), path));
+    const ServedPlace& place = model->place_;
+    ASSIGN_OR_RETURN(auto version, load_newest(place));
+    ASSIGN_OR_RETURN(
+        model->predictor_,
+        Predictor::create(std::move(version),
+                          {.workers = workers, .threads = threads, .files = place.files}));
+    if (place.kind != ServedPlace::kCheckpoint) {
+      model->follower_ =
+          std::make_unique<Follower>(place, absl::InfiniteDuration(), *model->predictor_);
     }
     return model;
   }
@@ -47,6 +47,7 @@ class ServedModel {
   }
 
  private:
+  ServedPlace place_;  // first: the others borrow its files
   std::unique_ptr<Predictor> predictor_;
   std::unique_ptr<Follower> follower_;  // null: one checkpoint
 };

@@ -1,6 +1,9 @@
 #include "serving/follower.h"
 
 #include <algorithm>
+#include <functional>
+#include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -11,6 +14,7 @@
 #include "checkpoint/folder/checkpoint_list.h"
 #include "checkpoint/folder/checkpoint_path.h"
 #include "checkpoint/format/checkpoint_names.h"
+#include "checkpoint/published/published_folder.h"
 
 namespace millrace {
 namespace {
@@ -35,18 +39,52 @@ bool has_manifest(FileSystem& files, const std::string& path) {
   return files.link_info(join_path(path, kManifestName)).ok();
 }
 
+// Returns the paths of the published versions that may be loaded at the start: the one to serve,
+// then, in case it is damaged, those before it.
+absl::StatusOr<std::vector<std::string>> published_paths(FileSystem& files,
+                                                         const std::string& folder) {
+  ASSIGN_OR_RETURN(const std::optional<ServedVersion> served, served_version(files, folder));
+  if (!served.has_value()) return std::vector<std::string>();
+  ASSIGN_OR_RETURN(const PublishedVersions versions, read_versions(files, folder));
+  std::set<int64_t, std::greater<>> steps;
+  for (const PublishedVersions::Version& version : versions.versions()) {
+    const bool is_published = version.state() == PublishedVersions::PUBLISHED;
+    if (is_published && version.step() <= served->step) steps.insert(version.step());
+  }
+  std::vector<std::string> paths;
+  for (const int64_t step : steps) paths.push_back(join_path(folder, checkpoint_name(step)));
+  return paths;
+}
+
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const ModelVersion>> load_newest(FileSystem& files,
-                                                                const std::string& path) {
-  ASSIGN_OR_RETURN(const CheckpointPath place, resolve_checkpoint_path(files, path));
-  if (place.is_checkpoint) return load_version(files, place.path);
+absl::StatusOr<ServedPlace> resolve_served_place(FileSystem& files, const std::string& path) {
+  ServedPlace place;
+  place.files = &files;
+  if (is_published_folder(files, path)) {
+    place.path = path;
+    place.kind = ServedPlace::kPublished;
+    ASSIGN_OR_RETURN(place.copies, PublishedFiles::create(files, path));
+    place.files = place.copies.get();
+    return place;
+  }
+  ASSIGN_OR_RETURN(const CheckpointPath resolved, resolve_checkpoint_path(files, path));
+  place.path = resolved.path;
+  place.kind = resolved.is_checkpoint ? ServedPlace::kCheckpoint : ServedPlace::kCheckpoints;
+  return place;
+}
+
+absl::StatusOr<std::shared_ptr<const ModelVersion>> load_newest(const ServedPlace& place) {
+  FileSystem& files = *place.files;
+  if (place.kind == ServedPlace::kCheckpoint) return load_version(files, place.path);
   // A run that saves may remove a checkpoint while it is read; then there are newer ones.
   std::vector<std::string> paths, before;
   absl::Status failure;
   do {
     before = std::move(paths);
-    ASSIGN_OR_RETURN(paths, checkpoint_paths(files, place.path, 0));
+    ASSIGN_OR_RETURN(paths, place.kind == ServedPlace::kPublished
+                                ? published_paths(files, place.path)
+                                : checkpoint_paths(files, place.path, 0));
     if (paths.empty()) {
       return absl::NotFoundError(absl::StrCat("there is no checkpoint in ", place.path));
     }
@@ -66,9 +104,12 @@ absl::StatusOr<std::shared_ptr<const ModelVersion>> load_newest(FileSystem& file
   return failure;
 }
 
-Follower::Follower(FileSystem& files, std::string folder, absl::Duration interval,
-                   Predictor& predictor)
-    : files_(files), folder_(std::move(folder)), interval_(interval), predictor_(predictor) {}
+Follower::Follower(const ServedPlace& place, absl::Duration interval, Predictor& predictor)
+    : files_(*place.files),
+      folder_(place.path),
+      is_published_(place.kind == ServedPlace::kPublished),
+      interval_(interval),
+      predictor_(predictor) {}
 
 Follower::~Follower() {
   {
@@ -116,15 +157,29 @@ absl::StatusOr<std::shared_ptr<const ModelVersion>> Follower::advance(
   return load_version(files_, chain);
 }
 
+// Returns the paths of the checkpoints to take, the best first.
+absl::StatusOr<std::vector<std::string>> Follower::candidates() {
+  if (!is_published_) return checkpoint_paths(files_, folder_, predictor_.version()->step);
+  ASSIGN_OR_RETURN(const std::optional<ServedVersion> served, served_version(files_, folder_));
+  if (!served.has_value()) return std::vector<std::string>();
+  if (predictor_.version()->digest == served->digest) {
+    MutexLock lock(mutex_);
+    counts_.data_time = served->data_time;
+    return std::vector<std::string>();
+  }
+  return std::vector<std::string>{join_path(folder_, checkpoint_name(served->step))};
+}
+
 bool Follower::poll() {
   bool changed = false;
   const absl::Status polled = catch_exceptions("a new version", [&]() -> absl::Status {
-    ASSIGN_OR_RETURN(const std::vector<std::string> paths,
-                     checkpoint_paths(files_, folder_, predictor_.version()->step));
+    ASSIGN_OR_RETURN(const std::vector<std::string> paths, candidates());
     for (const std::string& path : paths) {
       // Not complete yet, or removed meanwhile.
       if (!has_manifest(files_, path)) continue;
       absl::StatusOr<bool> taken = take(path);
+      // The step may have been saved again while it was read.
+      if (is_damage(taken.status())) taken = take(path);
       // The next older one may do.
       if (!taken.ok() && !has_manifest(files_, path)) continue;
       if (!taken.ok() && (is_damage(taken.status()) || absl::IsInvalidArgument(taken.status()))) {

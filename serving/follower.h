@@ -18,25 +18,46 @@
 
 namespace millrace {
 
-// Loads the newest checkpoint at `path`: a checkpoint, a folder of checkpoints or an output
-// directory. Passes over damaged ones. Errors: as resolve_checkpoint_path() and load_version();
-// NotFound without a checkpoint.
-absl::StatusOr<std::shared_ptr<const ModelVersion>> load_newest(FileSystem& files,
-                                                                const std::string& path);
+// Where the versions to serve are.
+struct ServedPlace {
+  std::string path;
+  enum Kind {
+    kCheckpoint,   // this one
+    kCheckpoints,  // a folder of checkpoints
+    kPublished     // a folder of published versions (checkpoint/published/published_folder.h)
+  };
+  Kind kind = kCheckpoint;
+  // Of a folder of published versions: has the vocabularies of the job where the job had them.
+  std::unique_ptr<FileSystem> copies;
+  FileSystem* files =
+      nullptr;  // to read versions and vocabularies: `copies`, or the argument below
+};
+
+// Resolves a path of a user: a checkpoint, a folder of checkpoints or of published versions, or an
+// output directory, whose checkpoints are meant. Borrows `files`. Errors: as
+// resolve_checkpoint_path() and read_versions().
+absl::StatusOr<ServedPlace> resolve_served_place(FileSystem& files, const std::string& path);
+
+// Loads the newest version of a place, or the one that is to be served of published ones. Passes
+// over damaged ones. Errors: as served_version() and load_version(); NotFound without a version.
+absl::StatusOr<std::shared_ptr<const ModelVersion>> load_newest(const ServedPlace& place);
 
 struct FollowerCounts {
   int64_t deltas = 0, full_loads = 0;  // versions that were taken
   int64_t refused = 0;                 // checkpoints that were passed over, each once
+  std::string data_time;  // of the served version, as PublishedVersions has it; "": unknown
 };
 
-// Watches a folder of checkpoints. A delta on the served version, or on deltas on it, is read alone
-// and becomes an overlay, which is then merged part by part; any other newer checkpoint is loaded
-// whole beside the served one. A checkpoint that is damaged, or of another job, is passed over with
-// a warning, once.
+// Watches a folder of checkpoints, or of published versions. A delta on the served version, or on
+// deltas on it, is read alone and becomes an overlay, which is then merged part by part; any other
+// newer checkpoint is loaded whole beside the served one. A checkpoint that is damaged, or of
+// another job, is passed over with a warning, once. Of published versions it takes the one to
+// serve, which after a rollback is an older one.
 class Follower {
  public:
-  // Borrows `files` and `predictor`. `interval`: between two looks at the folder.
-  Follower(FileSystem& files, std::string folder, absl::Duration interval, Predictor& predictor);
+  // Borrows `predictor` and the file system of `place`, which is a folder. `interval`: between two
+  // looks at the folder.
+  Follower(const ServedPlace& place, absl::Duration interval, Predictor& predictor);
   ~Follower();  // ends the thread, after the checkpoint that it loads
   Follower(const Follower&) = delete;
   Follower& operator=(const Follower&) = delete;
@@ -48,6 +69,7 @@ class Follower {
   FollowerCounts counts() const;
 
  private:
+  absl::StatusOr<std::vector<std::string>> candidates();
   absl::StatusOr<bool> take(const std::string& path);
   void refuse(const std::string& path, const absl::Status& why);
   absl::StatusOr<std::shared_ptr<const ModelVersion>> advance(const CheckpointReader& newest,
@@ -57,6 +79,7 @@ class Follower {
 
   FileSystem& files_;
   const std::string folder_;
+  const bool is_published_;
   const absl::Duration interval_;
   Predictor& predictor_;
   std::set<std::string> refused_;  // path and reason

@@ -226,11 +226,15 @@ class InferenceServer::Impl {
     add("deltas_total", "counter", "Deltas that were taken.", counts.deltas);
     add("full_loads_total", "counter", "Versions that were loaded whole.", counts.full_loads);
     add("refused_total", "counter", "Checkpoints that were passed over.", counts.refused);
-    absl::Time created;
-    if (absl::ParseTime(absl::RFC3339_full, version->created, &created, nullptr)) {
-      add("version_age_seconds", "gauge", "Time since the served version was saved.",
-          absl::ToDoubleSeconds(Clock::real().now() - created));
-    }
+    const auto add_age = [&](absl::string_view name, absl::string_view help,
+                             const std::string& since) {
+      absl::Time time;
+      if (!absl::ParseTime(absl::RFC3339_full, since, &time, nullptr)) return;
+      add(name, "gauge", help, absl::ToDoubleSeconds(Clock::real().now() - time));
+    };
+    add_age("version_age_seconds", "Time since the served version was saved.", version->created);
+    add_age("data_age_seconds", "Time since the newest data of the served version was written.",
+            counts.data_time);
     MutexLock lock(mutex_);
     add("rows_total", "counter", "Rows that were predicted.", rows_);
     absl::StrAppend(&text, "# HELP millrace_serving_replies_total Replies to infer requests.\n",

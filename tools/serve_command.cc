@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "base/signals/signals.h"
 #include "base/status_macros.h"
-#include "checkpoint/folder/checkpoint_path.h"
 #include "checkpoint/objects/object_files.h"
 #include "serving/follower.h"
 #include "serving/inference_server.h"
@@ -31,18 +30,18 @@ struct ServeFlags {
 };
 
 absl::StatusOr<int> serve(const ServeFlags& flags) {
-  FileSystem& files = ObjectFiles::process();
   at::set_num_threads(flags.threads);
-  ASSIGN_OR_RETURN(const CheckpointPath place, resolve_checkpoint_path(files, flags.path));
-  ASSIGN_OR_RETURN(std::shared_ptr<const ModelVersion> version, load_newest(files, place.path));
+  ASSIGN_OR_RETURN(const ServedPlace place,
+                   resolve_served_place(ObjectFiles::process(), flags.path));
+  ASSIGN_OR_RETURN(std::shared_ptr<const ModelVersion> version, load_newest(place));
   MILLRACE_LOG(INFO) << "loaded " << version->path;
   ASSIGN_OR_RETURN(const std::unique_ptr<Predictor> predictor,
                    Predictor::create(std::move(version), {.workers = flags.workers,
                                                           .threads = flags.threads,
                                                           .max_rows = flags.max_rows,
-                                                          .files = &files}));
-  Follower follower(files, place.path, absl::Seconds(flags.follow_seconds), *predictor);
-  const bool follows = !place.is_checkpoint && flags.follow_seconds > 0;
+                                                          .files = place.files}));
+  Follower follower(place, absl::Seconds(flags.follow_seconds), *predictor);
+  const bool follows = place.kind != ServedPlace::kCheckpoint && flags.follow_seconds > 0;
   InferenceServerOptions options = flags.server;
   options.threads = 2 * flags.workers;  // some parse while others compute
   ASSIGN_OR_RETURN(const std::unique_ptr<InferenceServer> server,
@@ -69,7 +68,8 @@ Command add_serve_command(CLI::App& program) {
       "serve", "answer requests for predictions over HTTP, with the newest checkpoint of a folder");
   command
       ->add_option("CHECKPOINT", flags->path,
-                   "checkpoint, or folder of checkpoints or output directory to follow")
+                   "checkpoint; or folder of checkpoints or of published versions, or output "
+                   "directory, to follow")
       ->required();
   command->add_option("--name", flags->server.model, "name of the model in URLs [model]");
   command->add_option("--address", flags->server.address, "address to listen on [127.0.0.1]");

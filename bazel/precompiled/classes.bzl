@@ -35,6 +35,9 @@ CLASSES = {
     "checkpoint/objects": {
         "objects_test": "proto",
     },
+    "checkpoint/published": {
+        "published": "proto",
+    },
     "checkpoint/state": {
         "row_filter_conformance": "proto",
         "state": "torch",

@@ -12,6 +12,8 @@ namespace millrace {
 
 // The folder of checkpoints in an output directory.
 inline constexpr char kCheckpointsFolder[] = "checkpoints";
+// The folder of published versions in an output directory.
+inline constexpr char kPublishedFolder[] = "published";
 inline constexpr char kManifestName[] = "manifest.json";
 inline constexpr int64_t kMaxNumberedFiles = 99'999;
 

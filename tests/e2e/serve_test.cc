@@ -14,6 +14,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/http/http_client.h"
 #include "base/status_matchers.h"
@@ -93,7 +94,7 @@ class ServeTest : public ProgramTest {
   }
   void start(std::vector<std::string> flags = {}) {
     port_ = std::make_unique<ReservedPort>(free_port());
-    flags.insert(flags.begin(), {millrace_path(), "serve", "out", "--follow_seconds", "0.05",
+    flags.insert(flags.begin(), {millrace_path(), "serve", place_, "--follow_seconds", "0.05",
                                  "--port", absl::StrCat(port_->number)});
     server_ = std::make_unique<RunningProgram>(
         flags, ProgramOptions{.directory = path(""), .timeout = std::chrono::seconds(50)});
@@ -155,6 +156,7 @@ class ServeTest : public ProgramTest {
     return json["outputs"][0]["data"].get<std::vector<float>>();
   }
 
+  std::string place_ = "out";  // that the server follows
   std::unique_ptr<ReservedPort> port_;
   std::unique_ptr<RunningProgram> server_;
   std::unique_ptr<HttpClient> client_;
@@ -184,6 +186,44 @@ TEST_F(ServeTest, AnswersAsPredictDoesAndFollowsDeltas) {
   const ProgramResult ended = server_->finish();
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("SIGTERM: further requests are refused"));
+}
+
+TEST_F(ServeTest, FollowsWhatIsPublishedAndGoesBack) {
+  // The vocabulary is where training had it only while training runs.
+  write("words.txt", absl::StrCat("u1\nu2\nu3\n"));
+  std::string job = kJob;
+  absl::StrReplaceAll({{"transform { hash {} }", "transform { vocabulary { path: 'words.txt' } }"},
+                       {"output_dir: \"out\"",
+                        "output_dir: 'out' evaluation { when { every_steps: 20 } } hooks { name: "
+                        "'publish' [millrace.publish] { monitor: 'eval/auc' most_worse: 1 } }"}},
+                      &job);
+  write("job.textproto", job);
+  train(20);
+  std::filesystem::rename(path("words.txt"), path("moved.txt"));
+  place_ = "out/published";
+  start();
+  EXPECT_EQ(metric("version_step"), 20);
+  const std::vector<float> first = served();
+  std::filesystem::rename(path("moved.txt"), path("words.txt"));
+  EXPECT_EQ(first, predicted());
+  train(60);
+  await_step(60);
+  EXPECT_EQ(served(), predicted());
+  EXPECT_EQ(metric("full_loads_total"), 0) << "the bases of the deltas were copied, too";
+  const Json list = Json::parse(millrace_ok({"publish", "list", "out", "--json"}).out);
+  EXPECT_EQ(list["served_step"], 60);
+  EXPECT_EQ(list["versions"].size(), 3) << "those that were evaluated";
+  millrace_ok({"publish", "rollback", "out", "--to", "20", "--reason", "try"});
+  await_step(20);
+  EXPECT_EQ(served(), first);
+  EXPECT_THAT(millrace_ok({"publish", "list", "out/published"}).out, HasSubstr("served, pinned"));
+  millrace_ok({"publish", "resume", "out/published"});
+  await_step(60);
+  const ProgramResult wrong = millrace({"publish", "rollback", "out", "--to", "30"});
+  EXPECT_EQ(wrong.exit_code, 66);
+  EXPECT_THAT(wrong.last_error(), HasSubstr("no version of step 30"));
+  EXPECT_THAT(millrace({"publish", "list", "nowhere"}).last_error(),
+              HasSubstr("has no published versions"));
 }
 
 TEST_F(ServeTest, TheProtocolHasItsForms) {

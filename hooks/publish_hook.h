@@ -1,0 +1,72 @@
+// Publishes checkpoints for servers.
+#ifndef MILLRACE_HOOKS_PUBLISH_HOOK_H_
+#define MILLRACE_HOOKS_PUBLISH_HOOK_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/mutex.h"
+#include "checkpoint/published/publisher.h"
+#include "hook/hook.h"
+#include "hook/hook_registry.h"
+
+namespace millrace {
+
+// Offers each checkpoint of training to a Publisher, on rank 0, in a thread of its own: training
+// does not wait for copies. `end` waits until the last checkpoint is decided. With a gate, a
+// checkpoint without an evaluation of its step is no candidate; its rows come with the next delta.
+// A checkpoint that cannot be published is a warning, and the next one is tried.
+class PublishHook : public Hook {
+ public:
+  // The name under which the hook is registered.
+  static constexpr absl::string_view kName = "publish";
+
+  // Borrows `files` and `clock`.
+  PublishHook(FileSystem& files, const Clock& clock, std::string folder, PublishRules rules);
+  ~PublishHook() override;
+
+  // Creates the hook from PublishConfig; the folder is HookResources::published.
+  // Errors: InvalidArgument naming the field, for a monitor without a direction or a wrong number.
+  static absl::StatusOr<std::unique_ptr<Hook>> create(const HookConfig& config,
+                                                      const HookResources& resources);
+
+  absl::string_view name() const override { return kName; }
+  absl::Status start(HookContext& context) override;
+  absl::Status before_window(HookContext& context, const Window& window) override;
+  absl::Status after_checkpoint(HookContext& context, const CheckpointInfo& checkpoint) override;
+  // Errors: the error of the last checkpoint if it could not be published.
+  absl::Status end(HookContext& context, const absl::Status& outcome) override;
+
+ private:
+  struct Candidate {
+    std::string path, data_time;
+  };
+  void run();
+  void offer(const Candidate& candidate);
+  void finish();
+
+  FileSystem& files_;
+  const Clock& clock_;
+  const std::string folder_;
+  const PublishRules rules_;
+  std::map<int64_t, absl::Time> window_times_;  // newest file of a window, by its index
+  std::unique_ptr<Publisher> publisher_;        // of the thread, while it runs
+  Mutex mutex_;
+  std::deque<Candidate> queue_ ABSL_GUARDED_BY(mutex_);
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status last_ ABSL_GUARDED_BY(mutex_);  // of the last offer
+  std::thread thread_;
+};
+
+}  // namespace millrace
+
+#endif  // MILLRACE_HOOKS_PUBLISH_HOOK_H_
