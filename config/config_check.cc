@@ -478,12 +478,21 @@ absl::Status check_place(absl::string_view field, const std::string& place) {
   return annotate(check_shell_path(place), "run.places");
 }
 
-absl::Status check_places(const PlacesConfig& places) {
+// Returns `place`, or its default, so that equal places have equal names.
+std::string place_or(const std::string& place, const std::string& output_dir,
+                     const char* otherwise) {
+  std::string path = absolute_path(place.empty() ? join_path(output_dir, otherwise) : place);
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+absl::Status check_places(const PlacesConfig& places, const std::string& output_dir) {
   FieldErrors errors;
   errors.add(check_ranges("run.places", places));
   errors.add(check_place("checkpoints", places.checkpoints()));
   errors.add(check_place("published", places.published()));
-  if (!places.checkpoints().empty() && places.checkpoints() == places.published()) {
+  if (place_or(places.checkpoints(), output_dir, "checkpoints") ==
+      place_or(places.published(), output_dir, "published")) {
     errors.add(wrong("run.places",
                      absl::StrCat("checkpoints and published are both ", places.published())));
   }
@@ -511,7 +520,7 @@ absl::Status check_run(const RunConfig& run) {
   errors.add(check_ranges("run.read", run.read()));
   errors.add(check_ranges("run.distributed", run.distributed()));
   errors.add(check_ranges("run.health", run.health()));
-  errors.add(check_places(run.places()));
+  errors.add(check_places(run.places(), run.output_dir()));
   errors.add(check_checkpoint(run.checkpoint()));
   if (run.resume().empty()) errors.add(wrong("run", "resume is empty; auto, never or a path"));
   errors.add(check_ranges("run.report.when", run.report().when()));

@@ -14,8 +14,10 @@
 namespace millrace {
 namespace {
 
-// Checkpoints that wait. Beyond them the oldest is left out: the next delta has its rows.
+// Checkpoints that wait while one is copied.
 constexpr size_t kMostWaiting = 8;
+// Windows whose files are remembered until a checkpoint has them.
+constexpr size_t kMostWindows = 1000;
 
 constexpr char kPublishWhere[] = "[millrace.publish]";
 
@@ -29,6 +31,9 @@ PublishHook::~PublishHook() { finish(); }
 
 absl::StatusOr<std::unique_ptr<Hook>> PublishHook::create(const HookConfig& config,
                                                           const HookResources& resources) {
+  if (resources.published.empty()) {
+    return absl::InvalidArgumentError("this program gives the hook no folder to publish to");
+  }
   const PublishConfig& own = config.GetExtension(publish);
   RETURN_IF_ERROR(check_ranges(kPublishWhere, own));
   PublishRules rules;
@@ -47,51 +52,33 @@ absl::StatusOr<std::unique_ptr<Hook>> PublishHook::create(const HookConfig& conf
 }
 
 absl::Status PublishHook::start(HookContext& context) {
-  if (context.rank() != 0 || context.phase() != Phase::kTrain) return absl::OkStatus();
   finish();
-  window_times_.clear();
-  publisher_ = std::make_unique<Publisher>(files_, clock_, folder_, rules_);
   {
     MutexLock lock(mutex_);
     ending_ = false;
     last_ = absl::OkStatus();
+    windows_.clear();
   }
+  if (context.rank() != 0 || context.phase() != Phase::kTrain) return absl::OkStatus();
+  data_time_ = absl::InfinitePast();
+  publisher_ = std::make_unique<Publisher>(files_, clock_, folder_, rules_);
   thread_ = std::thread([this] { run(); });
   return absl::OkStatus();
 }
 
 absl::Status PublishHook::before_window(HookContext&, const Window& window) {
-  if (!thread_.joinable()) return absl::OkStatus();
-  absl::Time newest = absl::InfinitePast();
-  for (const std::string& file : window.files) {
-    const absl::StatusOr<FileInfo> info = files_.info(file);
-    if (info.ok() && info->modified != absl::InfiniteFuture()) {
-      newest = std::max(newest, info->modified);
-    }
-  }
-  if (newest != absl::InfinitePast()) window_times_[window.index] = newest;
+  if (!thread_.joinable() || window.files.empty()) return absl::OkStatus();
+  MutexLock lock(mutex_);
+  windows_.push_back({window.index, window.files});
+  if (windows_.size() > kMostWindows) windows_.pop_front();
   return absl::OkStatus();
 }
 
 absl::Status PublishHook::after_checkpoint(HookContext&, const CheckpointInfo& checkpoint) {
   if (!thread_.joinable()) return absl::OkStatus();
-  Candidate candidate{checkpoint.path, ""};
-  // The last window before those that the checkpoint does not have whole.
-  const auto next = window_times_.lower_bound(checkpoint.progress.window);
-  if (next != window_times_.begin()) {
-    candidate.data_time =
-        absl::FormatTime(absl::RFC3339_full, std::prev(next)->second, absl::UTCTimeZone());
-    window_times_.erase(window_times_.begin(), std::prev(next));
-  }
   MutexLock lock(mutex_);
-  queue_.push_back(std::move(candidate));
-  if (queue_.size() > kMostWaiting) {
-    MILLRACE_LOG(WARNING) << "publish: " << queue_.front().path
-                          << " is left out, because checkpoints come faster than they are "
-                             "copied to "
-                          << folder_;
-    queue_.pop_front();
-  }
+  queue_.push_back({checkpoint.path, checkpoint.progress.window});
+  if (queue_.size() > kMostWaiting) queue_.pop_front();
   return absl::OkStatus();
 }
 
@@ -112,6 +99,7 @@ void PublishHook::finish() {
 }
 
 void PublishHook::run() {
+  bool is_newest = true;  // no checkpoint after the next one is known
   for (;;) {
     Candidate candidate;
     {
@@ -120,31 +108,58 @@ void PublishHook::run() {
                         ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return ending_ || !queue_.empty(); };
       mutex_.await(wanted);
       if (queue_.empty()) return;
-      candidate = std::move(queue_.front());
-      queue_.pop_front();
+      candidate = std::move(queue_.back());
+      queue_.pop_back();
     }
-    offer(candidate);
+    const absl::Status status = offer(candidate);
+    MutexLock lock(mutex_);
+    if (is_newest) last_ = status;
+    // With a gate, the newest may be no candidate, and one before it is the next to try.
+    if (published_) queue_.clear();
+    is_newest = queue_.empty();
   }
 }
 
-void PublishHook::offer(const Candidate& candidate) {
+// Returns the time of the newest file of the first `windows` windows; "": not known.
+std::string PublishHook::newest_data(int64_t windows) {
+  std::vector<std::string> paths;
+  {
+    MutexLock lock(mutex_);
+    while (!windows_.empty() && windows_.front().index < windows) {
+      for (std::string& file : windows_.front().files) paths.push_back(std::move(file));
+      windows_.pop_front();
+    }
+  }
+  for (const std::string& path : paths) {
+    const absl::StatusOr<FileInfo> info = files_.info(path);
+    const bool is_known = info.ok() && info->modified != absl::InfiniteFuture();
+    if (is_known) data_time_ = std::max(data_time_, info->modified);
+  }
+  if (data_time_ == absl::InfinitePast()) return "";
+  return absl::FormatTime(absl::RFC3339_full, data_time_, absl::UTCTimeZone());
+}
+
+absl::Status PublishHook::offer(const Candidate& candidate) {
   const absl::Duration begin = clock_.elapsed();
   PublishOutcome outcome;
-  const absl::Status status = catch_exceptions("publishing", [&]() -> absl::Status {
-    ASSIGN_OR_RETURN(outcome, publisher_->offer(candidate.path, candidate.data_time));
+  absl::Status status = catch_exceptions("publishing", [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(outcome, publisher_->offer(candidate.path, newest_data(candidate.windows)));
     return absl::OkStatus();
   });
-  if (!status.ok()) {
-    MILLRACE_LOG(WARNING) << "publish: " << candidate.path
-                          << " is not published: " << status.message();
-  } else if (outcome.kind == PublishOutcome::kPublished) {
+  published_ = status.ok() && outcome.kind == PublishOutcome::kPublished;
+  if (published_) {
     MILLRACE_LOG(INFO) << "published " << candidate.path << " in " << folder_ << " ("
                        << outcome.copied_bytes << " bytes, " << (clock_.elapsed() - begin) << ")";
+    if (!outcome.retention.ok()) {
+      MILLRACE_LOG(WARNING) << "publish: old versions stay: " << outcome.retention.message();
+    }
   } else if (outcome.kind == PublishOutcome::kRefused) {
     MILLRACE_LOG(WARNING) << "publish: " << candidate.path << " is refused: " << outcome.reason;
+  } else if (!status.ok()) {
+    MILLRACE_LOG(WARNING) << "publish: " << candidate.path
+                          << " is not published: " << status.message();
   }
-  MutexLock lock(mutex_);
-  last_ = status;
+  return status;
 }
 
 MILLRACE_REGISTER_HOOK(publish, "publishes checkpoints for servers, if they pass a gate",

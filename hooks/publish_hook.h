@@ -4,10 +4,10 @@
 
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -21,10 +21,11 @@
 
 namespace millrace {
 
-// Offers each checkpoint of training to a Publisher, on rank 0, in a thread of its own: training
-// does not wait for copies. `end` waits until the last checkpoint is decided. With a gate, a
-// checkpoint without an evaluation of its step is no candidate; its rows come with the next delta.
-// A checkpoint that cannot be published is a warning, and the next one is tried.
+// Offers checkpoints of training to a Publisher, on rank 0, in a thread of its own: training does
+// not wait for copies. While one is copied several may be saved: the newest goes next, and those
+// before it are left out once it is published. `end` waits until the newest checkpoint is decided.
+// With a gate, a checkpoint without an evaluation of its step is no candidate; its rows come with
+// the next delta. A checkpoint that cannot be published is a warning, and the next one is tried.
 class PublishHook : public Hook {
  public:
   // The name under which the hook is registered.
@@ -35,7 +36,8 @@ class PublishHook : public Hook {
   ~PublishHook() override;
 
   // Creates the hook from PublishConfig; the folder is HookResources::published.
-  // Errors: InvalidArgument naming the field, for a monitor without a direction or a wrong number.
+  // Errors: InvalidArgument naming the field, for a monitor without a direction, a wrong number, or
+  // no folder.
   static absl::StatusOr<std::unique_ptr<Hook>> create(const HookConfig& config,
                                                       const HookResources& resources);
 
@@ -48,22 +50,31 @@ class PublishHook : public Hook {
 
  private:
   struct Candidate {
-    std::string path, data_time;
+    std::string path;
+    int64_t windows = 0;  // that are complete
+  };
+  // The files of a window.
+  struct WindowFiles {
+    int64_t index = 0;
+    std::vector<std::string> files;
   };
   void run();
-  void offer(const Candidate& candidate);
+  absl::Status offer(const Candidate& candidate);
+  std::string newest_data(int64_t windows);
   void finish();
 
   FileSystem& files_;
   const Clock& clock_;
   const std::string folder_;
   const PublishRules rules_;
-  std::map<int64_t, absl::Time> window_times_;  // newest file of a window, by its index
-  std::unique_ptr<Publisher> publisher_;        // of the thread, while it runs
+  std::unique_ptr<Publisher> publisher_;  // of the thread, while it runs
   Mutex mutex_;
   std::deque<Candidate> queue_ ABSL_GUARDED_BY(mutex_);
+  std::deque<WindowFiles> windows_ ABSL_GUARDED_BY(mutex_);  // of no decided checkpoint yet
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Status last_ ABSL_GUARDED_BY(mutex_);  // of the last offer
+  absl::Status last_ ABSL_GUARDED_BY(mutex_);    // of the newest checkpoint that was offered
+  bool published_ = false;                       // of the thread: the last offer
+  absl::Time data_time_ = absl::InfinitePast();  // of the thread: newest file of windows
   std::thread thread_;
 };
 

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/catch_exceptions.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "checkpoint/folder/checkpoint_list.h"
@@ -162,9 +163,10 @@ absl::StatusOr<std::vector<std::string>> Follower::candidates() {
   if (!is_published_) return checkpoint_paths(files_, folder_, predictor_.version()->step);
   ASSIGN_OR_RETURN(const std::optional<ServedVersion> served, served_version(files_, folder_));
   if (!served.has_value()) return std::vector<std::string>();
+  data_time_ = served->data_time;
   if (predictor_.version()->digest == served->digest) {
     MutexLock lock(mutex_);
-    counts_.data_time = served->data_time;
+    counts_.data_time = data_time_;
     return std::vector<std::string>();
   }
   return std::vector<std::string>{join_path(folder_, checkpoint_name(served->step))};
@@ -175,13 +177,13 @@ bool Follower::poll() {
   const absl::Status polled = catch_exceptions("a new version", [&]() -> absl::Status {
     ASSIGN_OR_RETURN(const std::vector<std::string> paths, candidates());
     for (const std::string& path : paths) {
-      // Not complete yet, or removed meanwhile.
-      if (!has_manifest(files_, path)) continue;
+      // Not complete yet, or removed meanwhile. What a list names must be there.
+      if (!is_published_ && !has_manifest(files_, path)) continue;
       absl::StatusOr<bool> taken = take(path);
       // The step may have been saved again while it was read.
       if (is_damage(taken.status())) taken = take(path);
       // The next older one may do.
-      if (!taken.ok() && !has_manifest(files_, path)) continue;
+      if (!is_published_ && !taken.ok() && !has_manifest(files_, path)) continue;
       if (!taken.ok() && (is_damage(taken.status()) || absl::IsInvalidArgument(taken.status()))) {
         refuse(path, taken.status());
         continue;
@@ -223,6 +225,12 @@ absl::StatusOr<bool> Follower::take(const std::string& path) {
     MutexLock lock(mutex_);
     counts_.deltas += counted.deltas;
     counts_.full_loads += counted.full_loads;
+    counts_.data_time = data_time_;
+    counts_.freshness = absl::ZeroDuration();
+    absl::Time newest;
+    if (absl::ParseTime(absl::RFC3339_full, data_time_, &newest, nullptr)) {
+      counts_.freshness = Clock::real().now() - newest;
+    }
   }
   MILLRACE_LOG(INFO) << "serving " << path
                      << (counted.full_loads > 0 ? ", loaded whole" : ", by its changes");

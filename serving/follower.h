@@ -45,7 +45,10 @@ absl::StatusOr<std::shared_ptr<const ModelVersion>> load_newest(const ServedPlac
 struct FollowerCounts {
   int64_t deltas = 0, full_loads = 0;  // versions that were taken
   int64_t refused = 0;                 // checkpoints that were passed over, each once
-  std::string data_time;  // of the served version, as PublishedVersions has it; "": unknown
+  // Of the served version, as PublishedVersions has it; "": unknown.
+  std::string data_time = {};
+  // Time from its newest data until it was taken; zero: unknown, as for the first version.
+  absl::Duration freshness = absl::ZeroDuration();
 };
 
 // Watches a folder of checkpoints, or of published versions. A delta on the served version, or on
@@ -83,6 +86,7 @@ class Follower {
   const absl::Duration interval_;
   Predictor& predictor_;
   std::set<std::string> refused_;  // path and reason
+  std::string data_time_;          // of the version to serve
   std::string last_error_;         // of poll(), which logs it once; "": none
   mutable Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

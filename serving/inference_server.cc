@@ -235,6 +235,11 @@ class InferenceServer::Impl {
     add_age("version_age_seconds", "Time since the served version was saved.", version->created);
     add_age("data_age_seconds", "Time since the newest data of the served version was written.",
             counts.data_time);
+    if (counts.freshness > absl::ZeroDuration()) {
+      add("freshness_seconds", "gauge",
+          "Time from the newest data of the served version until it was taken.",
+          absl::ToDoubleSeconds(counts.freshness));
+    }
     MutexLock lock(mutex_);
     add("rows_total", "counter", "Rows that were predicted.", rows_);
     absl::StrAppend(&text, "# HELP millrace_serving_replies_total Replies to infer requests.\n",

@@ -94,9 +94,11 @@ absl::StatusOr<int> list(const PublishFlags& flags) {
   FileSystem& files = ObjectFiles::process();
   ASSIGN_OR_RETURN(const std::string folder, folder_of(flags.folder));
   ASSIGN_OR_RETURN(const PublishedVersions versions, read_versions(files, folder));
-  ASSIGN_OR_RETURN(const std::optional<ServedVersion> served, served_version(files, folder));
+  const absl::StatusOr<std::optional<ServedVersion>> found = served_version(files, folder);
+  const std::optional<ServedVersion> served = found.ok() ? *found : std::nullopt;
   std::cout << (flags.json ? list_json(versions, served) : list_text(versions, served))
             << std::flush;
+  RETURN_IF_ERROR(found.status());
   return kExitFinished;
 }
 

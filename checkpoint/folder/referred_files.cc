@@ -74,9 +74,9 @@ absl::StatusOr<ReferredFile> refer_to(const std::string& path, const FileIdentit
   return file;
 }
 
-absl::StatusOr<std::vector<ReferredFile>> find_vocabularies(const TrainConfig& train,
-                                                            FileSystem& files) {
-  std::map<std::string, std::vector<std::string>> users;  // by path
+absl::StatusOr<std::map<std::string, std::vector<std::string>>> files_of_transforms(
+    const TrainConfig& train) {
+  std::map<std::string, std::vector<std::string>> users;
   for (const FeatureConfig& feature : train.feature()) {
     for (int k = 0; k < feature.transform_size(); ++k) {
       const std::string user = absl::StrCat("feature/", feature.name(), "/transform/", k);
@@ -87,6 +87,12 @@ absl::StatusOr<std::vector<ReferredFile>> find_vocabularies(const TrainConfig& t
       }
     }
   }
+  return users;
+}
+
+absl::StatusOr<std::vector<ReferredFile>> find_vocabularies(const TrainConfig& train,
+                                                            FileSystem& files) {
+  ASSIGN_OR_RETURN(const auto users, files_of_transforms(train));
   std::vector<ReferredFile> found;
   for (const auto& [path, used_by] : users) {
     ASSIGN_OR_RETURN(const FileIdentity identity, identify_file(files, path));

@@ -3,6 +3,7 @@
 #define MILLRACE_CHECKPOINT_FOLDER_REFERRED_FILES_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,11 @@ absl::StatusOr<FileIdentity> identify_file(FileSystem& files, const std::string&
 absl::StatusOr<CheckpointManifest::ReferredFile> refer_to(const std::string& path,
                                                           const FileIdentity& identity,
                                                           const std::vector<std::string>& used_by);
+
+// Returns the paths, as the job has them, of the files that transforms read, and their users in the
+// form of manifests. Errors: any error of create_transform().
+absl::StatusOr<std::map<std::string, std::vector<std::string>>> files_of_transforms(
+    const TrainConfig& train);
 
 // Returns the files that transforms of a job read (vocabularies, and the files that registered
 // transforms list in Transform::files()), each once. Reads the files.

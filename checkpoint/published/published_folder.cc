@@ -81,10 +81,19 @@ absl::StatusOr<std::optional<PinnedVersion>> read_pinned(FileSystem& files,
 }
 
 const PublishedVersions::Version* find_version(const PublishedVersions& versions, int64_t step) {
-  for (int i = versions.versions_size() - 1; i >= 0; --i) {
-    if (versions.versions(i).step() == step) return &versions.versions(i);
+  const PublishedVersions::Version* found = nullptr;
+  for (const PublishedVersions::Version& version : versions.versions()) {
+    if (version.step() != step) continue;
+    if (version.state() == PublishedVersions::PUBLISHED) return &version;
+    found = &version;
   }
-  return nullptr;
+  return found;
+}
+
+const PublishedVersions::Version* find_published(const PublishedVersions& versions, int64_t step) {
+  const PublishedVersions::Version* const found = find_version(versions, step);
+  const bool is_published = found != nullptr && found->state() == PublishedVersions::PUBLISHED;
+  return is_published ? found : nullptr;
 }
 
 absl::StatusOr<std::optional<ServedVersion>> served_version(FileSystem& files,
@@ -95,10 +104,8 @@ absl::StatusOr<std::optional<ServedVersion>> served_version(FileSystem& files,
   ServedVersion served;
   served.is_pinned = pinned.has_value();
   served.step = served.is_pinned ? pinned->step() : versions.current_step();
-  const PublishedVersions::Version* const version = find_version(versions, served.step);
-  if (version == nullptr || version->state() != PublishedVersions::PUBLISHED) {
-    return no_version(folder, served.step, "it is not published");
-  }
+  const PublishedVersions::Version* const version = find_published(versions, served.step);
+  if (version == nullptr) return no_version(folder, served.step, "it is not published");
   served.digest = version->digest();
   served.data_time = version->data_time();
   return served;
@@ -108,13 +115,12 @@ absl::StatusOr<int64_t> pin_version(FileSystem& files, const Clock& clock,
                                     const std::string& folder, std::optional<int64_t> step,
                                     const std::string& reason) {
   ASSIGN_OR_RETURN(const PublishedVersions versions, read_versions(files, folder));
+  ASSIGN_OR_RETURN(const std::optional<PinnedVersion> before, read_pinned(files, folder));
   if (!step.has_value()) {
-    ASSIGN_OR_RETURN(const std::optional<ServedVersion> served, served_version(files, folder));
+    const int64_t served = before.has_value() ? before->step() : versions.current_step();
     for (const PublishedVersions::Version& version : versions.versions()) {
-      if (version.state() != PublishedVersions::PUBLISHED || !served.has_value()) continue;
-      if (version.step() < served->step && version.step() > step.value_or(-1)) {
-        step = version.step();
-      }
+      if (version.state() != PublishedVersions::PUBLISHED) continue;
+      if (version.step() < served && version.step() > step.value_or(-1)) step = version.step();
     }
     if (!step.has_value()) {
       return absl::NotFoundError(
@@ -129,18 +135,23 @@ absl::StatusOr<int64_t> pin_version(FileSystem& files, const Clock& clock,
   if (version->state() == PublishedVersions::REFUSED) {
     return no_version(folder, *step, absl::StrCat("it was refused: ", version->reason()));
   }
-  // The files may be gone before the list says so.
-  const std::string manifest = join_path(join_path(folder, checkpoint_name(*step)), kManifestName);
-  if (version->state() != PublishedVersions::PUBLISHED || !files.info(manifest).ok()) {
-    return no_version(folder, *step, "its files were removed (keep_last)");
-  }
+  constexpr char kGone[] = "its files were removed (keep_last)";
+  if (version->state() != PublishedVersions::PUBLISHED) return no_version(folder, *step, kGone);
+  const std::string path = join_path(folder, kPinnedName);
   PinnedVersion pinned;
   pinned.set_step(*step);
-  pinned.set_digest(version->digest());
   pinned.set_time(absl::FormatTime(absl::RFC3339_sec, clock.now(), absl::UTCTimeZone()));
   if (!reason.empty()) pinned.set_reason(reason);
-  RETURN_IF_ERROR(write_message(files, join_path(folder, kPinnedName), std::move(pinned)));
-  return *step;
+  RETURN_IF_ERROR(write_message(files, path, std::move(pinned)));
+  // The run may have removed the version before it could see the pin.
+  ASSIGN_OR_RETURN(const PublishedVersions now, read_versions(files, folder));
+  if (find_published(now, *step) != nullptr) return *step;
+  if (before.has_value()) {
+    RETURN_IF_ERROR(write_message(files, path, *before));
+  } else {
+    RETURN_IF_ERROR(files.remove(path));
+  }
+  return no_version(folder, *step, kGone);
 }
 
 absl::StatusOr<bool> unpin_version(FileSystem& files, const std::string& folder) {
@@ -156,13 +167,16 @@ absl::StatusOr<std::unique_ptr<PublishedFiles>> PublishedFiles::create(FileSyste
   ASSIGN_OR_RETURN(const PublishedVersions versions, read_versions(under, folder));
   std::map<std::string, std::string> copies;
   for (const PublishedVersions::File& file : versions.files()) {
-    copies[file.path()] = join_path(join_path(folder, kFilesFolder), file.copy());
+    const std::string copy = join_path(join_path(folder, kFilesFolder), file.copy());
+    copies[file.path()] = copy;
+    for (const std::string& written : file.written()) copies[written] = copy;
   }
   return std::unique_ptr<PublishedFiles>(new PublishedFiles(under, std::move(copies)));
 }
 
 const std::string& PublishedFiles::copy_of(const std::string& path) const {
-  const auto found = copies_.find(absolute_path(path));
+  auto found = copies_.find(path);
+  if (found == copies_.end()) found = copies_.find(absolute_path(path));
   return found == copies_.end() ? path : found->second;
 }
 

@@ -38,8 +38,10 @@ absl::Status write_versions(FileSystem& files, const std::string& folder,
 absl::StatusOr<std::optional<PinnedVersion>> read_pinned(FileSystem& files,
                                                          const std::string& folder);
 
-// Returns the newest entry of a step; null: none.
+// Returns the entry of a step: the published one, or else the newest; null: none.
 const PublishedVersions::Version* find_version(const PublishedVersions& versions, int64_t step);
+// Returns the entry if it is published; null: none.
+const PublishedVersions::Version* find_published(const PublishedVersions& versions, int64_t step);
 
 // The version that servers of a folder serve.
 struct ServedVersion {
@@ -56,7 +58,7 @@ absl::StatusOr<std::optional<ServedVersion>> served_version(FileSystem& files,
 // Makes servers serve `step` until unpin(), or by default the version that was published before the
 // served one. Training goes on to publish. `reason`: for people; "": none.
 // Returns the step. Errors: NotFound if there is no such version; FailedPrecondition if the step
-// was refused or removed; write errors.
+// was refused or removed, also while it was pinned; write errors.
 absl::StatusOr<int64_t> pin_version(FileSystem& files, const Clock& clock,
                                     const std::string& folder, std::optional<int64_t> step,
                                     const std::string& reason);

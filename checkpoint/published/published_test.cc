@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +13,7 @@
 #include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
 #include "checkpoint/folder/checkpoint_list.h"
+#include "checkpoint/folder/commit_directory.h"
 #include "checkpoint/format/checkpoint_names.h"
 #include "checkpoint/objects/object_files.h"
 #include "checkpoint/published/published_folder.h"
@@ -195,6 +197,46 @@ TEST_P(PublishedTest, RollbackHoldsUntilItIsResumed) {
   EXPECT_EQ(place_.served(), 2);
 }
 
+TEST_P(PublishedTest, AStepThatIsRefusedAgainStaysPublished) {
+  auto publisher = place_.publisher({.monitor = "eval/auc"});
+  place_.save({.step = 1, .metrics = {{"eval/auc", 0.7}}});
+  place_.offer(*publisher, 1);
+  place_.save({.step = 1, .seed = 2, .metrics = {{"eval/auc", 0.6}}, .nonce = "n2"});
+  EXPECT_EQ(place_.offer(*publisher, 1).kind, PublishOutcome::kRefused);
+  EXPECT_EQ(place_.served(), 1);
+  EXPECT_EQ(place_.offer(*publisher, 1).kind, PublishOutcome::kNoCandidate);
+}
+
+// Training went back to step 1 and came to another step 2.
+TEST_P(PublishedTest, VersionsWhoseFilesAreReplacedLeaveTheList) {
+  RowsCheckpoint first{.step = 1, .rows = test_rows(4, 2, 1)};
+  RowsCheckpoint second{.step = 2, .rows = test_rows(5, 2, 2)};
+  RowsCheckpoint third{.step = 3, .rows = test_rows(6, 2, 3)};
+  place_.save_rows(first);
+  place_.save_rows(second, &first);
+  place_.save_rows(third, &second);
+  auto publisher = place_.publisher();
+  for (const int64_t step : {2, 3}) place_.offer(*publisher, step);
+  RowsCheckpoint other{.step = 2, .rows = test_rows(5, 2, 7)};
+  RowsCheckpoint after{.step = 3, .rows = test_rows(6, 2, 8)};
+  for (const int64_t step : {3, 2}) {
+    ASSERT_OK(remove_checkpoint(place_.files(), place_.checkpoint(step)));
+  }
+  place_.save_rows(other, &first);
+  place_.save_rows(after, &other);
+  ASSERT_OK(pin_version(place_.files(), place_.clock(), place_.folder(), 2, "").status());
+  EXPECT_THAT(publisher->offer(place_.checkpoint(3), ""),
+              StatusIs(Code::kFailedPrecondition, HasSubstr("the pinned version 2")));
+  EXPECT_EQ(place_.served(), 2);
+  EXPECT_THAT(place_.steps(), ElementsAre(1, 2, 3));
+  ASSERT_OK(unpin_version(place_.files(), place_.folder()).status());
+  EXPECT_EQ(place_.offer(*publisher, 3).kind, PublishOutcome::kPublished);
+  EXPECT_EQ(place_.served(), 3);
+  EXPECT_THAT(place_.steps(), ElementsAre(1, 2, 3));
+  EXPECT_THAT(pin_version(place_.files(), place_.clock(), place_.folder(), 2, ""),
+              StatusIs(Code::kFailedPrecondition, HasSubstr("were removed")));
+}
+
 TEST_P(PublishedTest, BasesOfDeltasComeAlongAndStay) {
   std::vector<RowsCheckpoint> all;
   for (const int64_t step : {1, 2, 3, 4, 5}) {
@@ -240,14 +282,18 @@ TEST_P(PublishedTest, ACheckpointThatIsSavedAgainWhileItIsCopiedIsWhole) {
 }
 
 TEST_P(PublishedTest, AnErrorAnywhereLeavesTheListOfWholeVersions) {
-  for (const bool goes_on : {false, true}) {  // calls after the failed one fail too
+  for (const auto [goes_on, is_pinned] :  // goes_on: calls after the failed one fail too
+       {std::pair(false, false), std::pair(true, false), std::pair(false, true)}) {
     for (int64_t failed = 0;; ++failed) {
       Place place(GetParam());
       for (const int64_t step : {1, 2, 3}) place.save({.step = step, .seed = step});
       {
-        auto publisher = place.publisher({.keep_last = 1});
+        auto publisher = place.publisher({.keep_last = 2});
         place.offer(*publisher, 1);
         place.offer(*publisher, 2);
+      }
+      if (is_pinned) {
+        ASSERT_OK(pin_version(place.files(), place.clock(), place.folder(), 1, "").status());
       }
       FaultFileSystem faulty(place.files());
       faulty.fail(failed, goes_on ? 1'000'000 : 1, absl::UnavailableError("injected"));
@@ -255,13 +301,14 @@ TEST_P(PublishedTest, AnErrorAnywhereLeavesTheListOfWholeVersions) {
         Publisher publisher(faulty, place.clock(), place.folder(), {.keep_last = 1});
         publisher.offer(place.checkpoint(3), "").IgnoreError();
       }
-      EXPECT_THAT(place.served(), testing::AnyOf(2, 3));
+      EXPECT_THAT(place.served(), is_pinned ? testing::AnyOf(1, 1) : testing::AnyOf(2, 3));
       EXPECT_THAT(place.steps(), testing::Contains(place.served()));
       auto next = place.publisher({.keep_last = 1});
       place.save({.step = 4, .seed = 4});
       EXPECT_EQ(place.offer(*next, 4).kind, PublishOutcome::kPublished) << failed;
-      EXPECT_EQ(place.served(), 4);
-      EXPECT_THAT(place.steps(), ElementsAre(4));
+      EXPECT_EQ(place.served(), is_pinned ? 1 : 4);
+      EXPECT_EQ(place.steps(),
+                is_pinned ? std::vector<int64_t>({1, 4}) : std::vector<int64_t>({4}));
       if (faulty.calls() <= failed) break;
     }
   }
@@ -284,12 +331,13 @@ TEST(PublishedFolderTest, FilesOfTheJobAreReadFromTheirCopies) {
   MemoryFileSystem files;
   files.put(
       "/p/versions.json",
-      R"({"format_version": 1, "files": [{"path": "/job/words.txt", "copy": "1-words.txt"}]})");
+      R"({"format_version": 1, "files": [{"path": "/job/words.txt", "copy": "1-words.txt", "written": ["words.txt"]}]})");
   files.put("/p/files/1-words.txt", "a\n");
   files.put("/job/other.txt", "b\n");
   ASSERT_OK_AND_ASSIGN(const auto published, PublishedFiles::create(files, "/p"));
   EXPECT_THAT(read_file(*published, "/job/words.txt"), IsOkAndHolds("a\n"));
   EXPECT_OK(published->info("/job/words.txt").status());
+  EXPECT_THAT(read_file(*published, "words.txt"), IsOkAndHolds("a\n")) << "as the job has it";
   EXPECT_THAT(read_file(*published, "/job/other.txt"), IsOkAndHolds("b\n"));
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <utility>
 #include <vector>
@@ -15,10 +16,12 @@
 #include "checkpoint/folder/referred_files.h"
 #include "checkpoint/format/checkpoint_names.h"
 #include "checkpoint/format/manifest.h"
+#include "proto/config_reader.h"
 
 namespace millrace {
 namespace {
 
+constexpr char kTimeFormat[] = "%Y-%m-%dT%H:%M:%E3SZ";  // as in events.jsonl
 constexpr int64_t kCopyBytes = 8 << 20;
 // Saving a checkpoint again while it is copied looks like damage.
 constexpr int kMostTries = 3;
@@ -84,24 +87,21 @@ absl::Status Publisher::begin() {
   return absl::OkStatus();
 }
 
-// Returns what servers serve; none also if that cannot be read, such as a pinned version whose
-// files are gone.
-std::optional<ServedVersion> Publisher::served() {
-  absl::StatusOr<std::optional<ServedVersion>> served = served_version(files_, folder_);
-  return served.ok() ? *std::move(served) : std::nullopt;
-}
-
 // Returns why a value is refused; "" if it is not.
-std::string Publisher::refusal(double value) {
+absl::StatusOr<std::string> Publisher::refusal(double value) {
   if (!std::isfinite(value)) return absl::StrCat(rules_.monitor, " is ", value);
-  const std::optional<ServedVersion> served = this->served();
-  if (!served.has_value() || versions_.monitor() != rules_.monitor) return "";
-  const PublishedVersions::Version* const before = find_version(versions_, served->step);
-  if (!before->has_value()) return "";
+  // What is served, or else, if the pinned version is gone, what would be.
+  ASSIGN_OR_RETURN(const std::optional<PinnedVersion> pinned, read_pinned(files_, folder_));
+  const PublishedVersions::Version* before =
+      pinned.has_value() ? find_published(versions_, pinned->step()) : nullptr;
+  if (before == nullptr && versions_.has_current_step()) {
+    before = find_published(versions_, versions_.current_step());
+  }
+  if (before == nullptr || !before->has_value() || versions_.monitor() != rules_.monitor) return "";
   const double worse = rules_.higher_is_better ? before->value() - value : value - before->value();
   if (worse <= rules_.most_worse) return "";
   return absl::StrCat(rules_.monitor, " is ", value, ", worse by ", worse, " than ",
-                      before->value(), " of the served step ", served->step, "; at most ",
+                      before->value(), " of the served step ", before->step(), "; at most ",
                       rules_.most_worse, " is allowed (most_worse)");
 }
 
@@ -113,6 +113,9 @@ absl::StatusOr<PublishOutcome> Publisher::offer(const std::string& checkpoint,
     outcome = offer_once(checkpoint, data_time);
     if (!is_damage(outcome.status())) break;
   }
+  if (outcome.ok() && outcome->kind == PublishOutcome::kPublished) {
+    outcome->retention = remove_old();
+  }
   return outcome;
 }
 
@@ -121,14 +124,16 @@ absl::StatusOr<PublishOutcome> Publisher::offer_once(const std::string& checkpoi
   ASSIGN_OR_RETURN(const auto chain, open_chain(files_, checkpoint));
   const CheckpointManifest& manifest = chain.back()->manifest();
   const int64_t step = manifest.progress().step();
-  const PublishedVersions::Version* const before = find_version(versions_, step);
-  if (before != nullptr && before->digest() == manifest.digest()) return PublishOutcome();
+  for (const PublishedVersions::Version& decided : versions_.versions()) {
+    if (decided.step() == step && decided.digest() == manifest.digest()) return PublishOutcome();
+  }
   const std::optional<double> value = metric_of(manifest, rules_.monitor);
   if (!rules_.monitor.empty() && !value.has_value()) return PublishOutcome();
   if (versions_.has_current_step() && step < versions_.current_step()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(folder_, " has version ", versions_.current_step(), ", which is after step ",
-                     step, ": another run published there; set run.places.published"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        folder_, " has version ", versions_.current_step(), ", which is after step ", step,
+        ": another run published there, or this one went back; set "
+        "run.places.published to another folder"));
   }
 
   PublishedVersions::Version version;
@@ -140,7 +145,7 @@ absl::StatusOr<PublishOutcome> Publisher::offer_once(const std::string& checkpoi
   if (!data_time.empty()) version.set_data_time(data_time);
   if (value.has_value()) {
     version.set_value(*value);
-    const std::string reason = refusal(*value);
+    ASSIGN_OR_RETURN(const std::string reason, refusal(*value));
     if (!reason.empty()) {
       version.set_state(PublishedVersions::REFUSED);
       version.set_reason(reason);
@@ -149,6 +154,7 @@ absl::StatusOr<PublishOutcome> Publisher::offer_once(const std::string& checkpoi
     }
   }
   RETURN_IF_ERROR(copy_referred(manifest));
+  RETURN_IF_ERROR(drop_dependents(chain));
   PublishOutcome outcome{PublishOutcome::kPublished};
   for (const auto& part : chain) {
     ASSIGN_OR_RETURN(const int64_t bytes, copy_checkpoint(*part));
@@ -156,12 +162,69 @@ absl::StatusOr<PublishOutcome> Publisher::offer_once(const std::string& checkpoi
   }
   version.set_state(PublishedVersions::PUBLISHED);
   RETURN_IF_ERROR(append(std::move(version)));
-  RETURN_IF_ERROR(remove_old());
   return outcome;
+}
+
+// Takes versions off the list whose files copies of `chain` will replace by others: training went
+// back to an earlier checkpoint and came to other results.
+absl::Status Publisher::drop_dependents(CheckpointChain chain) {
+  std::map<int64_t, std::string> replaced;  // step -> digest of the copy
+  for (const auto& part : chain) {
+    const int64_t step = part->manifest().progress().step();
+    const std::string to = join_path(folder_, checkpoint_name(step));
+    const auto there = CheckpointReader::read_manifest(files_, to);
+    const bool differs = there.ok() && there->digest() != part->manifest().digest();
+    if (differs) replaced[step] = part->manifest().digest();
+  }
+  if (replaced.empty()) return absl::OkStatus();
+  const int64_t published = chain.back()->manifest().progress().step();
+  ASSIGN_OR_RETURN(const std::optional<PinnedVersion> pinned, read_pinned(files_, folder_));
+  PublishedVersions next = versions_;
+  bool drops = false;
+  for (PublishedVersions::Version& version : *next.mutable_versions()) {
+    const bool is_other = version.state() == PublishedVersions::PUBLISHED;
+    if (!is_other || version.step() == published) continue;
+    const auto own = open_chain(files_, join_path(folder_, checkpoint_name(version.step())));
+    if (!own.ok()) continue;
+    const bool needs = std::any_of(own->begin(), own->end(), [&](const auto& part) {
+      return replaced.contains(part->manifest().progress().step());
+    });
+    if (!needs) continue;
+    if (pinned.has_value() && pinned->step() == version.step()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(folder_, ": the pinned version ", version.step(), " needs files of step ",
+                       replaced.begin()->first,
+                       ", which was trained again with another result; run `millrace "
+                       "publish resume`"));
+    }
+    version.set_state(PublishedVersions::REMOVED);
+    if (version.step() == next.current_step()) next.clear_current_step();
+    drops = true;
+  }
+  return drops ? write(std::move(next)) : absl::OkStatus();
+}
+
+// Replaces the list.
+absl::Status Publisher::write(PublishedVersions next) {
+  int old = 0;
+  for (int i = next.versions_size() - 1; i >= 0; --i) {
+    if (next.versions(i).state() == PublishedVersions::PUBLISHED) continue;
+    if (++old > kMostOldEntries) next.mutable_versions()->DeleteSubrange(i, 1);
+  }
+  RETURN_IF_ERROR(check_owner(files_, folder_, token_));
+  RETURN_IF_ERROR(write_versions(files_, folder_, next));
+  versions_ = std::move(next);
+  return absl::OkStatus();
 }
 
 // Copies the files that transforms read. Servers do not need the others.
 absl::Status Publisher::copy_referred(const CheckpointManifest& manifest) {
+  TrainConfig train;
+  std::map<std::string, std::vector<std::string>> written;  // absolute path -> as the job has it
+  if (parse_text(manifest.config(), manifest.fingerprint(), &train).ok()) {
+    ASSIGN_OR_RETURN(const auto users, files_of_transforms(train));
+    for (const auto& [path, used_by] : users) written[absolute_path(path)].push_back(path);
+  }
   for (const CheckpointManifest::ReferredFile& file : manifest.referred_files()) {
     const bool is_read = std::any_of(file.used_by().begin(), file.used_by().end(),
                                      [](auto& user) { return absl::StartsWith(user, "feature/"); });
@@ -170,22 +233,22 @@ absl::Status Publisher::copy_referred(const CheckpointManifest& manifest) {
           return copied.path() == file.path() && copied.digest() == file.digest();
         });
     if (!is_read || is_there) continue;
-    ASSIGN_OR_RETURN(const FileIdentity now, identify_file(files_, file.path()));
-    if (now.digest != file.digest()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(file.path(), " is not the file that the run began with; restore it"));
-    }
     PublishedVersions::File copied;
     copied.set_path(file.path());
+    for (const std::string& path : written[file.path()]) copied.add_written(path);
     copied.set_copy(absl::StrCat(file.digest(), "-", base_name(file.path())));
     copied.set_digest(file.digest());
     const std::string to = join_path(join_path(folder_, kFilesFolder), copied.copy());
     if (!is_uri(to)) RETURN_IF_ERROR(files_.create_directories(directory_of(to)));
     // The bytes, not a second name of the file: it may be written to later.
-    RETURN_IF_ERROR(write_file_atomically(files_, to, [&](WritableFile& out) -> absl::Status {
-      ASSIGN_OR_RETURN(const std::string content, read_file(files_, file.path()));
-      return out.append(content);
-    }));
+    ASSIGN_OR_RETURN(const std::string content, read_file(files_, file.path()));
+    RETURN_IF_ERROR(write_file_atomically(files_, to, content));
+    ASSIGN_OR_RETURN(const FileIdentity identity, identify_file(files_, to));
+    if (identity.digest != file.digest()) {
+      files_.remove(to).IgnoreError();
+      return absl::InvalidArgumentError(
+          absl::StrCat(file.path(), " is not the file that the run began with; restore it"));
+    }
     *versions_.add_files() = std::move(copied);
   }
   return absl::OkStatus();
@@ -222,6 +285,7 @@ absl::StatusOr<int64_t> Publisher::copy_checkpoint(const CheckpointReader& from)
     RETURN_IF_ERROR(files_.sync_directory(aside));
     RETURN_IF_ERROR(check_owner(files_, folder_, token_));
     if (replaces) RETURN_IF_ERROR(files_.rename(to, old));
+    RETURN_IF_ERROR(check_owner(files_, folder_, token_));
     return files_.rename(aside, to);
   }();
   if (!copied.ok()) {
@@ -237,7 +301,7 @@ absl::StatusOr<int64_t> Publisher::copy_checkpoint(const CheckpointReader& from)
 // Adds an entry and makes the list durable. Changes nothing after an error.
 absl::Status Publisher::append(PublishedVersions::Version version) {
   PublishedVersions next = versions_;
-  version.set_time(absl::FormatTime(absl::RFC3339_sec, clock_.now(), absl::UTCTimeZone()));
+  version.set_time(absl::FormatTime(kTimeFormat, clock_.now(), absl::UTCTimeZone()));
   if (version.state() == PublishedVersions::PUBLISHED) {
     next.set_current_step(version.step());
     // Its files are replaced, if it was published before.
@@ -252,25 +316,23 @@ absl::Status Publisher::append(PublishedVersions::Version version) {
     next.set_monitor(rules_.monitor);
   }
   *next.add_versions() = std::move(version);
-  RETURN_IF_ERROR(check_owner(files_, folder_, token_));
-  RETURN_IF_ERROR(write_versions(files_, folder_, next));
-  versions_ = std::move(next);
-  return absl::OkStatus();
+  return write(std::move(next));
 }
 
 // Removes the files of versions beyond keep_last, and of bases that no version needs.
 absl::Status Publisher::remove_old() {
   std::set<int64_t> kept = {versions_.current_step()};
-  const std::optional<ServedVersion> served = this->served();
-  if (served.has_value()) kept.insert(served->step);
+  ASSIGN_OR_RETURN(const std::optional<PinnedVersion> pinned, read_pinned(files_, folder_));
+  const bool keeps_pinned =
+      pinned.has_value() && find_published(versions_, pinned->step()) != nullptr;
+  if (keeps_pinned) kept.insert(pinned->step());
   int64_t count = 0;
   for (int i = versions_.versions_size() - 1; i >= 0; --i) {
-    PublishedVersions::Version& version = *versions_.mutable_versions(i);
+    const PublishedVersions::Version& version = versions_.versions(i);
     if (version.state() != PublishedVersions::PUBLISHED) continue;
-    if (find_version(versions_, version.step()) == &version && ++count <= rules_.keep_last) {
-      kept.insert(version.step());
-    }
+    if (++count <= rules_.keep_last) kept.insert(version.step());
   }
+  // If one of them cannot be opened, its bases are not known, and nothing is removed.
   std::set<int64_t> needed;
   for (const int64_t step : kept) {
     ASSIGN_OR_RETURN(const auto chain,
@@ -287,19 +349,13 @@ absl::Status Publisher::remove_old() {
   if (removed.empty()) return absl::OkStatus();
   // The list first: it names no version whose files are gone.
   PublishedVersions next = versions_;
-  int old = 0;
-  for (int i = next.versions_size() - 1; i >= 0; --i) {
-    PublishedVersions::Version& version = *next.mutable_versions(i);
+  for (PublishedVersions::Version& version : *next.mutable_versions()) {
     const bool is_published = version.state() == PublishedVersions::PUBLISHED;
     if (is_published && !kept.contains(version.step())) {
       version.set_state(PublishedVersions::REMOVED);
     }
-    if (version.state() == PublishedVersions::PUBLISHED) continue;
-    if (++old > kMostOldEntries) next.mutable_versions()->DeleteSubrange(i, 1);
   }
-  RETURN_IF_ERROR(check_owner(files_, folder_, token_));
-  RETURN_IF_ERROR(write_versions(files_, folder_, next));
-  versions_ = std::move(next);
+  RETURN_IF_ERROR(write(std::move(next)));
   std::sort(removed.rbegin(), removed.rend());  // deltas before their bases
   for (const int64_t step : removed) {
     RETURN_IF_ERROR(remove_checkpoint(files_, join_path(folder_, checkpoint_name(step)), token_));

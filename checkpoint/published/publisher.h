@@ -38,6 +38,8 @@ struct PublishOutcome {
   Kind kind = kNoCandidate;
   std::string reason = "";
   int64_t copied_bytes = 0;  // linked files included
+  // The error of the removal of old versions; it is tried again with the next version.
+  absl::Status retention = absl::OkStatus();
 };
 
 // Writes to one folder, whose lock it holds from the first call of offer() on. Used by one thread
@@ -49,20 +51,23 @@ class Publisher {
 
   // Publishes the checkpoint in the directory `checkpoint`, or refuses it: copies the checkpoint,
   // its bases and the files that its job refers to (on one disk as hard links), replaces the list,
-  // then removes versions beyond keep_last. What servers serve (served_version()), and its bases,
-  // stay. `data_time`: as PublishedVersions::Version has it, or "".
-  // Errors: FailedPrecondition of kind kBusy if another process publishes to the folder, and for a
-  // step before the current version's; Aborted if another process has taken the folder since;
-  // InvalidArgument for a vocabulary that has changed since the run began; errors of open_chain();
-  // read and write errors. The list is unchanged then, unless only the removal failed.
+  // then removes versions beyond keep_last. The current and the pinned version and their bases
+  // stay. Versions whose files would be replaced, since training went back to an earlier checkpoint
+  // and came to other results, leave the list first. `data_time`: as PublishedVersions::Version has
+  // it, or "".
+  // Errors: FailedPrecondition of kind kBusy if another process publishes to the folder, for a step
+  // before the current version's, and if the pinned version would be replaced; Aborted if another
+  // process has taken the folder since; InvalidArgument for a vocabulary that has changed since the
+  // run began; errors of open_chain(); read and write errors. No version is added then.
   absl::StatusOr<PublishOutcome> offer(const std::string& checkpoint, const std::string& data_time);
 
  private:
   absl::Status begin();
   absl::StatusOr<PublishOutcome> offer_once(const std::string& checkpoint,
                                             const std::string& data_time);
-  std::optional<ServedVersion> served();
-  std::string refusal(double value);
+  absl::StatusOr<std::string> refusal(double value);
+  absl::Status drop_dependents(CheckpointChain chain);
+  absl::Status write(PublishedVersions next);
   absl::Status copy_referred(const CheckpointManifest& manifest);
   absl::StatusOr<int64_t> copy_checkpoint(const CheckpointReader& from);
   absl::Status append(PublishedVersions::Version version);

@@ -97,7 +97,7 @@ class ServeTest : public ProgramTest {
     flags.insert(flags.begin(), {millrace_path(), "serve", place_, "--follow_seconds", "0.05",
                                  "--port", absl::StrCat(port_->number)});
     server_ = std::make_unique<RunningProgram>(
-        flags, ProgramOptions{.directory = path(""), .timeout = std::chrono::seconds(50)});
+        flags, ProgramOptions{.directory = path(directory_), .timeout = std::chrono::seconds(50)});
     ASSERT_TRUE(server_->wait_for("serving "));
     const auto url = parse_http_url(absl::StrCat("http://127.0.0.1:", port_->number));
     ASSERT_OK(url.status());
@@ -156,7 +156,8 @@ class ServeTest : public ProgramTest {
     return json["outputs"][0]["data"].get<std::vector<float>>();
   }
 
-  std::string place_ = "out";  // that the server follows
+  std::string place_ = "out";   // that the server follows
+  std::string directory_ = "";  // of the server
   std::unique_ptr<ReservedPort> port_;
   std::unique_ptr<RunningProgram> server_;
   std::unique_ptr<HttpClient> client_;
@@ -200,7 +201,10 @@ TEST_F(ServeTest, FollowsWhatIsPublishedAndGoesBack) {
   write("job.textproto", job);
   train(20);
   std::filesystem::rename(path("words.txt"), path("moved.txt"));
-  place_ = "out/published";
+  // The server has another directory, where the job's relative path leads nowhere.
+  std::filesystem::create_directory(path("elsewhere"));
+  directory_ = "elsewhere";
+  place_ = "../out/published";
   start();
   EXPECT_EQ(metric("version_step"), 20);
   const std::vector<float> first = served();
