@@ -12,45 +12,12 @@
 #include "checkpoint/objects/object_files.h"
 #include "python/outcome.h"
 #include "python/tensors.h"
-#include "serving/follower.h"
-#include "serving/predictor.h"
+#include "serving/served_model.h"
 
 namespace millrace {
 namespace {
 
 namespace py = ::pybind11;
-
-// A predictor, and the folder whose newest checkpoint it takes.
-class ServedModel {
- public:
-  static absl::StatusOr<std::unique_ptr<ServedModel>> open(const std::string& path, int workers,
-                                                           int threads) {
-    auto model = std::make_unique<ServedModel>();
-    ASSIGN_OR_RETURN(model->place_, resolve_served_place(ObjectFiles::process(), path));
-    const ServedPlace& place = model->place_;
-    ASSIGN_OR_RETURN(auto version, load_newest(place));
-    ASSIGN_OR_RETURN(
-        model->predictor_,
-        Predictor::create(std::move(version),
-                          {.workers = workers, .threads = threads, .files = place.files}));
-    if (place.kind != ServedPlace::kCheckpoint) {
-      model->follower_ =
-          std::make_unique<Follower>(place, absl::InfiniteDuration(), *model->predictor_);
-    }
-    return model;
-  }
-
-  bool follow() { return follower_ != nullptr && follower_->poll(); }
-  const Predictor& predictor() const { return *predictor_; }
-  absl::StatusOr<Predictions> predict(RequestColumns columns, int64_t rows) {
-    return predictor_->predict(std::move(columns), rows);
-  }
-
- private:
-  ServedPlace place_;  // first: the others borrow its files
-  std::unique_ptr<Predictor> predictor_;
-  std::unique_ptr<Follower> follower_;  // null: one checkpoint
-};
 
 // Returns a column of `values`, int64 [n] or float64 [n] or texts, and of `lengths`, int64 [rows]
 // or None. REQUIRES: tensors are contiguous; the GIL is held.
@@ -75,20 +42,11 @@ absl::StatusOr<Column> column_of(const std::string& name, py::handle values, py:
   column.rows = count;
   const at::Tensor of_rows = from_python(lengths);
   if (!of_rows.defined()) return column;
-  column.rows = of_rows.numel();
-  column.offsets.assign(1, 0);
-  for (int64_t row = 0; row < column.rows; ++row) {
-    const int64_t length = of_rows.const_data_ptr<int64_t>()[row];
-    if (length < 0 || length > count - column.offsets.back()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("column \"", name, "\": the lengths exceed its ", count, " values"));
-    }
-    column.offsets.push_back(column.offsets.back() + length);
-  }
-  if (column.offsets.back() == count) return column;
-  return absl::InvalidArgumentError(absl::StrCat("column \"", name, "\" has ", count,
-                                                 " values, but the lengths add up to ",
-                                                 column.offsets.back()));
+  const absl::Status set = set_row_lengths(
+      absl::StrCat("column \"", name, "\": "), count,
+      absl::MakeConstSpan(of_rows.const_data_ptr<int64_t>(), of_rows.numel()), &column);
+  if (!set.ok()) return set;
+  return column;
 }
 
 py::tuple predict(ServedModel& model, const py::dict& columns) {
@@ -103,7 +61,7 @@ py::tuple predict(ServedModel& model, const py::dict& columns) {
     request[text] = *std::move(column);
   }
   const absl::StatusOr<Predictions> predictions =
-      without_gil([&] { return model.predict(std::move(request), rows); });
+      without_gil([&] { return model.predictor().predict(std::move(request), rows); });
   if (!predictions.ok()) return outcome_of(predictions.status());
   const at::Tensor values =
       at::tensor(predictions->values).view({predictions->rows, predictions->tasks});
@@ -117,8 +75,10 @@ void add_predictor_class(py::module_& extension) {
   py::class_<ServedModel>(extension, "ServedModel", "A model without its trainer.")
       .def_static("open",
                   [](const std::string& path, int workers, int threads) {
-                    return outcome_of(
-                        without_gil([&] { return ServedModel::open(path, workers, threads); }));
+                    return outcome_of(without_gil([&] {
+                      return ServedModel::open(ObjectFiles::process(), path,
+                                               {.workers = workers, .threads = threads});
+                    }));
                   })
       .def("predict", &predict)
       .def("follow",

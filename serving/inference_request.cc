@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
+#include "serving/served_model.h"
 
 namespace millrace {
 namespace {
@@ -241,17 +242,7 @@ absl::Status make_rows(const std::string& where, Input input, const Input* lengt
     return wrong(where, "its lengths must be integers of shape [rows]");
   }
   if (input.width != 1) return wrong(where, "a list with lengths has the shape [values]");
-  column->rows = lengths->rows;
-  column->offsets.assign(1, 0);
-  int64_t total = 0;
-  for (const int64_t length : lengths->column.int64s) {
-    if (length < 0 || length > input.rows - total) {
-      return wrong(where, "the lengths exceed its ", input.rows, " values");
-    }
-    column->offsets.push_back(total += length);
-  }
-  if (total == input.rows) return absl::OkStatus();
-  return wrong(where, "it has ", input.rows, " values, but the lengths add up to ", total);
+  return set_row_lengths(where, input.rows, lengths->column.int64s, column);
 }
 
 absl::Status read_inputs(const Json& json, absl::string_view binary, InferenceRequest* request) {

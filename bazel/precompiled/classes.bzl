@@ -313,6 +313,9 @@ CLASSES = {
         "server": "tensor",
         "serving_test": "torch",
     },
+    "serving/c": {
+        "c": "torch",
+    },
     "sinks": {
         "configured_sinks": "tensor",
         "sinks_test": "tensor",
@@ -412,7 +415,7 @@ CLASSES = {
     "tools": {
         "command_end_test": "tensor",
         "tools": "torch",
-        "tools_test": "tensor",
+        "tools_test": "torch",
     },
     "tools/checkpoint": {
         "checkpoint": "proto",

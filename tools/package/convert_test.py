@@ -45,7 +45,7 @@ import torch.distributed.checkpoint as dcp
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from millrace import _checkpoint_writer, convert
+from millrace import _checkpoint_writer, convert, pt2
 
 JOB = """
 train {
@@ -422,6 +422,63 @@ class ErrorsTest(Case):
   @staticmethod
   def header(text):
     return len(text).to_bytes(8, "little") + text.encode()
+
+
+class Pt2Test(unittest.TestCase):
+  """`python3 -m millrace.pt2` on what the program exports."""
+
+  JOB = """
+train {
+  max_steps: 3
+  train_data { path: "data.csv" batch_size: 10 csv { list_delimiter: "|" } }
+  feature { name: "label" kind: LABEL }
+  feature { name: "x" kind: DENSE }
+  feature { name: "a" pooling: %s max_ids: 3 }
+  feature { name: "b" }
+  default_table { dim: 4 }
+  model { name: "deepfm" [millrace.deepfm] { hidden: [8] } }
+}
+run { output_dir: "out" threads: 1 }
+"""
+
+  def run_command(self, *arguments):
+    errors = io.StringIO()
+    with contextlib.redirect_stderr(errors), contextlib.redirect_stdout(io.StringIO()):
+      code = pt2.main(arguments)
+    return code, errors.getvalue()
+
+  def test_converts_and_refuses(self):
+    for pooling in ("MEAN", "SUM"):
+      with self.subTest(pooling), tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        with open("data.csv", "w", encoding="utf-8") as file:
+          file.write("label,x,a,b\n" + "".join("%d,%d,%d|%d,%d\n" % (i % 2, i, i % 7, i % 3, i % 5) for i in range(40)))
+        with open("job.textproto", "w", encoding="utf-8") as file:
+          file.write(self.JOB % pooling)
+        subprocess.run([PROGRAM, "train", "job.textproto"], check=True, capture_output=True)
+        subprocess.run([PROGRAM, "export", "--checkpoint", "out", "--output", "model.pt"], check=True,
+                       capture_output=True)
+        self.assertEqual(self.run_command("model.pt", "model.pt2"), (0, ""))
+        about = {"millrace.json": ""}
+        program = torch.export.load("model.pt2", extra_files=about).module()
+        inputs = json.loads(about["millrace.json"])["inputs"]
+        script = torch.jit.load("model.pt")
+        for batch in (1, 5, 200):
+          given = pt2.sample(torch, inputs, batch, seed=9)
+          torch.testing.assert_close(program(*given), script(*given), rtol=1e-5, atol=1e-6)
+        # What is wrong is said in a line, and nothing is left.
+        for arguments, code, words in ((("nowhere.pt", "o.pt2"), 66, "nowhere.pt cannot be read"),
+                                       (("data.csv", "o.pt2"), 64, "data.csv cannot be read"),
+                                       (("model.pt", "model.pt"), 64, "the script itself"),
+                                       (("model.pt", "nowhere/o.pt2"), 73, "no such directory"),
+                                       (("model.pt", folder), 73, "is no file")):
+          got, text = self.run_command(*arguments)
+          self.assertEqual(got, code, text)
+          self.assertIn(words, text)
+        torch.jit.script(nn.Linear(2, 1)).save("other.pt")
+        self.assertIn("not of `millrace export`", self.run_command("other.pt", "o.pt2")[1])
+        with mock.patch.object(torch, "allclose", return_value=False):
+          self.assertIn("differs from the script", self.run_command("model.pt", "o.pt2")[1])
+        self.assertEqual([name for name in os.listdir(".") if "o.pt2" in name or "tmp" in name], [])
 
 
 if __name__ == "__main__":

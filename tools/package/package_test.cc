@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -182,6 +183,50 @@ TEST_F(TarballTest, TakesNoLibraryOfTheEnvironment) {
   const ProgramResult result = run_as_user(work_folder(), {home_ + "/bin/millrace", "list"},
                                            {"LD_LIBRARY_PATH=" + path("other")});
   EXPECT_EQ(result.exit_code, 0) << result.err;
+}
+
+// The example in C predicts as `millrace predict` does.
+TEST_F(TarballTest, CMakeBuildsAProgramInC) {
+  for (const char* name : {"cmake", "pkg-config"}) {
+    if (fs::exists(std::string("/usr/bin/") + name)) continue;
+    GTEST_SKIP() << skip_package(name, "./bazelw test_setup installs it");
+  }
+  const std::string folder = work_folder();
+  const auto run_here = [&](std::vector<std::string> arguments) {
+    const ProgramResult result = run(folder, std::move(arguments), {"PATH=/usr/bin:/bin"});
+    EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+    return result.out;
+  };
+  const std::string rows = "click,x,user,items\n1,1,u1,5|7\n0,4.5,u2,\n1,0,u1,7\n";
+  write("CMakeBuildsAProgramInC/train.csv", rows);
+  for (const char* name : {"main.c", "CMakeLists.txt", "job.textproto"}) {
+    fs::copy_file(fs::absolute(std::string("examples/serving_c/") + name), folder + "/" + name,
+                  fs::copy_options::overwrite_existing);
+  }
+  const std::string program = home_ + "/bin/millrace";
+  run_here({program, "train", "job.textproto"});
+  run_here({program, "predict", "--checkpoint", "out", "--output", "p.csv"});
+  run_here({"cmake", "-S", ".", "-B", "build", "-DCMAKE_PREFIX_PATH=" + home_});
+  run_here({"cmake", "--build", "build"});
+  std::ifstream file(folder + "/p.csv");
+  std::vector<float> expected;
+  std::string line;
+  std::getline(file, line);
+  const std::vector<std::string> names = absl::StrSplit(line, ',');
+  const auto column = std::find(names.begin(), names.end(), "click_prediction") - names.begin();
+  while (std::getline(file, line)) {
+    const std::vector<std::string> cells = absl::StrSplit(line, ',');
+    expected.push_back(std::stof(cells.at(column)));
+  }
+  const std::vector<std::string> lines =
+      absl::StrSplit(run_here({"build/predict", "out/published"}), '\n', absl::SkipEmpty());
+  ASSERT_EQ(lines.size(), 4);
+  EXPECT_THAT(lines[0], StartsWith("step "));
+  ASSERT_EQ(expected.size(), 3);
+  for (int row = 0; row < 3; ++row) EXPECT_EQ(std::stof(lines[row + 1]), expected[row]) << row;
+  const ProgramResult wrong = run(folder, {"build/predict", "nowhere"});
+  EXPECT_EQ(wrong.exit_code, 1);
+  EXPECT_THAT(wrong.err, HasSubstr("nowhere"));
 }
 
 TEST_F(TarballTest, HasTheExamplesAndTheLicences) {

@@ -2,6 +2,7 @@
 
   tarball.py --output FOLDER --program FILE --version_header FILE --licence FILE
              --start FILE --readme FILE --examples FILE...
+             --serving_library FILE --serving_header FILE --serving_pkgconfig FILE
 
 The same inputs give the same bytes.
 """
@@ -12,7 +13,7 @@ import sys
 import tarfile
 
 from elf_file import ElfError
-from carried_libraries import MissingLibraryError
+from carried_libraries import GLIBC, MissingLibraryError, open_elf
 from package_parts import (Entry, PackageError, collect_parts, floor_text, open_entry, read_version,
                            with_values)
 
@@ -24,6 +25,20 @@ GZIP_LEVEL = 1  # 6 makes the file a tenth smaller in three times the processor 
 def folder_of(version):
   """Returns the name of the folder in the tarball; the tarball has the same and .tar.gz."""
   return "millrace-%s-linux-x86_64" % version
+
+
+def serving_entries(parts, library, header, pkgconfig):
+  """Returns the entries of the library for programs in C. Its own libraries are those of the program."""
+  elf = open_elf(os.path.realpath(library))
+  names = {carried.name for carried in parts.libraries}
+  missing = [name for name in elf.needed if name not in names and name not in GLIBC]
+  if missing:
+    raise PackageError("%s needs %s, which the program does not" % (library, ", ".join(missing)))
+  return [
+      Entry("lib/libmillrace_serving.so", elf.with_rpath("$ORIGIN"), True),
+      Entry("lib/pkgconfig/millrace-serving.pc", with_values(pkgconfig, {"VERSION": parts.version}), False),
+      Entry("include/millrace_serving.h", header, False),
+  ]
 
 
 def entries_of(parts, licence, start, readme, examples):
@@ -70,14 +85,16 @@ def write_tarball(path, folder, entries):
 
 def main():
   parser = argparse.ArgumentParser(allow_abbrev=False)
-  for flag in ("output", "program", "version_header", "licence", "start", "readme"):
+  for flag in ("output", "program", "version_header", "licence", "start", "readme", "serving_library",
+               "serving_header", "serving_pkgconfig"):
     parser.add_argument("--" + flag, required=True)
   parser.add_argument("--examples", nargs="+", required=True)
   flags = parser.parse_args()
   parts = collect_parts(flags.program, read_version(flags.version_header), RPATH, wheels=())
   name = folder_of(parts.version)
-  write_tarball(os.path.join(flags.output, name + ".tar.gz"), name,
-                entries_of(parts, flags.licence, flags.start, flags.readme, flags.examples))
+  entries = entries_of(parts, flags.licence, flags.start, flags.readme, flags.examples)
+  entries += serving_entries(parts, flags.serving_library, flags.serving_header, flags.serving_pkgconfig)
+  write_tarball(os.path.join(flags.output, name + ".tar.gz"), name, entries)
 
 
 if __name__ == "__main__":
