@@ -66,6 +66,16 @@ void add_model_flags(CLI::App& command, ModelFlags& flags) {
   add_weights_flag(command, flags.weights);
 }
 
+void read_in_order(TrainConfig* train) {
+  train->clear_max_evaluation_steps();
+  train->clear_max_evaluation_windows();
+  train->clear_max_evaluation_seconds();
+  for (EvaluationSetConfig& set : *train->mutable_eval_data()) {
+    set.mutable_data()->clear_shuffle_rows();
+    set.mutable_data()->clear_drop_remainder();
+  }
+}
+
 absl::StatusOr<JobConfig> load_model_config(FileSystem& files, const ModelFlags& flags,
                                             int world_size) {
   if (!flags.config.empty()) {

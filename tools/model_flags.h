@@ -23,6 +23,9 @@ struct ModelFlags : ConfigFlags {
   std::string weights;  // see add_weights_flag
 };
 
+// Changes each evaluation set so that it is read completely, in the order of its files.
+void read_in_order(TrainConfig* train);
+
 // Adds the flags of add_config_flags, --checkpoint and --weights to a command. The configuration is
 // optional: see load_model_config. `flags` must live until the command line is parsed.
 void add_model_flags(CLI::App& command, ModelFlags& flags);

@@ -139,14 +139,9 @@ class PredictCommand {
       }
     }
     ASSIGN_OR_RETURN(config_, load_model_config(files_, flags, ranks_.world_size));
-    TrainConfig& train = *config_.mutable_train();
-    train.clear_max_evaluation_steps();
-    train.clear_max_evaluation_windows();
-    train.clear_max_evaluation_seconds();
-    for (EvaluationSetConfig& set : *train.mutable_eval_data()) {
-      set.mutable_data()->clear_shuffle_rows();
-      set.mutable_data()->clear_drop_remainder();
-      if (!flags_.data.has_value()) continue;
+    read_in_order(config_.mutable_train());
+    if (!flags_.data.has_value()) return absl::OkStatus();
+    for (EvaluationSetConfig& set : *config_.mutable_train()->mutable_eval_data()) {
       set.mutable_data()->clear_split();
       set.mutable_data()->clear_sample();
     }
