@@ -496,6 +496,10 @@ absl::Status check_places(const PlacesConfig& places, const std::string& output_
     errors.add(wrong("run.places",
                      absl::StrCat("checkpoints and published are both ", places.published())));
   }
+  if (place_or(places.published(), output_dir, "published") == place_or(output_dir, "", "")) {
+    errors.add(wrong("run.places", absl::StrCat("published is the output directory, ", output_dir,
+                                                "; give a folder for versions alone")));
+  }
   if (!places.logs().empty() && places.logs() == places.metrics()) {
     errors.add(wrong("run.places", absl::StrCat("logs and metrics are both ", places.logs())));
   }

@@ -7,6 +7,7 @@
 #include "base/catch_exceptions.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "checkpoint/format/checkpoint_names.h"
 #include "hooks/early_stopping_hook.h"
 #include "proto/hook_configs.pb.h"
 #include "proto/range_check.h"
@@ -19,6 +20,7 @@ constexpr size_t kMostWaiting = 8;
 // Windows whose files are remembered until a checkpoint has them.
 constexpr size_t kMostWindows = 1000;
 
+constexpr int32_t kPublishVersion = 1;
 constexpr char kPublishWhere[] = "[millrace.publish]";
 
 }  // namespace
@@ -61,7 +63,11 @@ absl::Status PublishHook::start(HookContext& context) {
   }
   if (context.rank() != 0 || context.phase() != Phase::kTrain) return absl::OkStatus();
   data_time_ = absl::InfinitePast();
-  publisher_ = std::make_unique<Publisher>(files_, clock_, folder_, rules_);
+  told_ = false;
+  if (rules_.run.empty()) rules_.run = new_nonce();
+  auto publisher = std::make_unique<Publisher>(files_, clock_, folder_, rules_);
+  RETURN_IF_ERROR(publisher->begin());
+  publisher_ = std::move(publisher);
   thread_ = std::thread([this] { run(); });
   return absl::OkStatus();
 }
@@ -86,6 +92,27 @@ absl::Status PublishHook::end(HookContext&, const absl::Status&) {
   finish();
   MutexLock lock(mutex_);
   return last_;
+}
+
+absl::Status PublishHook::save_state(HookState& state) const {
+  if (rules_.run.empty()) return absl::OkStatus();
+  state.version = kPublishVersion;
+  state.bytes = rules_.run;
+  return absl::OkStatus();
+}
+
+absl::Status PublishHook::load_state(absl::Span<const HookState> per_rank) {
+  std::string run;
+  for (const HookState& state : per_rank) {
+    if (state.empty()) continue;
+    if (state.version != kPublishVersion || !is_nonce(state.bytes) || !run.empty()) {
+      return absl::InvalidArgumentError(
+          "the state of hook publish is damaged or of another version");
+    }
+    run = state.bytes;
+  }
+  rules_.run = std::move(run);
+  return absl::OkStatus();
 }
 
 void PublishHook::finish() {
@@ -114,7 +141,7 @@ void PublishHook::run() {
     const absl::Status status = offer(candidate);
     MutexLock lock(mutex_);
     if (is_newest) last_ = status;
-    // With a gate, the newest may be no candidate, and one before it is the next to try.
+    // A gate may take the newest for no candidate; then the one before it is tried.
     if (published_) queue_.clear();
     is_newest = queue_.empty();
   }
@@ -155,6 +182,9 @@ absl::Status PublishHook::offer(const Candidate& candidate) {
     }
   } else if (outcome.kind == PublishOutcome::kRefused) {
     MILLRACE_LOG(WARNING) << "publish: " << candidate.path << " is refused: " << outcome.reason;
+  } else if (status.ok() && !rules_.monitor.empty() && !std::exchange(told_, true)) {
+    MILLRACE_LOG(INFO) << "publish: " << candidate.path << " has no value of " << rules_.monitor
+                       << ": checkpoints whose step is not evaluated are not published";
   } else if (!status.ok()) {
     MILLRACE_LOG(WARNING) << "publish: " << candidate.path
                           << " is not published: " << status.message();
@@ -163,6 +193,6 @@ absl::Status PublishHook::offer(const Candidate& candidate) {
 }
 
 MILLRACE_REGISTER_HOOK(publish, "publishes checkpoints for servers, if they pass a gate",
-                       &PublishHook::create, OnError::kWarn);
+                       &PublishHook::create);
 
 }  // namespace millrace

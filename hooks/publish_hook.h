@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "base/mutex.h"
 #include "checkpoint/published/publisher.h"
 #include "hook/hook.h"
@@ -21,8 +22,8 @@
 
 namespace millrace {
 
-// Offers checkpoints of training to a Publisher, on rank 0, in a thread of its own: training does
-// not wait for copies. While one is copied several may be saved: the newest goes next, and those
+// Offers checkpoints of training to a Publisher on rank 0. A separate thread copies: training does
+// not wait. While one is copied several may be saved: the newest goes next, and those
 // before it are left out once it is published. `end` waits until the newest checkpoint is decided.
 // With a gate, a checkpoint without an evaluation of its step is no candidate; its rows come with
 // the next delta. A checkpoint that cannot be published is a warning, and the next one is tried.
@@ -42,11 +43,17 @@ class PublishHook : public Hook {
                                                       const HookResources& resources);
 
   absl::string_view name() const override { return kName; }
+  // Takes the folder on rank 0. Errors: as Publisher::begin().
   absl::Status start(HookContext& context) override;
   absl::Status before_window(HookContext& context, const Window& window) override;
   absl::Status after_checkpoint(HookContext& context, const CheckpointInfo& checkpoint) override;
-  // Errors: the error of the last checkpoint if it could not be published.
+  // Errors: the error of the newest checkpoint if it could not be published.
   absl::Status end(HookContext& context, const absl::Status& outcome) override;
+
+  // The state is the identity of the run (PublishRules::run), on rank 0.
+  absl::Status save_state(HookState& state) const override;
+  // Errors: InvalidArgument if the states are damaged or of another version.
+  absl::Status load_state(absl::Span<const HookState> per_rank) override;
 
  private:
   struct Candidate {
@@ -66,7 +73,7 @@ class PublishHook : public Hook {
   FileSystem& files_;
   const Clock& clock_;
   const std::string folder_;
-  const PublishRules rules_;
+  PublishRules rules_;
   std::unique_ptr<Publisher> publisher_;  // of the thread, while it runs
   Mutex mutex_;
   std::deque<Candidate> queue_ ABSL_GUARDED_BY(mutex_);
@@ -74,6 +81,7 @@ class PublishHook : public Hook {
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status last_ ABSL_GUARDED_BY(mutex_);    // of the newest checkpoint that was offered
   bool published_ = false;                       // of the thread: the last offer
+  bool told_ = false;                            // of the thread: a checkpoint was no candidate
   absl::Time data_time_ = absl::InfinitePast();  // of the thread: newest file of windows
   std::thread thread_;
 };

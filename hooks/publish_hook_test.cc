@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/memory_file_system_testing.h"
@@ -87,6 +88,23 @@ TEST_F(PublishHookRunTest, AFailureIsToldAndTheNextOneIsTried) {
   ASSERT_OK(hook_.after_checkpoint(context_, info(2)));
   EXPECT_OK(hook_.end(context_, absl::OkStatus()));
   EXPECT_TRUE(is_published_folder(files_, "/out/published"));
+}
+
+TEST_F(PublishHookRunTest, AResumedRunKeepsTheFolderAndAnotherDoesNotGetIt) {
+  ASSERT_OK(hook_.start(context_));
+  save(1);
+  ASSERT_OK(hook_.after_checkpoint(context_, info(1)));
+  HookState state;
+  ASSERT_OK(hook_.save_state(state));
+  ASSERT_OK(hook_.end(context_, absl::OkStatus()));
+  PublishHook resumed(files_, clock_, "/out/published", {}),
+      other(files_, clock_, "/out/published", {});
+  EXPECT_THAT(other.start(context_), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                              HasSubstr("versions of another run")));
+  const std::vector<HookState> ranks = {state, HookState()};
+  ASSERT_OK(resumed.load_state(ranks));
+  ASSERT_OK(resumed.start(context_));
+  ASSERT_OK(resumed.end(context_, absl::OkStatus()));
 }
 
 TEST_F(PublishHookRunTest, OtherRanksAndEvaluationsPublishNothing) {

@@ -27,7 +27,7 @@ struct ServedPlace {
     kPublished     // a folder of published versions (checkpoint/published/published_folder.h)
   };
   Kind kind = kCheckpoint;
-  // Of a folder of published versions: has the vocabularies of the job where the job had them.
+  // Opens the job's vocabularies from their copies, for kPublished; else null.
   std::unique_ptr<FileSystem> copies;
   FileSystem* files =
       nullptr;  // to read versions and vocabularies: `copies`, or the argument below
@@ -38,14 +38,15 @@ struct ServedPlace {
 // resolve_checkpoint_path() and read_versions().
 absl::StatusOr<ServedPlace> resolve_served_place(FileSystem& files, const std::string& path);
 
-// Loads the newest version of a place, or the one that is to be served of published ones. Passes
-// over damaged ones. Errors: as served_version() and load_version(); NotFound without a version.
+// Loads the newest version of a place; for kPublished, the version that served_version() names.
+// Skips damaged versions. Errors: as served_version() and load_version(); NotFound without a
+// version.
 absl::StatusOr<std::shared_ptr<const ModelVersion>> load_newest(const ServedPlace& place);
 
 struct FollowerCounts {
   int64_t deltas = 0, full_loads = 0;  // versions that were taken
   int64_t refused = 0;                 // checkpoints that were passed over, each once
-  // Of the served version, as PublishedVersions has it; "": unknown.
+  // PublishedVersions::Version::data_time of the served version; "": unknown.
   std::string data_time = {};
   // Time from its newest data until it was taken; zero: unknown, as for the first version.
   absl::Duration freshness = absl::ZeroDuration();

@@ -18,8 +18,7 @@
 
 namespace millrace {
 
-// What programs without a server of Millrace use: Python (millrace.Predictor) and C
-// (serving/c/millrace_serving.h). Thread-safe.
+// Serves Python (millrace.Predictor) and C (serving/c/millrace_serving.h). Thread-safe.
 class ServedModel {
  public:
   // Opens a path of a user (resolve_served_place()). Borrows `files`. `options.files` is not used.

@@ -108,7 +108,7 @@ absl::StatusOr<std::vector<ComparedMetric>> compare_metrics(
       !at::equal(a.labels.nan_to_num(kNone), b.labels.nan_to_num(kNone))) {
     return absl::InvalidArgumentError("the two models do not read the same examples");
   }
-  // What counts, and in which groups, is of the examples, not of the models.
+  // Both models use the weights and groups of the first: they describe the examples.
   b.weights = a.weights;
   b.groups = a.groups;
   ASSIGN_OR_RETURN(const Values of_a, compute(a, make));

@@ -45,8 +45,8 @@ inline constexpr int kResamples = 200;
 // empty set of the metrics; called by several threads. It leaves out metrics that do not count
 // weights (MetricTraits::ignores_weights), which have no interval of this kind. The result has one
 // entry per metric, without the loss.
-// Time: kResamples times that of the metrics, on `threads` threads. Memory: two copies of the sets,
-// and for each thread the metrics of one.
+// Time: kResamples computations of the metrics for each model, on `threads` threads. Memory: two
+// copies of the sets, and for each thread the metrics of one set.
 // Errors: InvalidArgument if the models did not read the same labels; errors of `make` and of
 // MetricSet::update().
 absl::StatusOr<std::vector<ComparedMetric>> compare_metrics(

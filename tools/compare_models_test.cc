@@ -77,7 +77,7 @@ TEST(CompareModelsTest, ThreadsDoNotChangeTheInterval) {
   EXPECT_THAT(comparison_text(one), HasSubstr("auc"));
 }
 
-// The width of the interval is that of the standard error over independent sets.
+// The interval is as wide as the standard error over independent sets says.
 TEST(CompareModelsTest, TheIntervalHasItsCoverage) {
   constexpr int kSets = 30;
   double mean = 0, squares = 0, width = 0;

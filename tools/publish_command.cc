@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -29,7 +30,7 @@ struct PublishFlags {
   bool json = false;
 };
 
-// Returns the folder of versions: `path`, or that of the output directory `path`.
+// Returns the folder of published versions: `path`, or `path`/published for an output directory.
 absl::StatusOr<std::string> folder_of(const std::string& path) {
   for (const std::string& folder : {path, join_path(path, kPublishedFolder)}) {
     if (is_published_folder(ObjectFiles::process(), folder)) return folder;
@@ -44,8 +45,10 @@ std::string state_name(const PublishedVersions::Version& version) {
   return absl::AsciiStrToLower(PublishedVersions::State_Name(version.state()));
 }
 
-std::string list_text(const PublishedVersions& versions,
-                      const std::optional<ServedVersion>& served) {
+std::string list_text(const PublishedVersions& versions, const std::optional<ServedVersion>& served,
+                      const std::optional<PinnedVersion>& pinned) {
+  const std::string pin =
+      !pinned.has_value() ? "" : absl::StrCat(", pinned ", pinned->time(), " ", pinned->reason());
   TextTable table({{"step", TextTable::kRight},
                    {"state"},
                    {"time"},
@@ -60,20 +63,22 @@ std::string list_text(const PublishedVersions& versions,
                version.has_base_step() ? "delta" : "full", bytes_text(version.bytes()),
                absl::StrCat(version.window()),
                version.has_value() ? absl::StrCat(version.value()) : "-",
-               !is_served          ? version.reason()
-               : served->is_pinned ? "served, pinned"
-                                   : "served"});
+               is_served ? absl::StrCat("served", pin) : version.reason()});
   }
   return table.text();
 }
 
-std::string list_json(const PublishedVersions& versions,
-                      const std::optional<ServedVersion>& served) {
+std::string list_json(const PublishedVersions& versions, const std::optional<ServedVersion>& served,
+                      const std::optional<PinnedVersion>& pinned) {
   Json json = {{"served_step", nullptr},
-               {"pinned", served.has_value() && served->is_pinned},
+               {"pinned", nullptr},
                {"monitor", nullptr},
                {"versions", Json::array()}};
   if (served.has_value()) json["served_step"] = served->step;
+  if (pinned.has_value()) {
+    json["pinned"] = {
+        {"step", pinned->step()}, {"time", pinned->time()}, {"reason", pinned->reason()}};
+  }
   if (versions.has_monitor()) json["monitor"] = versions.monitor();
   for (const PublishedVersions::Version& version : versions.versions()) {
     Json entry = {{"step", version.step()},   {"state", state_name(version)},
@@ -96,7 +101,10 @@ absl::StatusOr<int> list(const PublishFlags& flags) {
   ASSIGN_OR_RETURN(const PublishedVersions versions, read_versions(files, folder));
   const absl::StatusOr<std::optional<ServedVersion>> found = served_version(files, folder);
   const std::optional<ServedVersion> served = found.ok() ? *found : std::nullopt;
-  std::cout << (flags.json ? list_json(versions, served) : list_text(versions, served))
+  const absl::StatusOr<std::optional<PinnedVersion>> pin = read_pinned(files, folder);
+  const std::optional<PinnedVersion> pinned = pin.ok() ? *pin : std::nullopt;
+  std::cout << (flags.json ? list_json(versions, served, pinned)
+                           : list_text(versions, served, pinned))
             << std::flush;
   RETURN_IF_ERROR(found.status());
   return kExitFinished;
@@ -139,7 +147,7 @@ Command add_publish_command(CLI::App& program) {
       ->add_flag("--json", flags->json, "JSON");
   CLI::App* back = add("rollback", "make servers serve an earlier version until resume", roll_back);
   back->add_option("--to", flags->step, "its step [the version before the served one]")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()));
   back->add_option("--reason", flags->reason, "noted beside it");
   add("resume", "make servers serve the newest published version again", resume);
   return [flags, chosen] { return (*chosen)(*flags); };

@@ -8,6 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
+#include "checkpoint/folder/checkpoint_list.h"
 #include "checkpoint/format/checkpoint_names.h"
 
 namespace millrace {
@@ -16,14 +17,17 @@ namespace {
 namespace json_util = google::protobuf::util;
 
 template <typename Message>
-absl::StatusOr<Message> read_message(FileSystem& files, const std::string& path) {
+absl::StatusOr<Message> read_message(FileSystem& files, const std::string& path,
+                                     absl::string_view remedy) {
   ASSIGN_OR_RETURN(const std::string text, read_file(files, path));
   json_util::JsonParseOptions options;
   options.ignore_unknown_fields = true;
   Message message;
   const auto parsed = json_util::JsonStringToMessage(text, &message, options);
   if (!parsed.ok()) {
-    return absl::DataLossError(absl::StrCat(path, ": ", std::string(parsed.message())));
+    const std::string text_of_error(parsed.message());
+    return absl::DataLossError(absl::StrCat(
+        path, " is damaged (", text_of_error.substr(0, text_of_error.find('\n')), "); ", remedy));
   }
   if (message.format_version() > kPublishedFormatVersion) {
     return absl::UnimplementedError(absl::StrCat(path, " has format version ",
@@ -31,7 +35,8 @@ absl::StatusOr<Message> read_message(FileSystem& files, const std::string& path)
                                                  kPublishedFormatVersion));
   }
   if (message.format_version() < 1) {
-    return absl::DataLossError(absl::StrCat(path, " has no format version"));
+    return absl::DataLossError(
+        absl::StrCat(path, " is damaged (it has no format version); ", remedy));
   }
   return message;
 }
@@ -63,7 +68,8 @@ bool is_published_folder(FileSystem& files, const std::string& folder) {
 }
 
 absl::StatusOr<PublishedVersions> read_versions(FileSystem& files, const std::string& folder) {
-  return read_message<PublishedVersions>(files, join_path(folder, kVersionsName));
+  return read_message<PublishedVersions>(files, join_path(folder, kVersionsName),
+                                         "restore it, or publish to another folder");
 }
 
 absl::Status write_versions(FileSystem& files, const std::string& folder,
@@ -73,8 +79,8 @@ absl::Status write_versions(FileSystem& files, const std::string& folder,
 
 absl::StatusOr<std::optional<PinnedVersion>> read_pinned(FileSystem& files,
                                                          const std::string& folder) {
-  absl::StatusOr<PinnedVersion> pinned =
-      read_message<PinnedVersion>(files, join_path(folder, kPinnedName));
+  absl::StatusOr<PinnedVersion> pinned = read_message<PinnedVersion>(
+      files, join_path(folder, kPinnedName), "`millrace publish resume` removes it");
   if (absl::IsNotFound(pinned.status())) return std::nullopt;
   RETURN_IF_ERROR(pinned.status());
   return *std::move(pinned);
@@ -137,6 +143,8 @@ absl::StatusOr<int64_t> pin_version(FileSystem& files, const Clock& clock,
   }
   constexpr char kGone[] = "its files were removed (keep_last)";
   if (version->state() != PublishedVersions::PUBLISHED) return no_version(folder, *step, kGone);
+  const auto chain = open_chain(files, join_path(folder, checkpoint_name(*step)));
+  if (!chain.ok()) return no_version(folder, *step, chain.status().message());
   const std::string path = join_path(folder, kPinnedName);
   PinnedVersion pinned;
   pinned.set_step(*step);

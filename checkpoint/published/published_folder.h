@@ -56,7 +56,7 @@ absl::StatusOr<std::optional<ServedVersion>> served_version(FileSystem& files,
                                                             const std::string& folder);
 
 // Makes servers serve `step` until unpin(), or by default the version that was published before the
-// served one. Training goes on to publish. `reason`: for people; "": none.
+// served one. Training continues to publish. `reason`: for people; "": none.
 // Returns the step. Errors: NotFound if there is no such version; FailedPrecondition if the step
 // was refused or removed, also while it was pinned; write errors.
 absl::StatusOr<int64_t> pin_version(FileSystem& files, const Clock& clock,

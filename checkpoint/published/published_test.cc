@@ -120,7 +120,7 @@ TEST_P(PublishedTest, VersionsAreCopiesAndTheOldestGo) {
             takes ? Code::kAborted : Code::kOk);
   publisher.reset();
 
-  // The next run goes on. A step that is saved again is another version.
+  // The next run continues. A step that is saved again is another version.
   place_.save({.step = 6, .seed = 6});
   publisher = place_.publisher({.keep_last = 1});
   EXPECT_EQ(place_.offer(*publisher, 6).kind, PublishOutcome::kPublished);
@@ -207,7 +207,7 @@ TEST_P(PublishedTest, AStepThatIsRefusedAgainStaysPublished) {
   EXPECT_EQ(place_.offer(*publisher, 1).kind, PublishOutcome::kNoCandidate);
 }
 
-// Training went back to step 1 and came to another step 2.
+// Training resumed from step 1, and step 2 differs from the earlier one.
 TEST_P(PublishedTest, VersionsWhoseFilesAreReplacedLeaveTheList) {
   RowsCheckpoint first{.step = 1, .rows = test_rows(4, 2, 1)};
   RowsCheckpoint second{.step = 2, .rows = test_rows(5, 2, 2)};
@@ -312,6 +312,35 @@ TEST_P(PublishedTest, AnErrorAnywhereLeavesTheListOfWholeVersions) {
       if (faulty.calls() <= failed) break;
     }
   }
+}
+
+TEST_P(PublishedTest, OnlyItsRunPublishesToAFolder) {
+  place_.save({.step = 1});
+  place_.offer(*place_.publisher({.run = "a"}), 1);
+  EXPECT_THAT(place_.publisher({.run = "b"})->begin(),
+              StatusIs(Code::kFailedPrecondition, HasSubstr("versions of another run")));
+  EXPECT_OK(place_.publisher({.run = "a"})->begin());
+  // Nothing is taken for a version that was not published there.
+  Publisher foreign(place_.files(), place_.clock(), directory_of(place_.checkpoint(1)), {});
+  EXPECT_THAT(foreign.begin(),
+              StatusIs(Code::kFailedPrecondition, HasSubstr("step-00000001 and no versions.json")));
+}
+
+TEST_P(PublishedTest, AVersionWhoseFilesAreGoneLeavesTheListAndIsNotPinned) {
+  auto publisher = place_.publisher({.keep_last = 2});
+  for (const int64_t step : {1, 2}) {
+    place_.save({.step = step, .seed = step});
+    place_.offer(*publisher, step);
+  }
+  ASSERT_OK(remove_checkpoint(place_.files(), join_path(place_.folder(), checkpoint_name(1))));
+  EXPECT_THAT(pin_version(place_.files(), place_.clock(), place_.folder(), 1, ""),
+              StatusIs(Code::kFailedPrecondition, HasSubstr("cannot find")));
+  place_.save({.step = 3, .seed = 3});
+  EXPECT_OK(place_.offer(*publisher, 3).retention);
+  const auto versions = read_versions(place_.files(), place_.folder());
+  ASSERT_OK(versions.status());
+  EXPECT_EQ(find_published(*versions, 1), nullptr);
+  EXPECT_NE(find_published(*versions, 2), nullptr);
 }
 
 TEST(PublishedFolderTest, DamagedListsAreNamed) {

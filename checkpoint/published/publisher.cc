@@ -76,21 +76,58 @@ Publisher::Publisher(FileSystem& files, const Clock& clock, std::string folder, 
 
 absl::Status Publisher::begin() {
   if (lock_ != nullptr) return absl::OkStatus();
-  ASSIGN_OR_RETURN(std::unique_ptr<DirectoryLock> lock,
-                   DirectoryLock::acquire(files_, folder_, clock_, token_));
-  RETURN_IF_ERROR(clean_up(files_, folder_, token_).status());
   absl::StatusOr<PublishedVersions> versions = read_versions(files_, folder_);
-  if (absl::IsNotFound(versions.status())) versions = PublishedVersions();
+  if (absl::IsNotFound(versions.status())) {
+    RETURN_IF_ERROR(check_empty());
+    versions = PublishedVersions();
+    versions->set_run(rules_.run);
+  }
   RETURN_IF_ERROR(versions.status());
+  RETURN_IF_ERROR(check_run(*versions));
+  ASSIGN_OR_RETURN(std::unique_ptr<DirectoryLock> lock,
+                   DirectoryLock::acquire(files_, folder_, clock_, token_), "run.places.published");
+  // Another run may have come first.
+  absl::StatusOr<PublishedVersions> now = read_versions(files_, folder_);
+  if (!absl::IsNotFound(now.status())) versions = std::move(now);
+  RETURN_IF_ERROR(versions.status());
+  RETURN_IF_ERROR(check_run(*versions));
+  RETURN_IF_ERROR(clean_up(files_, folder_, token_).status());
   versions_ = *std::move(versions);
   lock_ = std::move(lock);
+  return absl::OkStatus();
+}
+
+absl::Status Publisher::check_run(const PublishedVersions& versions) const {
+  if (versions.run() == rules_.run) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(folder_,
+                   " has versions of another run; set run.places.published to another "
+                   "folder, or remove this one"));
+}
+
+// Checks that a folder without a list has nothing that retention could take for a version.
+absl::Status Publisher::check_empty() const {
+  const auto entries = files_.list(folder_);
+  if (absl::IsNotFound(entries.status())) return absl::OkStatus();
+  RETURN_IF_ERROR(entries.status());
+  for (const DirectoryEntry& entry : *entries) {
+    const auto name = parse_checkpoint_name(entry.name);
+    // A publisher that was killed before its first list leaves these.
+    const bool is_unfinished = name.has_value() && name->kind == CheckpointName::Kind::kTemporary;
+    const bool is_own = entry.name == "lock" || entry.name == kFilesFolder ||
+                        entry.name == kPinnedName || entry.name == "newest";
+    if (is_unfinished || is_own) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat(folder_, " has ", entry.name, " and no ", kVersionsName,
+                     ": versions are published to a new folder; set run.places.published to one"));
+  }
   return absl::OkStatus();
 }
 
 // Returns why a value is refused; "" if it is not.
 absl::StatusOr<std::string> Publisher::refusal(double value) {
   if (!std::isfinite(value)) return absl::StrCat(rules_.monitor, " is ", value);
-  // What is served, or else, if the pinned version is gone, what would be.
+  // Compares with the pinned version, or without one, or if it is gone, with the current version.
   ASSIGN_OR_RETURN(const std::optional<PinnedVersion> pinned, read_pinned(files_, folder_));
   const PublishedVersions::Version* before =
       pinned.has_value() ? find_published(versions_, pinned->step()) : nullptr;
@@ -165,8 +202,8 @@ absl::StatusOr<PublishOutcome> Publisher::offer_once(const std::string& checkpoi
   return outcome;
 }
 
-// Takes versions off the list whose files copies of `chain` will replace by others: training went
-// back to an earlier checkpoint and came to other results.
+// Removes versions from the list whose files copies of `chain` will replace: training resumed from
+// an earlier checkpoint with other results.
 absl::Status Publisher::drop_dependents(CheckpointChain chain) {
   std::map<int64_t, std::string> replaced;  // step -> digest of the copy
   for (const auto& part : chain) {
@@ -304,12 +341,15 @@ absl::Status Publisher::append(PublishedVersions::Version version) {
   version.set_time(absl::FormatTime(kTimeFormat, clock_.now(), absl::UTCTimeZone()));
   if (version.state() == PublishedVersions::PUBLISHED) {
     next.set_current_step(version.step());
-    // Its files are replaced, if it was published before.
-    const auto same = [&](const auto& each) { return each.step() == version.step(); };
-    next.mutable_versions()->erase(
-        std::remove_if(next.mutable_versions()->begin(), next.mutable_versions()->end(), same),
-        next.mutable_versions()->end());
   }
+  // One entry a step, but for a refusal after the publication, which stays.
+  const auto is_replaced = [&](const PublishedVersions::Version& each) {
+    return each.step() == version.step() && (version.state() == PublishedVersions::PUBLISHED ||
+                                             each.state() == PublishedVersions::REFUSED);
+  };
+  next.mutable_versions()->erase(
+      std::remove_if(next.mutable_versions()->begin(), next.mutable_versions()->end(), is_replaced),
+      next.mutable_versions()->end());
   if (rules_.monitor.empty()) {
     next.clear_monitor();
   } else {
@@ -332,13 +372,20 @@ absl::Status Publisher::remove_old() {
     if (version.state() != PublishedVersions::PUBLISHED) continue;
     if (++count <= rules_.keep_last) kept.insert(version.step());
   }
-  // If one of them cannot be opened, its bases are not known, and nothing is removed.
   std::set<int64_t> needed;
+  std::vector<int64_t> lost;  // versions whose files someone else removed or damaged
   for (const int64_t step : kept) {
-    ASSIGN_OR_RETURN(const auto chain,
-                     open_chain(files_, join_path(folder_, checkpoint_name(step))));
-    for (const auto& part : chain) needed.insert(part->manifest().progress().step());
+    const auto chain = open_chain(files_, join_path(folder_, checkpoint_name(step)));
+    const bool is_served =
+        step == versions_.current_step() || (keeps_pinned && step == pinned->step());
+    if (is_damage(chain.status()) && !is_served) {
+      lost.push_back(step);
+      continue;
+    }
+    RETURN_IF_ERROR(chain.status());
+    for (const auto& part : *chain) needed.insert(part->manifest().progress().step());
   }
+  for (const int64_t step : lost) kept.erase(step);
   std::vector<int64_t> removed;
   ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, files_.list(folder_));
   for (const DirectoryEntry& entry : entries) {
@@ -346,16 +393,16 @@ absl::Status Publisher::remove_old() {
     if (!name.has_value() || name->kind != CheckpointName::Kind::kCheckpoint) continue;
     if (!needed.contains(name->step)) removed.push_back(name->step);
   }
-  if (removed.empty()) return absl::OkStatus();
   // The list first: it names no version whose files are gone.
   PublishedVersions next = versions_;
+  bool changes = false;
   for (PublishedVersions::Version& version : *next.mutable_versions()) {
     const bool is_published = version.state() == PublishedVersions::PUBLISHED;
-    if (is_published && !kept.contains(version.step())) {
-      version.set_state(PublishedVersions::REMOVED);
-    }
+    if (!is_published || kept.contains(version.step())) continue;
+    version.set_state(PublishedVersions::REMOVED);
+    changes = true;
   }
-  RETURN_IF_ERROR(write(std::move(next)));
+  if (changes) RETURN_IF_ERROR(write(std::move(next)));
   std::sort(removed.rbegin(), removed.rend());  // deltas before their bases
   for (const int64_t step : removed) {
     RETURN_IF_ERROR(remove_checkpoint(files_, join_path(folder_, checkpoint_name(step)), token_));

@@ -23,12 +23,14 @@ struct PublishRules {
   // SET/METRIC of the gate; "": each checkpoint is published.
   std::string monitor = "";
   bool higher_is_better = true;
-  // A value that is worse than that of the served version by more than this is refused.
+  // A value is refused if it is worse than the value of the served version by more than this.
   double most_worse = 0;
   int64_t keep_last = 5;  // published versions that are retained; at least 1
+  // Identity of the run, which resumes keep; only it may publish to its folder.
+  std::string run = "";
 };
 
-// What became of a checkpoint.
+// The decision on a checkpoint.
 struct PublishOutcome {
   enum Kind {
     kPublished,
@@ -42,27 +44,35 @@ struct PublishOutcome {
   absl::Status retention = absl::OkStatus();
 };
 
-// Writes to one folder, whose lock it holds from the first call of offer() on. Used by one thread
-// at a time. At any time, and after a kill at any place, the list names whole versions only.
+// Writes to one folder, whose lock it holds from begin() on. Used by one thread at a time. At any
+// time, and after a kill at any place, the list names whole versions only.
 class Publisher {
  public:
   // Borrows `files` and `clock`.
   Publisher(FileSystem& files, const Clock& clock, std::string folder, PublishRules rules);
 
+  // Takes the folder: makes it if it is missing, and removes unfinished work of a killed process.
+  // Does nothing when it is called again after a success.
+  // Errors: FailedPrecondition of kind kBusy if another process publishes to the folder, and
+  // without a kind if its list is of another run or if it has other files and no list; DataLoss for
+  // a damaged list; read and write errors.
+  absl::Status begin();
+
   // Publishes the checkpoint in the directory `checkpoint`, or refuses it: copies the checkpoint,
   // its bases and the files that its job refers to (on one disk as hard links), replaces the list,
   // then removes versions beyond keep_last. The current and the pinned version and their bases
-  // stay. Versions whose files would be replaced, since training went back to an earlier checkpoint
-  // and came to other results, leave the list first. `data_time`: as PublishedVersions::Version has
+  // stay. If training resumed from an earlier checkpoint with other results, versions whose files
+  // are replaced leave the list first. `data_time`: as PublishedVersions::Version has
   // it, or "".
-  // Errors: FailedPrecondition of kind kBusy if another process publishes to the folder, for a step
-  // before the current version's, and if the pinned version would be replaced; Aborted if another
-  // process has taken the folder since; InvalidArgument for a vocabulary that has changed since the
-  // run began; errors of open_chain(); read and write errors. No version is added then.
+  // Errors: as begin(); FailedPrecondition for a step before the current version's, and if the
+  // pinned version would be replaced; Aborted if another process has taken the folder since;
+  // InvalidArgument for a vocabulary that has changed since the run began; errors of open_chain();
+  // read and write errors. No version is added then.
   absl::StatusOr<PublishOutcome> offer(const std::string& checkpoint, const std::string& data_time);
 
  private:
-  absl::Status begin();
+  absl::Status check_run(const PublishedVersions& versions) const;
+  absl::Status check_empty() const;
   absl::StatusOr<PublishOutcome> offer_once(const std::string& checkpoint,
                                             const std::string& data_time);
   absl::StatusOr<std::string> refusal(double value);
