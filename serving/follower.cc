@@ -1,5 +1,7 @@
 #include "serving/follower.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <functional>
 #include <optional>
@@ -20,6 +22,8 @@
 namespace millrace {
 namespace {
 
+constexpr absl::Duration kBetweenReleases = absl::Seconds(10);
+
 // Returns the paths of the checkpoints of a folder of at least this step, newest first.
 absl::StatusOr<std::vector<std::string>> checkpoint_paths(FileSystem& files,
                                                           const std::string& folder, int64_t step) {
@@ -39,6 +43,11 @@ absl::StatusOr<std::vector<std::string>> checkpoint_paths(FileSystem& files,
 bool has_manifest(FileSystem& files, const std::string& path) {
   return files.link_info(join_path(path, kManifestName)).ok();
 }
+
+// Gives memory of former versions back to the system: the C library keeps pieces of that size,
+// which are most of the memory of a server that follows. Other threads wait for their arena
+// meanwhile.
+void release_memory() { malloc_trim(0); }
 
 // Returns the paths of the published versions that may be loaded at the start: the one to serve,
 // then, in case it is damaged, those before it.
@@ -99,7 +108,10 @@ absl::StatusOr<std::shared_ptr<const ModelVersion>> load_newest(const ServedPlac
     for (const absl::Status& damaged : search.damaged) {
       MILLRACE_LOG(WARNING) << "passed over: " << damaged.message();
     }
-    if (version != nullptr) return version;
+    if (version != nullptr) {
+      release_memory();
+      return version;
+    }
     failure = search.damaged.front();
   } while (paths != before);
   return failure;
@@ -235,6 +247,11 @@ absl::StatusOr<bool> Follower::take(const std::string& path) {
   MILLRACE_LOG(INFO) << "serving " << path
                      << (counted.full_loads > 0 ? ", loaded whole" : ", by its changes");
   merge();
+  const absl::Duration now = Clock::real().elapsed();
+  if (counted.full_loads > 0 || now - released_ > kBetweenReleases) {
+    release_memory();
+    released_ = now;
+  }
   return true;
 }
 

@@ -86,9 +86,10 @@ class Follower {
   const bool is_published_;
   const absl::Duration interval_;
   Predictor& predictor_;
-  std::set<std::string> refused_;  // path and reason
-  std::string data_time_;          // of the version to serve
-  std::string last_error_;         // of poll(), which logs it once; "": none
+  std::set<std::string> refused_;                   // path and reason
+  absl::Duration released_ = absl::ZeroDuration();  // time of the last release of memory
+  std::string data_time_;                           // of the version to serve
+  std::string last_error_;                          // of poll(), which logs it once; "": none
   mutable Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   FollowerCounts counts_ ABSL_GUARDED_BY(mutex_);
