@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_format.h"
 #include "base/catch_exceptions.h"
+#include "base/hash.h"
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
 #include "tools/text_table.h"
@@ -19,16 +20,11 @@ namespace {
 
 using Values = std::map<std::string, double>;
 
-// Returns a well mixed number of two others (splitmix64; Steele, Lea, Flood: "Fast splittable
-// pseudorandom number generators", 2014).
+// Returns a well mixed number of two others: two steps of SplitMix64.
 uint64_t mix(uint64_t a, uint64_t b) {
-  uint64_t x = a * 0x9e3779b97f4a7c15ULL + b;
-  for (int round = 0; round < 2; ++round) {
-    x += 0x9e3779b97f4a7c15ULL;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-    x ^= x >> 31;
-  }
+  constexpr uint64_t kGolden = 0x9e3779b97f4a7c15ULL;
+  uint64_t x = a * kGolden + b;
+  for (int round = 0; round < 2; ++round) x = placement_hash(static_cast<int64_t>(x + kGolden));
   return x;
 }
 

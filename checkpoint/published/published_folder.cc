@@ -108,8 +108,7 @@ absl::StatusOr<std::optional<ServedVersion>> served_version(FileSystem& files,
   ASSIGN_OR_RETURN(const std::optional<PinnedVersion> pinned, read_pinned(files, folder));
   if (!pinned.has_value() && !versions.has_current_step()) return std::nullopt;
   ServedVersion served;
-  served.is_pinned = pinned.has_value();
-  served.step = served.is_pinned ? pinned->step() : versions.current_step();
+  served.step = pinned.has_value() ? pinned->step() : versions.current_step();
   const PublishedVersions::Version* const version = find_published(versions, served.step);
   if (version == nullptr) return no_version(folder, served.step, "it is not published");
   served.digest = version->digest();

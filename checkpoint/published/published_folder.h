@@ -48,7 +48,6 @@ struct ServedVersion {
   int64_t step = 0;
   std::string digest;     // of the manifest
   std::string data_time;  // PublishedVersions::Version::data_time
-  bool is_pinned = false;
 };
 // Returns the pinned version, or else the current one; none: nothing is published yet. Errors: as
 // read_versions().

@@ -205,13 +205,13 @@ absl::StatusOr<PublishOutcome> Publisher::offer_once(const std::string& checkpoi
 // Removes versions from the list whose files copies of `chain` will replace: training resumed from
 // an earlier checkpoint with other results.
 absl::Status Publisher::drop_dependents(CheckpointChain chain) {
-  std::map<int64_t, std::string> replaced;  // step -> digest of the copy
+  std::set<int64_t> replaced;  // steps
   for (const auto& part : chain) {
     const int64_t step = part->manifest().progress().step();
     const std::string to = join_path(folder_, checkpoint_name(step));
     const auto there = CheckpointReader::read_manifest(files_, to);
     const bool differs = there.ok() && there->digest() != part->manifest().digest();
-    if (differs) replaced[step] = part->manifest().digest();
+    if (differs) replaced.insert(step);
   }
   if (replaced.empty()) return absl::OkStatus();
   const int64_t published = chain.back()->manifest().progress().step();
@@ -219,8 +219,8 @@ absl::Status Publisher::drop_dependents(CheckpointChain chain) {
   PublishedVersions next = versions_;
   bool drops = false;
   for (PublishedVersions::Version& version : *next.mutable_versions()) {
-    const bool is_other = version.state() == PublishedVersions::PUBLISHED;
-    if (!is_other || version.step() == published) continue;
+    const bool is_published = version.state() == PublishedVersions::PUBLISHED;
+    if (!is_published || version.step() == published) continue;
     const auto own = open_chain(files_, join_path(folder_, checkpoint_name(version.step())));
     if (!own.ok()) continue;
     const bool needs = std::any_of(own->begin(), own->end(), [&](const auto& part) {
@@ -230,7 +230,7 @@ absl::Status Publisher::drop_dependents(CheckpointChain chain) {
     if (pinned.has_value() && pinned->step() == version.step()) {
       return absl::FailedPreconditionError(
           absl::StrCat(folder_, ": the pinned version ", version.step(), " needs files of step ",
-                       replaced.begin()->first,
+                       *replaced.begin(),
                        ", which was trained again with another result; run `millrace "
                        "publish resume`"));
     }
@@ -258,7 +258,7 @@ absl::Status Publisher::write(PublishedVersions next) {
 absl::Status Publisher::copy_referred(const CheckpointManifest& manifest) {
   TrainConfig train;
   std::map<std::string, std::vector<std::string>> written;  // absolute path -> as the job has it
-  if (parse_text(manifest.config(), manifest.fingerprint(), &train).ok()) {
+  if (parse_text(manifest.config(), "the configuration of the checkpoint", &train).ok()) {
     ASSIGN_OR_RETURN(const auto users, files_of_transforms(train));
     for (const auto& [path, used_by] : users) written[absolute_path(path)].push_back(path);
   }
@@ -311,7 +311,7 @@ absl::StatusOr<int64_t> Publisher::copy_checkpoint(const CheckpointReader& from)
       RETURN_IF_ERROR(copy_file(files_, join_path(from.directory(), file.name()),
                                 join_path(aside, file.name())));
     }
-    // The run may have saved the step again meanwhile: then some of the files are of the other.
+    // If the run saved the step again meanwhile, some copied files belong to the new checkpoint.
     ASSIGN_OR_RETURN(const std::string text, read_file(files_, source));
     const auto now = parse_manifest(text);
     if (!now.ok() || now->digest() != manifest.digest()) {
@@ -342,7 +342,7 @@ absl::Status Publisher::append(PublishedVersions::Version version) {
   if (version.state() == PublishedVersions::PUBLISHED) {
     next.set_current_step(version.step());
   }
-  // One entry a step, but for a refusal after the publication, which stays.
+  // Keeps one entry for each step; a published step may also have one refusal after it.
   const auto is_replaced = [&](const PublishedVersions::Version& each) {
     return each.step() == version.step() && (version.state() == PublishedVersions::PUBLISHED ||
                                              each.state() == PublishedVersions::REFUSED);
