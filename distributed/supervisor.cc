@@ -36,6 +36,9 @@ Supervisor::Supervisor(JobStore& store, SupervisorOptions options)
       watch_(options_.rank, options_.world_size, options_.timeout / 2, options_.host),
       answered_(now()) {
   for (int rank = 0; rank < options_.world_size; ++rank) beat_keys_.push_back(beat_key(rank));
+  // The machine of every rank, for messages: a link may fail before the thread's first round. A
+  // store that does not answer is noticed there.
+  read_others(/*all=*/true).IgnoreError();
   thread_ = std::thread([this] { run(); });
 }
 
@@ -176,8 +179,7 @@ void Supervisor::run() {
     const bool round = requested || (searches && !searched) || now() >= next_round;
     absl::Status status;
     if (round || doing != published) {
-      // The first round learns the machine of every rank, for messages.
-      status = talk(round, /*all=*/round && (attention || stalled || searches || published < 0));
+      status = talk(round, /*all=*/round && (attention || stalled || searches));
       if (status.ok() && round && stalled) report_stop_signal();
       // After talk(), which reads the reason or the departure that a living rank reports before it
       // closes its connections.

@@ -216,9 +216,11 @@ bool Follower::poll() {
 
 void Follower::refuse(const std::string& path, const absl::Status& why) {
   if (!refused_.insert(absl::StrCat(path, ": ", why.message())).second) return;
+  {
+    MutexLock lock(mutex_);
+    ++counts_.refused;
+  }
   MILLRACE_LOG(WARNING) << "passed over: " << why.message();
-  MutexLock lock(mutex_);
-  ++counts_.refused;
 }
 
 // Serves the checkpoint at `path`. Returns false if it is served already.
@@ -244,9 +246,9 @@ absl::StatusOr<bool> Follower::take(const std::string& path) {
       counts_.freshness = Clock::real().now() - newest;
     }
   }
+  merge();
   MILLRACE_LOG(INFO) << "serving " << path
                      << (counted.full_loads > 0 ? ", loaded whole" : ", by its changes");
-  merge();
   const absl::Duration now = Clock::real().elapsed();
   if (counted.full_loads > 0 || now - released_ > kBetweenReleases) {
     release_memory();

@@ -131,7 +131,7 @@ class ServeTest : public ProgramTest {
   }
   void await_step(int64_t step) {
     while (metric("version_step") != static_cast<double>(step)) {
-      ASSERT_TRUE(std::filesystem::exists(path("out")));
+      ASSERT_TRUE(server_->wait_for_more("serving ")) << "step " << step << " is not served";
     }
   }
   // Returns the predictions of `millrace predict` for eval.csv, as float32.
