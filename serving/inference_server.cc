@@ -142,8 +142,9 @@ class InferenceServer::Impl {
   HttpReply model_metadata() const {
     Json inputs = Json::array();
     for (const RequestFeature& feature : predictor_.features()) {
+      const char* const type = feature.is_text ? "BYTES" : feature.is_sparse ? "INT64" : "FP32";
       inputs.push_back({{"name", feature.column},
-                        {"datatype", feature.is_sparse ? "INT64" : "FP32"},
+                        {"datatype", type},
                         {"shape", {-1, feature.is_sparse ? -1 : 1}}});
     }
     const auto tasks = static_cast<int64_t>(predictor_.labels().size());
@@ -240,6 +241,7 @@ class InferenceServer::Impl {
           "Time from the newest data of the served version until it was taken.",
           absl::ToDoubleSeconds(counts.freshness));
     }
+    add("batches_total", "counter", "Batches of joined requests.", predictor_.batches());
     MutexLock lock(mutex_);
     add("rows_total", "counter", "Rows that were predicted.", rows_);
     absl::StrAppend(&text, "# HELP millrace_serving_replies_total Replies to infer requests.\n",

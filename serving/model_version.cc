@@ -96,6 +96,10 @@ void describe(const CheckpointReader& checkpoint, ModelVersion* version) {
   version->digest = manifest.digest();
   version->created = manifest.created();
   version->step = manifest.progress().step();
+  version->text_columns.clear();
+  for (const DataIdentity::Column& column : manifest.train_columns()) {
+    version->text_columns[column.name()] = column.cells() == DataIdentity::TEXT;
+  }
   version->content.clear();
   for (const auto& digest : manifest.content_digests()) {
     absl::StrAppend(&version->content, digest.name(), " ", digest.digest(), "\n");

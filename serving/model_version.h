@@ -27,6 +27,9 @@ struct ModelVersion {
   std::string content;  // digests of the content
   int64_t step = 0;
   std::shared_ptr<const TrainConfig> train;
+  // Columns whose ids differ between text and the integers that it spells; true: training read
+  // text.
+  std::map<std::string, bool> text_columns;
   // Parameters and buffers. A parameter is its moving average if the job evaluates the averages
   // (train.moving_average.evaluate).
   std::map<std::string, at::Tensor> dense;

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/catch_exceptions.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/text.h"
@@ -88,6 +89,17 @@ struct Predictor::Worker {
   std::shared_ptr<const ModelVersion> bound;  // whose memory the model uses
 };
 
+// A request from the queue to its answer.
+struct Predictor::Request {
+  int64_t rows() const { return static_cast<int64_t>(block.order.size()); }
+
+  Block block;
+  Predictions predictions;
+  absl::Status status;
+  bool is_taken = false;  // is_taken, is_done: guarded by mutex_
+  bool is_done = false;
+};
+
 // A worker that is taken out of idle_ as long as the object lives.
 class Predictor::TakenWorker {
  public:
@@ -95,8 +107,7 @@ class Predictor::TakenWorker {
   explicit TakenWorker(Predictor& predictor) : predictor_(predictor) {
     MutexLock lock(predictor_.mutex_);
     predictor_.mutex_.await([this] { return !predictor_.idle_.empty(); });
-    worker_ = predictor_.idle_.back();
-    predictor_.idle_.pop_back();
+    worker_ = predictor_.take_idle();
   }
   // Takes over a worker that is out of idle_.
   TakenWorker(Predictor& predictor, Worker* worker) : predictor_(predictor), worker_(worker) {}
@@ -125,14 +136,18 @@ struct Predictor::Plan {
   std::vector<std::string> columns;  // in their order
 };
 
-Predictor::Predictor(PredictorOptions options, FeatureSchema schema)
+Predictor::Predictor(PredictorOptions options, FeatureSchema schema, const ModelVersion& version)
     : options_(options), schema_(std::move(schema)) {
+  const auto is_text = [&](const std::string& column) {
+    const auto found = version.text_columns.find(column);
+    return found != version.text_columns.end() && found->second;
+  };
   std::set<std::string> seen;
   for (const FeatureConfig& feature : schema_.features()) {
     if (!is_input(feature.kind())) continue;
     const bool is_sparse = feature.kind() == FeatureConfig::SPARSE;
     if (seen.insert(column_of(feature)).second) {
-      features_.push_back({column_of(feature), is_sparse});
+      features_.push_back({column_of(feature), is_sparse, is_text(column_of(feature))});
     }
     if (feature.has_weight_column() && seen.insert(feature.weight_column()).second) {
       features_.push_back({feature.weight_column(), /*is_sparse=*/true});
@@ -146,8 +161,10 @@ absl::StatusOr<std::unique_ptr<Predictor>> Predictor::create(
     std::shared_ptr<const ModelVersion> version, PredictorOptions options) {
   const TrainConfig& train = *version->train;
   ASSIGN_OR_RETURN(FeatureSchema schema, FeatureSchema::create(train));
-  if (options.workers < 1 || options.threads < 1 || options.max_rows < 0) {
-    return absl::InvalidArgumentError("workers and threads must be at least 1, max_rows 0");
+  if (options.workers < 1 || options.threads < 1 || options.max_rows < 0 || options.join_rows < 0 ||
+      options.join_wait < absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(
+        "workers and threads must be at least 1, max_rows, join_rows and join_wait 0");
   }
   if (train.precision().compute() != PrecisionConfig::FLOAT32) {
     return absl::InvalidArgumentError(
@@ -155,7 +172,7 @@ absl::StatusOr<std::unique_ptr<Predictor>> Predictor::create(
                      PrecisionConfig::Compute_Name(train.precision().compute()),
                      "; a served model computes in FLOAT32 alone"));
   }
-  std::unique_ptr<Predictor> predictor(new Predictor(options, std::move(schema)));
+  std::unique_ptr<Predictor> predictor(new Predictor(options, std::move(schema), *version));
   for (int i = 0; i < options.workers; ++i) {
     auto worker = std::make_unique<Worker>();
     RETURN_IF_ERROR(catch_exceptions("making the model", [&]() -> absl::Status {
@@ -231,6 +248,13 @@ absl::StatusOr<std::shared_ptr<const Predictor::Plan>> Predictor::make_plan(
           absl::StrCat("no feature has a column \"", name, "\"", did_you_mean(name, names)));
     }
   }
+  for (const auto& [name, was_text] : version()->text_columns) {
+    const auto found = columns.find(name);
+    if (found == columns.end() || was_text == !is_number(found->second.type)) continue;
+    return bad_request(absl::StrCat("column \"", name, "\" has ", describe(found->second.type),
+                                    ", but training made ids of ", was_text ? "text" : "numbers",
+                                    ": its ids would differ"));
+  }
   const auto index = [&](const FeatureConfig& feature,
                          const std::string& name) -> absl::StatusOr<int64_t> {
     const auto found = columns.find(name);
@@ -281,7 +305,8 @@ absl::StatusOr<std::shared_ptr<const Predictor::Plan>> Predictor::plan_for(
   return plans_.emplace(types, std::move(plan)).first->second;
 }
 
-absl::StatusOr<Predictions> Predictor::predict(RequestColumns columns, int64_t rows) {
+// Applies the transforms to the columns of a request.
+absl::StatusOr<Block> Predictor::make_block(RequestColumns columns, int64_t rows) {
   ASSIGN_OR_RETURN(const std::shared_ptr<const Plan> plan, plan_for(columns));
   if (rows < 1) return bad_request("it has no rows");
   if (options_.max_rows > 0 && rows > options_.max_rows) {
@@ -313,35 +338,107 @@ absl::StatusOr<Predictions> Predictor::predict(RequestColumns columns, int64_t r
   for (int64_t row = 0; row < rows; ++row) {
     block.order.push_back({static_cast<int32_t>(row), row});
   }
-  const BatchPiece piece{&block, block.order};
+  return block;
+}
 
-  Predictions predictions;
+Predictor::Worker* Predictor::take_idle() {
+  Worker* const taken = idle_.back();
+  idle_.pop_back();
+  return taken;
+}
+
+// Returns the requests of the next batch, which leave the queue.
+std::vector<Predictor::Request*> Predictor::take_requests() {
+  std::vector<Request*> taken;
+  int64_t rows = 0;
+  do {
+    Request* const next = requests_.front();
+    rows += next->rows();
+    next->is_taken = true;
+    taken.push_back(next);
+    requests_.pop_front();
+  } while (!requests_.empty() && rows + requests_.front()->rows() <= options_.join_rows);
+  waiting_rows_ -= rows;
+  ++batches_;
+  return taken;
+}
+
+// Evaluates the requests as one batch and sets their predictions, of the version that is served.
+absl::Status Predictor::evaluate(const TakenWorker& worker, absl::Span<Request* const> requests) {
+  const std::shared_ptr<const ModelVersion> version = this->version();
+  if (worker->bound != version) RETURN_IF_ERROR(worker.bind_to(version));
+  std::vector<BatchPiece> pieces;
+  int64_t rows = 0;
+  for (const Request* const request : requests) {
+    pieces.push_back({&request->block, request->block.order});
+    rows += request->rows();
+  }
+  const at::NoGradGuard no_gradients;
+  Progress progress;
+  progress.step = version->step;
+  worker->model->begin_step(progress, Phase::kEvaluate);
+  const Batch batch = build_batch(pieces);
+  ASSIGN_OR_RETURN(const ModelOutput output, worker->model->evaluate(batch));
+  const at::Tensor values = output.predictions.to(at::kFloat).contiguous();
+  if (values.dim() != 2 || values.size(0) != rows) {
+    return absl::InternalError("the model gave predictions of another shape");
+  }
+  const float* next = values.const_data_ptr<float>();
+  for (Request* const request : requests) {
+    Predictions& predictions = request->predictions;
+    predictions = {.rows = request->rows(), .tasks = values.size(1), .version = version};
+    predictions.values.assign(next, next + predictions.rows * predictions.tasks);
+    next += predictions.rows * predictions.tasks;
+  }
+  return absl::OkStatus();
+}
+
+// Sets predictions or error of the requests. One for which the model fails leaves the others
+// theirs.
+void Predictor::answer(const TakenWorker& worker, absl::Span<Request* const> requests) {
+  const absl::Status status =
+      catch_exceptions("the model", [&] { return evaluate(worker, requests); });
+  if (!status.ok() && requests.size() > 1) {
+    for (Request* const& request : requests) answer(worker, {&request, 1});
+    return;
+  }
+  for (Request* const request : requests) request->status = status;
+}
+
+absl::StatusOr<Predictions> Predictor::predict(RequestColumns columns, int64_t rows) {
+  Request own;
+  ASSIGN_OR_RETURN(own.block, make_block(std::move(columns), rows));
+  const absl::Duration begin = Clock::real().elapsed();
+  std::vector<Request*> requests;
+  Worker* idle = nullptr;
   {
-    const TakenWorker worker(*this);
-    RETURN_IF_ERROR(catch_exceptions("the model", [&]() -> absl::Status {
-      predictions.version = version();
-      if (worker->bound != predictions.version) {
-        RETURN_IF_ERROR(worker.bind_to(predictions.version));
-      }
-      const at::NoGradGuard no_gradients;
-      Progress progress;
-      progress.step = predictions.version->step;
-      worker->model->begin_step(progress, Phase::kEvaluate);
-      const Batch batch = build_batch({&piece, 1});
-      ASSIGN_OR_RETURN(const ModelOutput output, worker->model->evaluate(batch));
-      const at::Tensor values = output.predictions.to(at::kFloat).contiguous();
-      if (values.dim() != 2 || values.size(0) != rows) {
-        return absl::InternalError("the model gave predictions of another shape");
-      }
-      predictions.rows = rows;
-      predictions.tasks = values.size(1);
-      const float* const data = values.const_data_ptr<float>();
-      predictions.values.assign(data, data + values.numel());
-      return absl::OkStatus();
-    }));
+    MutexLock lock(mutex_);
+    requests_.push_back(&own);
+    waiting_rows_ += rows;
+    // The first in the queue waits for a worker, and takes those behind it along.
+    const auto leads = [&] { return !own.is_taken && requests_.front() == &own; };
+    mutex_.await([&] { return own.is_done || (leads() && !idle_.empty()); });
+    if (!own.is_done) {
+      mutex_.await_for(options_.join_wait - (Clock::real().elapsed() - begin),
+                       [this] { return waiting_rows_ >= options_.join_rows; });
+      mutex_.await([this] { return !idle_.empty(); });
+      idle = take_idle();
+      requests = take_requests();
+    }
+  }
+  if (idle != nullptr) {
+    answer(TakenWorker(*this, idle), requests);
+    MutexLock lock(mutex_);
+    for (Request* const request : requests) request->is_done = true;
   }
   rebind_idle();
-  return predictions;
+  RETURN_IF_ERROR(own.status);
+  return std::move(own.predictions);
+}
+
+int64_t Predictor::batches() const {
+  MutexLock lock(mutex_);
+  return batches_;
 }
 
 }  // namespace millrace

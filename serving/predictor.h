@@ -3,6 +3,7 @@
 #define MILLRACE_SERVING_PREDICTOR_H_
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -11,8 +12,11 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "base/file_system.h"
 #include "base/mutex.h"
+#include "io/block.h"
 #include "io/column.h"
 #include "io/feature_schema.h"
 #include "serving/model_version.h"
@@ -23,6 +27,11 @@ struct PredictorOptions {
   int workers = 1;       // requests that are computed at the same time
   int threads = 1;       // of one request, for tables; LibTorch has its own setting
   int64_t max_rows = 0;  // of a request; 0: any number
+  // Requests that wait for a worker are computed as one batch of at most this many rows; 0: each
+  // alone. The model's prediction of a row must not depend on the other rows of a batch.
+  int64_t join_rows = 0;
+  // Longest time that a request waits for further ones though a worker is idle.
+  absl::Duration join_wait = absl::ZeroDuration();
   // Of vocabularies, which must not change; outlives the predictor.
   FileSystem* files = &FileSystem::local();
 };
@@ -34,6 +43,7 @@ using RequestColumns = std::map<std::string, Column>;
 struct RequestFeature {
   std::string column;
   bool is_sparse = false;  // else one number for each row
+  bool is_text = false;    // training made ids of its text; a request must bring text, too
 };
 
 struct Predictions {
@@ -61,10 +71,11 @@ class Predictor {
   Predictor& operator=(const Predictor&) = delete;
 
   // Applies the transforms of the configuration to the columns and evaluates the model. Equal to
-  // `millrace predict` for the same rows in one batch and as many threads. Waits for a worker. A
-  // whole request is of one version.
+  // `millrace predict` for the same rows in one batch and as many threads; a joined request is
+  // within rounding of it. Waits for a worker. A whole request is of one version.
   // Errors: InvalidArgument naming feature or column, for a column that is missing, unknown, of a
-  // type that the feature does not take or of another number of rows, for too many rows, and for a
+  // type that the feature does not take or that gives other ids than that of training, or of
+  // another number of rows, for too many rows, and for a
   // value that would be bad data in training, with its row; errors of the model.
   absl::StatusOr<Predictions> predict(RequestColumns columns, int64_t rows);
 
@@ -78,12 +89,21 @@ class Predictor {
   const std::vector<RequestFeature>& features() const { return features_; }
   const std::vector<std::string>& labels() const;  // the tasks, in the order of Predictions
   int64_t max_rows() const { return options_.max_rows; }
+  // Returns the number of batches that the model has evaluated; fewer than requests where these
+  // were joined.
+  int64_t batches() const;
 
  private:
   struct Worker;
   class TakenWorker;
   struct Plan;
-  Predictor(PredictorOptions options, FeatureSchema schema);
+  struct Request;
+  Predictor(PredictorOptions options, FeatureSchema schema, const ModelVersion& version);
+  absl::StatusOr<Block> make_block(RequestColumns columns, int64_t rows);
+  Worker* take_idle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<Request*> take_requests() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void answer(const TakenWorker& worker, absl::Span<Request* const> requests);
+  absl::Status evaluate(const TakenWorker& worker, absl::Span<Request* const> requests);
   absl::StatusOr<std::shared_ptr<const Plan>> plan_for(const RequestColumns& columns);
   absl::StatusOr<std::shared_ptr<const Plan>> make_plan(const RequestColumns& columns) const;
   void rebind_idle();
@@ -95,6 +115,9 @@ class Predictor {
   mutable Mutex mutex_;
   std::shared_ptr<const ModelVersion> version_ ABSL_GUARDED_BY(mutex_);
   std::vector<Worker*> idle_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Request*> requests_ ABSL_GUARDED_BY(mutex_);  // that wait for a worker
+  int64_t waiting_rows_ ABSL_GUARDED_BY(mutex_) = 0;       // of requests_
+  int64_t batches_ ABSL_GUARDED_BY(mutex_) = 0;
   // By the types of the columns.
   std::map<std::string, std::shared_ptr<const Plan>> plans_ ABSL_GUARDED_BY(mutex_);
 };

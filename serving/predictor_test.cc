@@ -24,6 +24,7 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr int64_t kIds = 500;
+constexpr float kFails = 1e9;  // a value for which the model fails
 
 // Predicts the sum of the rows of an example and of a parameter: exact for integers in any batch.
 class SumModel : public Model {
@@ -32,6 +33,9 @@ class SumModel : public Model {
       : embeddings_(register_module("embeddings", std::move(embeddings))),
         bias_(register_parameter("bias", at::zeros({1}))) {}
   absl::StatusOr<ModelOutput> forward(const Batch& batch) override {
+    if (batch.dense.defined() && batch.dense.max().item<float>() == kFails) {
+      return absl::InternalError("the model fails");
+    }
     ASSIGN_OR_RETURN(const EmbeddingOutput output, embeddings_->forward(batch.sparse));
     at::Tensor sums = output.pooled.sum(1, /*keepdim=*/true) + bias_;
     if (batch.dense.defined()) sums = sums + batch.dense.sum(1, /*keepdim=*/true);
@@ -124,7 +128,8 @@ float expected(int64_t step) { return static_cast<float>(5 * step + 3); }
 TEST(PredictorTest, EachAnswerIsOfOneVersionAndVersionsDoNotGoBack) {
   const char* const asked = std::getenv("MILLRACE_SERVED_VERSIONS");
   const int64_t versions = asked == nullptr ? 400 : std::stoll(asked);
-  ASSERT_OK_AND_ASSIGN(auto predictor, Predictor::create(first_version(), {.workers = 2}));
+  ASSERT_OK_AND_ASSIGN(auto predictor,
+                       Predictor::create(first_version(), {.workers = 2, .join_rows = 40}));
   std::atomic<bool> done{false};
   std::atomic<int64_t> answers{0};
   std::vector<std::thread> clients;
@@ -160,6 +165,55 @@ TEST(PredictorTest, EachAnswerIsOfOneVersionAndVersionsDoNotGoBack) {
   const auto predictions = predictor->predict(columns(5), 5);
   ASSERT_OK(predictions.status());
   EXPECT_EQ(predictions->values, std::vector<float>(5, expected(versions + 1)));
+}
+
+TEST(PredictorTest, RequestsAreJoined) {
+  ASSERT_OK_AND_ASSIGN(
+      auto predictor,
+      Predictor::create(first_version(), {.join_rows = 6, .join_wait = absl::Hours(1)}));
+  const auto ask = [&](int64_t rows, double x, absl::StatusOr<Predictions>* answer) {
+    RequestColumns request = columns(rows);
+    request["x"].doubles.assign(rows, x);
+    *answer = predictor->predict(std::move(request), rows);
+  };
+  absl::StatusOr<Predictions> answers[3];
+  // All wait until there are six rows.
+  const auto ask_three = [&](double last) {
+    std::vector<std::thread> clients;
+    for (int i = 0; i < 3; ++i) {
+      clients.emplace_back(ask, i + 1, i < 2 ? 10.0 * i : last, &answers[i]);
+    }
+    for (std::thread& client : clients) client.join();
+  };
+  ask_three(20);
+  EXPECT_EQ(predictor->batches(), 1);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_OK(answers[i].status());
+    EXPECT_EQ(answers[i]->values, std::vector<float>(i + 1, expected(1) - 3 + 10 * i));
+  }
+  // One for which the model fails leaves the others their answers.
+  ask_three(kFails);
+  EXPECT_EQ(predictor->batches(), 2);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_OK(answers[i].status());
+    EXPECT_EQ(answers[i]->values, std::vector<float>(i + 1, expected(1) - 3 + 10 * i));
+  }
+  EXPECT_THAT(answers[2].status(), StatusIs(absl::StatusCode::kInternal, HasSubstr("fails")));
+  // A request of more rows waits for none.
+  ask(7, 0, &answers[0]);
+  ASSERT_OK(answers[0].status());
+  EXPECT_EQ(answers[0]->rows, 7);
+}
+
+TEST(PredictorTest, TextAndNumbersAreAsInTraining) {
+  auto version = first_version();
+  version->text_columns = {{"a", true}, {"b", false}};
+  ASSERT_OK_AND_ASSIGN(auto predictor, Predictor::create(version, {}));
+  EXPECT_TRUE(predictor->features()[0].is_text);
+  EXPECT_FALSE(predictor->features()[1].is_text);
+  EXPECT_THAT(predictor->predict(columns(2), 2).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("column \"a\" has integers, but training made ids of text")));
 }
 
 TEST(PredictorTest, AVersionThatDoesNotFitIsRefusedAndTheOldOneServed) {

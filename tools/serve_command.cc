@@ -25,8 +25,8 @@ struct ServeFlags {
   std::string path;
   InferenceServerOptions server;
   int workers = 2, threads = 1;
-  int64_t max_rows = 4096;
-  double follow_seconds = 1, drain_seconds = 10;
+  int64_t max_rows = 4096, join_rows = 256;
+  double join_milliseconds = 0, follow_seconds = 1, drain_seconds = 10;
 };
 
 absl::StatusOr<int> serve(const ServeFlags& flags) {
@@ -36,10 +36,13 @@ absl::StatusOr<int> serve(const ServeFlags& flags) {
   ASSIGN_OR_RETURN(std::shared_ptr<const ModelVersion> version, load_newest(place));
   MILLRACE_LOG(INFO) << "loaded " << version->path;
   ASSIGN_OR_RETURN(const std::unique_ptr<Predictor> predictor,
-                   Predictor::create(std::move(version), {.workers = flags.workers,
-                                                          .threads = flags.threads,
-                                                          .max_rows = flags.max_rows,
-                                                          .files = place.files}));
+                   Predictor::create(std::move(version),
+                                     {.workers = flags.workers,
+                                      .threads = flags.threads,
+                                      .max_rows = flags.max_rows,
+                                      .join_rows = flags.join_rows,
+                                      .join_wait = absl::Milliseconds(flags.join_milliseconds),
+                                      .files = place.files}));
   Follower follower(place, absl::Seconds(flags.follow_seconds), *predictor);
   const bool follows = place.kind != ServedPlace::kCheckpoint && flags.follow_seconds > 0;
   InferenceServerOptions options = flags.server;
@@ -82,6 +85,14 @@ Command add_serve_command(CLI::App& program) {
       ->check(CLI::Range(1, 1024));
   command->add_option("--max_rows", flags->max_rows, "rows of a request; 0: any number [4096]")
       ->check(CLI::NonNegativeNumber);
+  command
+      ->add_option("--join_rows", flags->join_rows,
+                   "rows of requests that are computed as one batch; 0: each request alone [256]")
+      ->check(CLI::NonNegativeNumber);
+  command
+      ->add_option("--join_milliseconds", flags->join_milliseconds,
+                   "longest wait for further requests though a worker is idle [0]")
+      ->check(CLI::Range(0.0, 1000.0));
   command
       ->add_option("--max_body_bytes", flags->server.most_body_bytes,
                    "size of a request [16777216]")

@@ -1,6 +1,7 @@
 #include "embedding/served/served_table.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -8,6 +9,8 @@
 
 namespace millrace {
 namespace {
+
+constexpr int64_t kBlockBytes = 16 << 10;  // at most, but for larger rows
 
 // Returns the indices of `ids` by part, and where each part begins in them.
 struct ByPart {
@@ -65,9 +68,13 @@ void copy(const RowSet& from, RowSet* to, int64_t row_bytes) {
 
 }  // namespace
 
-void RowSet::reserve(int64_t rows) {
-  map_.reserve(rows);
-  rows_.reserve(rows * row_bytes_);
+RowSet::RowSet(int64_t row_bytes)
+    : row_bytes_(row_bytes),
+      block_bits_(std::bit_width(static_cast<uint64_t>(std::max(kBlockBytes / row_bytes, 1L))) - 1),
+      block_mask_((RowIndex{1} << block_bits_) - 1) {}
+
+int64_t RowSet::bytes() const {
+  return map_.bytes() + (static_cast<int64_t>(blocks_.size()) << block_bits_) * row_bytes_;
 }
 
 void RowSet::add(absl::Span<const int64_t> ids, absl::string_view rows) {
@@ -77,9 +84,13 @@ void RowSet::add(absl::Span<const int64_t> ids, absl::string_view rows) {
     if (found[i] == kRemoved) map_.erase({&ids[i], 1});
   }
   map_.find_or_insert(ids, absl::MakeSpan(found), [this](int64_t) { return next_++; });
-  rows_.resize(next_ * row_bytes_);
+  while (static_cast<RowIndex>(blocks_.size()) << block_bits_ < next_) {
+    blocks_.push_back(std::make_unique_for_overwrite<char[]>(row_bytes_ << block_bits_));
+  }
   for (size_t i = 0; i < ids.size(); ++i) {
-    std::memcpy(rows_.data() + found[i] * row_bytes_, rows.data() + i * row_bytes_, row_bytes_);
+    char* const block = blocks_[found[i] >> block_bits_].get();
+    std::memcpy(block + (found[i] & block_mask_) * row_bytes_, rows.data() + i * row_bytes_,
+                row_bytes_);
   }
 }
 

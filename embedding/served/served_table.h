@@ -19,18 +19,20 @@ namespace millrace {
 // thread-safe afterwards.
 class RowSet {
  public:
-  explicit RowSet(int64_t row_bytes) : row_bytes_(row_bytes) {}
+  explicit RowSet(int64_t row_bytes);
   // `rows`: the bytes of each id's row. An id that is there already gets the new row.
   void add(absl::Span<const int64_t> ids, absl::string_view rows);
   void add_removed(absl::Span<const int64_t> ids);
-  void reserve(int64_t rows);
+  void reserve(int64_t rows) { map_.reserve(rows); }
 
   enum : RowIndex { kRemoved = kNoRow - 1 };
   // Sets found[i] to the index of ids[i], kRemoved, or kNoRow.
   void find(absl::Span<const int64_t> ids, absl::Span<RowIndex> found) const {
     map_.find(ids, found);
   }
-  const char* row(RowIndex index) const { return rows_.data() + index * row_bytes_; }
+  const char* row(RowIndex index) const {
+    return blocks_[index >> block_bits_].get() + (index & block_mask_) * row_bytes_;
+  }
   // Calls visit(id, row) for each id; a removed id has a null row.
   template <typename Visit>
   void for_each(const Visit& visit) const {
@@ -38,13 +40,17 @@ class RowSet {
         [&](int64_t id, RowIndex index) { visit(id, index == kRemoved ? nullptr : row(index)); });
   }
   int64_t ids() const { return map_.size(); }
-  int64_t bytes() const { return map_.bytes() + static_cast<int64_t>(rows_.capacity()); }
+  int64_t bytes() const;
 
  private:
   const int64_t row_bytes_;
+  const int block_bits_;  // a block has 2^block_bits_ rows
+  const RowIndex block_mask_;
   IdMap map_;
   RowIndex next_ = 0;  // index of the next new row
-  std::vector<char> rows_;
+  // Blocks of one size: what a set of a former version leaves, the next one takes, and rows do not
+  // move as the set grows.
+  std::vector<std::unique_ptr<char[]>> blocks_;
 };
 
 // One version of a table: immutable. Rows are in parts by the upper bits of the placement hash. A

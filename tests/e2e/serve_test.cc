@@ -237,6 +237,7 @@ TEST_F(ServeTest, TheProtocolHasItsForms) {
   const Json model = Json::parse(get("/v2/models/ads"));
   EXPECT_EQ(model["versions"], Json({"10"}));
   EXPECT_EQ(model["outputs"][0]["shape"], Json({-1, 1}));
+  EXPECT_EQ(model["inputs"][1]["datatype"], "BYTES") << "training hashed text";
   EXPECT_EQ(client_->send({.target = "/v2/health/ready"})->status, 200);
   EXPECT_EQ(client_->send({.target = "/v2/models/other/ready"})->status, 404);
 
@@ -310,6 +311,10 @@ TEST_F(ServeTest, WrongRequestsAreNamed) {
   refused(changed(0, "datatype", "FP8"), "datatype must be");
   refused(changed(0, "datatype", "BYTES"), "is no BYTES");
   refused(changed(1, "datatype", "INT64"), "is no INT64");
+  Json numbers = request();
+  numbers["inputs"][1]["datatype"] = "INT64";
+  numbers["inputs"][1]["data"] = std::vector<int>(kRows, 7);
+  refused(numbers.dump(), "training made ids of text");
   refused(changed(0, "data", Json::array({1e60})), "1 values, but its shape 64");
   refused(changed(3, "datatype", "FP32"), "lengths must be integers");
   refused(changed(3, "name", "other_lengths"), "no feature has a column \\\"other_lengths\\\"");
