@@ -83,7 +83,7 @@ absl::Status PublishHook::before_window(HookContext&, const Window& window) {
 absl::Status PublishHook::after_checkpoint(HookContext&, const CheckpointInfo& checkpoint) {
   if (!thread_.joinable()) return absl::OkStatus();
   MutexLock lock(mutex_);
-  queue_.push_back({checkpoint.path, checkpoint.progress.window});
+  queue_.push_back({checkpoint.path, checkpoint.progress.window, ++queued_});
   if (queue_.size() > kMostWaiting) queue_.pop_front();
   return absl::OkStatus();
 }
@@ -126,7 +126,7 @@ void PublishHook::finish() {
 }
 
 void PublishHook::run() {
-  bool is_newest = true;  // no checkpoint after the next one is known
+  int64_t newest = 0;  // that was offered
   for (;;) {
     Candidate candidate;
     {
@@ -140,10 +140,13 @@ void PublishHook::run() {
     }
     const absl::Status status = offer(candidate);
     MutexLock lock(mutex_);
-    if (is_newest) last_ = status;
+    if (candidate.number > newest) last_ = status;
+    newest = std::max(newest, candidate.number);
     // A gate may take the newest for no candidate; then the one before it is tried.
-    if (published_) queue_.clear();
-    is_newest = queue_.empty();
+    // What came meanwhile is newer, or the same step saved again, on which deltas rest.
+    while (published_ && !queue_.empty() && queue_.front().number < candidate.number) {
+      queue_.pop_front();
+    }
   }
 }
 

@@ -59,6 +59,7 @@ class PublishHook : public Hook {
   struct Candidate {
     std::string path;
     int64_t windows = 0;  // that are complete
+    int64_t number = 0;   // in the order of saving
   };
   // The files of a window.
   struct WindowFiles {
@@ -77,6 +78,7 @@ class PublishHook : public Hook {
   std::unique_ptr<Publisher> publisher_;  // of the thread, while it runs
   Mutex mutex_;
   std::deque<Candidate> queue_ ABSL_GUARDED_BY(mutex_);
+  int64_t queued_ ABSL_GUARDED_BY(mutex_) = 0;               // candidates so far
   std::deque<WindowFiles> windows_ ABSL_GUARDED_BY(mutex_);  // of no decided checkpoint yet
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status last_ ABSL_GUARDED_BY(mutex_);    // of the newest checkpoint that was offered

@@ -4,12 +4,16 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/forwarding_file_system.h"
 #include "base/memory_file_system_testing.h"
+#include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "checkpoint/published/published_folder.h"
 #include "checkpoint/testing/small_checkpoint_testing.h"
@@ -88,6 +92,37 @@ TEST_F(PublishHookRunTest, AFailureIsToldAndTheNextOneIsTried) {
   ASSERT_OK(hook_.after_checkpoint(context_, info(2)));
   EXPECT_OK(hook_.end(context_, absl::OkStatus()));
   EXPECT_TRUE(is_published_folder(files_, "/out/published"));
+}
+
+// Calls a function once, after the first copy of a checkpoint has its name.
+class AfterFirstCopy : public ForwardingFileSystem {
+ public:
+  AfterFirstCopy(FileSystem& under, std::function<void()> call)
+      : ForwardingFileSystem(under), call_(std::move(call)) {}
+  absl::Status rename(const std::string& from, const std::string& to) override {
+    RETURN_IF_ERROR(ForwardingFileSystem::rename(from, to));
+    if (to == "/out/published/step-00000001") std::exchange(call_, [] {})();
+    return absl::OkStatus();
+  }
+
+ private:
+  std::function<void()> call_;
+};
+
+TEST_F(PublishHookRunTest, WhatIsSavedWhileOneIsPublishedIsPublishedToo) {
+  Hook* saves = nullptr;
+  AfterFirstCopy files(files_, [&] {
+    save(2);
+    ASSERT_OK(saves->after_checkpoint(context_, info(2)));
+  });
+  PublishHook hook(files, clock_, "/out/published", {});
+  saves = &hook;
+  ASSERT_OK(hook.start(context_));
+  save(1);
+  ASSERT_OK(hook.after_checkpoint(context_, info(1)));
+  ASSERT_OK(hook.end(context_, absl::OkStatus()));
+  ASSERT_OK_AND_ASSIGN(const auto served, served_version(files_, "/out/published"));
+  EXPECT_EQ(served->step, 2);
 }
 
 TEST_F(PublishHookRunTest, AResumedRunKeepsTheFolderAndAnotherDoesNotGetIt) {

@@ -386,7 +386,8 @@ absl::Status Predictor::evaluate(const TakenWorker& worker, absl::Span<Request* 
   const float* next = values.const_data_ptr<float>();
   for (Request* const request : requests) {
     Predictions& predictions = request->predictions;
-    predictions = {.rows = request->rows(), .tasks = values.size(1), .version = version};
+    predictions = {
+        .rows = request->rows(), .tasks = values.size(1), .values = {}, .version = version};
     predictions.values.assign(next, next + predictions.rows * predictions.tasks);
     next += predictions.rows * predictions.tasks;
   }
