@@ -203,6 +203,7 @@ absl::Status Predictor::set_version(std::shared_ptr<const ModelVersion> version)
       return fits;
     }
     MutexLock lock(mutex_);
+    if (version->text_columns != version_->text_columns) plans_.clear();  // which checked them
     version_ = std::move(version);
   }
   rebind_idle();
@@ -400,7 +401,9 @@ void Predictor::answer(const TakenWorker& worker, absl::Span<Request* const> req
   const absl::Status status =
       catch_exceptions("the model", [&] { return evaluate(worker, requests); });
   if (!status.ok() && requests.size() > 1) {
-    for (Request* const& request : requests) answer(worker, {&request, 1});
+    const size_t half = requests.size() / 2;
+    answer(worker, requests.first(half));
+    answer(worker, requests.subspan(half));
     return;
   }
   for (Request* const request : requests) request->status = status;

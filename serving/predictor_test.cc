@@ -214,6 +214,17 @@ TEST(PredictorTest, TextAndNumbersAreAsInTraining) {
   EXPECT_THAT(predictor->predict(columns(2), 2).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("column \"a\" has integers, but training made ids of text")));
+  // Another version may say otherwise.
+  auto next = next_version(*version);
+  next->text_columns = {{"a", false}, {"b", false}};
+  ASSERT_OK(predictor->set_version(next));
+  EXPECT_OK(predictor->predict(columns(2), 2).status());
+  RequestColumns request = columns(1);
+  request["b"].type = ValueType::kString;
+  request["b"].strings.push_back("7");
+  EXPECT_THAT(predictor->predict(std::move(request), 1).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("column \"b\" has text, but training made ids of numbers")));
 }
 
 TEST(PredictorTest, AVersionThatDoesNotFitIsRefusedAndTheOldOneServed) {

@@ -10,7 +10,8 @@
 namespace millrace {
 namespace {
 
-constexpr int64_t kBlockBytes = 16 << 10;  // at most, but for larger rows
+// At most, but for larger rows. Each of the parts of a small table has one.
+constexpr int64_t kBlockBytes = 4 << 10;
 
 // Returns the indices of `ids` by part, and where each part begins in them.
 struct ByPart {
