@@ -26,15 +26,23 @@ class BadRows {
   // Adds all rows, because the unit cannot be read. Forgets the rows added before. Returns: as add.
   absl::Status add_all(absl::Status why);
 
+  // Notes that `row` is none: it is left out, but is not bad. For formats whose rows have gaps.
+  void omit(int64_t row);
+
+  // Returns true for bad rows and those that are none.
   bool contains(int64_t row) const { return !flags_.empty() && flags_[row] != 0; }
+  bool is_omitted(int64_t row) const { return omitted_ > 0 && flags_[row] == kOmitted; }
+  int64_t omitted() const { return omitted_; }
+  // Returns the number of bad rows.
   int64_t count() const { return count_; }
   const absl::Status& first() const { return first_; }  // the first error added
 
  private:
   const int64_t rows_;
   const bool skip_;
-  int64_t count_ = 0;
-  std::vector<uint8_t> flags_;  // empty: none
+  enum : uint8_t { kGood, kBad, kOmitted };
+  int64_t count_ = 0, omitted_ = 0;
+  std::vector<uint8_t> flags_;  // empty: all are good
   absl::Status first_;
 };
 

@@ -156,6 +156,7 @@ class PartitionedReader : public FileReader {
   absl::Span<const int64_t> row_lines() const override {
     return has_read_file_ ? file_->row_lines() : absl::Span<const int64_t>();
   }
+  absl::string_view line_name() const override { return file_->line_name(); }
 
  private:
   const std::unique_ptr<FileReader> file_;

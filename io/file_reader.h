@@ -86,6 +86,8 @@ class FileReader {
   // until the next one. Error messages name rows by these lines. The default implementation returns
   // none, for formats whose rows are no lines of text.
   virtual absl::Span<const int64_t> row_lines() const { return {}; }
+  // Returns what row_lines() counts, for messages. Default: "line".
+  virtual absl::string_view line_name() const { return "line"; }
   // Reads like the function above, but treats a bad row as an error.
   absl::StatusOr<std::vector<Column>> read(const RowRange& range,
                                            absl::Span<const ColumnRequest> requests) {

@@ -45,6 +45,14 @@ void reduce(DataConfig& data) {
   }
   if (!data.has_windows()) return;
   data.mutable_windows()->clear_idle_seconds();
+  if (data.windows().has_kafka()) {
+    KafkaWindows& topic = *data.mutable_windows()->mutable_kafka();
+    topic.clear_brokers();
+    topic.clear_missing();
+    topic.clear_option();
+    topic.clear_seconds();
+    topic.clear_timeout_seconds();
+  }
   if (data.windows().has_directory()) data.mutable_windows()->mutable_directory()->clear_path();
   if (!data.windows().has_time()) return;
   data.mutable_windows()->mutable_time()->clear_path();

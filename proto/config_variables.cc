@@ -93,6 +93,8 @@ void clear_parts(Message* message) {
     const auto* const type = field->message_type();
     if (type == CustomConfig::descriptor() || type == HookConfig::descriptor()) {
       reflection.ClearField(message, field);
+    } else if (type == KafkaWindows::descriptor()) {
+      static_cast<KafkaWindows*>(reflection.MutableMessage(message, field))->clear_option();
     } else if (!field->is_repeated()) {
       clear_parts(reflection.MutableMessage(message, field));
     } else {

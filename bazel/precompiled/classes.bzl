@@ -209,6 +209,10 @@ CLASSES = {
         "parquet_reader": "proto",
         "tfrecord_reader": "proto",
     },
+    "io/kafka": {
+        "kafka": "proto",
+        "kafka_test": "proto",
+    },
     "io/look": {
         "look": "proto",
         "look_test": "proto",

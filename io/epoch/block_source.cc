@@ -326,12 +326,19 @@ absl::StatusOr<Block> BlockReader::read(const EpochPlan& plan, int64_t index, Ro
     BadRows bad_rows(unit.count, source_.skip_bad_);
     const size_t first_row = block.example_ids.size();
     RETURN_IF_ERROR(append_unit(unit, plan.epoch(), bad_rows, &block, &keep));
+    if (bad_rows.omitted() > 0) {
+      keep.resize(block.example_ids.size(), 1);
+      for (int64_t row = 0; row < unit.count; ++row) {
+        if (bad_rows.is_omitted(row)) keep[first_row + row] = 0;
+      }
+    }
     if (bad_rows.count() == 0) continue;
     bad.resize(first_row);
     for (int64_t row = 0; row < unit.count; ++row) bad.push_back(bad_rows.contains(row));
     if (block.bad_row.empty()) block.bad_row = std::string(bad_rows.first().message());
   }
   if (!bad.empty()) bad.resize(block.example_ids.size());
+  if (!keep.empty()) keep.resize(block.example_ids.size(), 1);
   const int64_t first = plan.blocks()[index].first_position;
   const std::vector<int32_t> order = plan.row_order(index);
   block.order.reserve(range.end - range.begin);
@@ -378,6 +385,7 @@ absl::StatusOr<std::vector<Column>> BlockReader::read_columns(const Unit& unit, 
   ASSIGN_OR_RETURN(std::vector<Column> columns,
                    open->reader->read({unit.group, unit.begin, unit.count}, requests, bad));
   place->lines = open->reader->row_lines();
+  place->line_name = open->reader->line_name();
   for (size_t i = 0; i < columns.size(); ++i) {
     const FileColumn& column = open->reader->columns()[requests[i].column];
     columns[i].exact_integers = column.exact_integers;

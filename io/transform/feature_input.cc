@@ -7,8 +7,8 @@
 namespace millrace {
 
 absl::Status ColumnPlace::error(int64_t row, absl::string_view what) const {
-  const std::string number =
-      lines.empty() ? absl::StrCat("row ", first_row + row) : absl::StrCat("line ", lines[row]);
+  const std::string number = lines.empty() ? absl::StrCat("row ", first_row + row)
+                                           : absl::StrCat(line_name, " ", lines[row]);
   return absl::DataLossError(absl::StrCat(path, ", ", number, ", column ", column, ": ", what));
 }
 

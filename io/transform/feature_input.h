@@ -20,6 +20,7 @@ struct ColumnPlace {
   int64_t first_row = 0;  // of these rows in the file, counted from 0
   // FileReader::row_lines() of these rows; may be empty.
   absl::Span<const int64_t> lines = {};
+  absl::string_view line_name = "line";  // FileReader::line_name()
 
   // "FILE, line 19, column c1: <what>", or "FILE, row 17, ..." without lines.
   absl::Status error(int64_t row, absl::string_view what) const;  // DataLoss

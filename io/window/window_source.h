@@ -39,6 +39,12 @@ class WindowSource {
   // Returns the path of a file of a position.
   virtual std::string path_of(const std::string& name) const = 0;
 
+  // Returns false if path_of() names no files: then nothing is read ahead, and a resume does not
+  // check that they are unchanged. Default: true.
+  virtual bool has_files() const { return true; }
+  // Sets the format of what path_of() names. Default: that of the data.
+  virtual void set_format(DataConfig& data) const {}
+
   // Returns what the last find() without a window waits for: "files in incoming (3 of 4 are
   // there)".
   virtual const std::string& waits_for() const = 0;

@@ -7,6 +7,7 @@
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "io/window/directory_window_source.h"
+#include "io/window/kafka_window_source.h"
 #include "io/window/list_window_source.h"
 #include "io/window/time_window_source.h"
 #include "proto/data_windows.h"
@@ -69,10 +70,31 @@ absl::Status check_time(absl::string_view where, const WindowsConfig& windows) {
   return wrong(where, absl::StrCat("end is ", time.end(), ", not after start"));
 }
 
+absl::Status check_kafka_windows(absl::string_view where, const WindowsConfig& windows) {
+  RETURN_IF_ERROR(check_kafka(where, windows.kafka()));
+  if (!windows.kafka().has_start_time()) return absl::OkStatus();
+  return time_of(where, "start_time", windows.kafka().start_time()).status();
+}
+
+// Records are lines of delimited text without a line of names.
+absl::Status check_payload(absl::string_view where, const DataConfig& data) {
+  if (!data.windows().has_kafka()) return absl::OkStatus();
+  if (data.has_custom_format() ||
+      (data.format() != DataConfig::AUTO && data.format() != DataConfig::CSV)) {
+    return wrong(where, "kafka reads delimited text; remove format and custom_format");
+  }
+  if (data.csv().column_size() > 0) return absl::OkStatus();
+  return wrong(where,
+               "kafka needs the names of the columns of a record, in csv.column of the data");
+}
+
 absl::Status check_size(absl::string_view where, const WindowsConfig& windows) {
   const bool has_size = windows.files() != 1 || windows.rows() != 0;
   if (has_size && windows.has_time()) {
     return wrong(where, "files and rows are given, but each step of time is a window");
+  }
+  if (has_size && windows.has_kafka()) {
+    return wrong(where, "files and rows are given; for kafka set kafka.records");
   }
   if (has_size && windows.has_custom()) {
     return wrong(where, "files and rows are given, but the source says what a window is");
@@ -97,6 +119,11 @@ std::vector<WindowSourceRegistry::Kind> window_source_kinds() {
          return std::make_unique<TimeWindowSource>(*input.files, windows.time());
        },
        &check_time},
+      {WindowsConfig::kKafka,
+       [](const auto& windows, const auto&, int64_t) {
+         return KafkaWindowSource::create(windows.kafka());
+       },
+       &check_kafka_windows},
   };
 }
 
@@ -110,10 +137,11 @@ absl::Status check_windows(absl::string_view where, const DataConfig& data) {
   const WindowsConfig& windows = data.windows();
   RETURN_IF_ERROR(check_ranges(where, windows));
   RETURN_IF_ERROR(check_size(where, windows));
+  RETURN_IF_ERROR(check_payload(where, data));
   RETURN_IF_ERROR(window_source_registry().check(where, windows));
   // The source of a registered part may use the paths.
   if (finds_own_files(windows) && data.path_size() > 0) {
-    return wrong(where, "the data has a path, but directory and time say where its files are");
+    return wrong(where, "the data has a path, but directory, time and kafka say where it is");
   }
   return absl::OkStatus();
 }

@@ -82,6 +82,7 @@ absl::StatusOr<Found> WindowStream::next(WindowPosition& position) {
 }
 
 std::vector<std::string> WindowStream::upcoming(const WindowPosition& position) const {
+  if (!source_->has_files()) return {};
   if (position.has_index() && !position.last_repeat()) return {};
   WindowPosition next = position;
   const absl::StatusOr<Found> found = source_->find(/*no_more=*/false, next);
@@ -91,6 +92,7 @@ std::vector<std::string> WindowStream::upcoming(const WindowPosition& position) 
 
 // A file that cannot be read gets no digest; opening it says why.
 void WindowStream::add_digests(WindowPosition& position) const {
+  if (!source_->has_files()) return;
   const int64_t share = kWholeWindowBytes / std::max(1, position.file_size());
   position.set_whole_bytes(std::min(kWholeBytes, share));
   for (WindowPosition::File& file : *position.mutable_file()) {
@@ -101,6 +103,7 @@ void WindowStream::add_digests(WindowPosition& position) const {
 }
 
 absl::Status WindowStream::check_unchanged(const WindowPosition& position) const {
+  if (!source_->has_files()) return absl::OkStatus();
   for (const WindowPosition::File& file : position.file()) {
     const std::string path = source_->path_of(file.name());
     ASSIGN_OR_RETURN(const uint64_t digest,

@@ -44,6 +44,9 @@ class WindowStream {
   absl::Status check_unchanged(const WindowPosition& position) const;
   std::vector<std::string> paths_of(const WindowPosition& position) const;
 
+  // WindowSource::set_format().
+  void set_format(DataConfig& data) const { source_->set_format(data); }
+
   // Sets whether a caller waits for next(). While a caller waits, windows.idle_seconds count from
   // the last news.
   void set_waiting(bool waits);

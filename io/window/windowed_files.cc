@@ -421,6 +421,7 @@ DatasetOptions WindowedFiles::plain_options(size_t part, const WindowPosition& p
   for (const std::string& path : parts_[part].stream->paths_of(position)) {
     options.data.add_path(is_glob_pattern(path) ? literal_pattern(path) : path);
   }
+  parts_[part].stream->set_format(options.data);
   options.rows = {position.begin_row(), position.end_row()};
   options.may_be_empty = true;
   options.first_file = position.files_before();

@@ -70,8 +70,11 @@ StreamingCase::StreamingCase() {
 }
 
 void StreamingCase::write_job(const std::string& windows, bool with_table) {
-  write("job.textproto", absl::StrFormat(kStreamingJob, absl::StrFormat(kOneStream, windows),
-                                         with_table ? kWithTable : kDense));
+  write_job_on(absl::StrFormat(kOneStream, windows), with_table);
+}
+
+void StreamingCase::write_job_on(const std::string& data, bool with_table) {
+  write("job.textproto", absl::StrFormat(kStreamingJob, data, with_table ? kWithTable : kDense));
 }
 
 void StreamingCase::write_mixed_job() {
@@ -87,12 +90,14 @@ void StreamingCase::produce(int64_t number, const std::string& directory) const 
   if (mixed_) produce_rows(number, middle, end, "beside");
 }
 
+std::string StreamingCase::line_of(int64_t row) {
+  return absl::StrCat(row * 7 % 3 == 0, ",", row % 11, ",", row % 37, ",", row, "\n");
+}
+
 void StreamingCase::produce_rows(int64_t number, int64_t begin, int64_t end,
                                  const std::string& directory) const {
   std::string text = "label,i1,c1,id\n";
-  for (int64_t row = begin; row < end; ++row) {
-    absl::StrAppend(&text, row * 7 % 3 == 0, ",", row % 11, ",", row % 37, ",", row, "\n");
-  }
+  for (int64_t row = begin; row < end; ++row) text += line_of(row);
   const std::string name = absl::StrFormat("part-%04d.csv", number);
   write(absl::StrCat(directory, "/.", name), text);
   EXPECT_OK(FileSystem::local().rename(path(absl::StrCat(directory, "/.", name)),

@@ -20,12 +20,17 @@ class StreamingCase : public ProgramTest {
   // Writes job.textproto; `windows` is merged into the configuration of windows.
   StreamingCase();
   void write_job(const std::string& windows, bool with_table = true);
+  // Does the same for other data than files: `data` is the configuration of the data.
+  void write_job_on(const std::string& data, bool with_table = true);
   // Writes the same job on two mixed streams: a quarter of each file comes in the second stream.
   void write_mixed_job();
 
   // Writes file `number`: rows with the example ids number * kRows, …
   void produce(int64_t number, const std::string& directory = "incoming") const;
-  void produce_end(const std::string& directory = "incoming") const;
+  virtual void produce_end(const std::string& directory = "incoming") const;
+  // Writes rows [begin, end) as file `number`.
+  virtual void produce_rows(int64_t number, int64_t begin, int64_t end,
+                            const std::string& directory) const;
 
   RunningProgram start(std::vector<std::string> flags = {}) const;
   ProgramResult run(std::vector<std::string> flags = {}) const;
@@ -37,6 +42,9 @@ class StreamingCase : public ProgramTest {
   static std::map<int64_t, std::vector<int64_t>> produced(int64_t files);
   // Returns the numbers in windows.jsonl.
   std::vector<int64_t> acknowledged(const std::string& output_dir) const;
+
+  // Returns the line of a row.
+  static std::string line_of(int64_t row);
 
   // Returns the step of the newest checkpoint; 0 if there is none.
   int64_t newest_step(const std::string& output_dir) const;
@@ -52,8 +60,6 @@ class StreamingCase : public ProgramTest {
   void produce_rest(int64_t there, int64_t files) const;
   void expect_undisturbed(const std::vector<std::string>& command, int64_t files) const;
   std::vector<std::string> launch_command(int ranks) const;
-  void produce_rows(int64_t number, int64_t begin, int64_t end, const std::string& directory) const;
-
   bool mixed_ = false;
 };
 

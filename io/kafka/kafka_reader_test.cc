@@ -1,0 +1,155 @@
+// Reads ranges of offsets of librdkafka's mock cluster.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "io/file_reader.h"
+#include "io/files/uri_file_system.h"
+#include "io/kafka/kafka_cluster_testing.h"
+#include "io/kafka/kafka_topic.h"
+#include "proto/config.pb.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class KafkaReaderTest : public testing::Test {
+ protected:
+  KafkaReaderTest() {
+    cluster_.create_topic("t", 2);
+    KafkaWindows& topic = *data_.mutable_custom_format()->MutableExtension(kafka);
+    data_.mutable_custom_format()->set_name("kafka");
+    topic.set_brokers(cluster_.brokers());
+    topic.set_topic("t");
+    topic.set_timeout_seconds(30);
+    data_.mutable_csv()->add_column("label");
+    data_.mutable_csv()->add_column("x");
+  }
+  KafkaWindows& topic() { return *data_.mutable_custom_format()->MutableExtension(kafka); }
+
+  void produce(const std::vector<std::string>& values, int partition = 0) {
+    for (const std::string& value : values) {
+      cluster_.produce("t", partition, value, absl::StrCat("k", value), 1700000000000);
+    }
+    cluster_.flush();
+  }
+  // Reads rows [begin, begin + count) of a path: label, x as numbers, then the other columns.
+  absl::StatusOr<std::vector<Column>> read(const std::string& path, int64_t begin, int64_t count,
+                                           BadRows& bad) {
+    auto file = open_file(UriFileSystem::process(), path, data_);
+    EXPECT_OK(file.status());
+    std::vector<ColumnRequest> requests = {{0, ValueType::kInt64}, {1, ValueType::kDouble}};
+    for (int64_t i = 2; i < 6; ++i) requests.push_back({i, (*file)->columns()[i].type});
+    return (*file)->read({0, begin, count}, requests, bad);
+  }
+
+  KafkaCluster cluster_;
+  DataConfig data_;
+};
+
+TEST_F(KafkaReaderTest, ARecordIsARow) {
+  produce({"9,9"}, 0);
+  produce({"0,0.5", "1,1.5\n", "0,2.5\r\n", "1,\"3.5\"", "0,"}, 1);
+  ASSERT_OK_AND_ASSIGN(const auto file,
+                       open_file(UriFileSystem::process(), "kafka://t/1/1-5", data_));
+  EXPECT_THAT(file->group_rows(), ElementsAre(4));
+  BadRows bad(3, /*skip=*/false);
+  ASSERT_OK_AND_ASSIGN(const auto columns, read("kafka://t/1/1-5", 1, 3, bad));
+  EXPECT_THAT(columns[0].int64s, ElementsAre(0, 1, 0));
+  EXPECT_THAT(columns[1].doubles, ElementsAre(2.5, 3.5));
+  EXPECT_EQ(columns[1].end(2) - columns[1].begin(2), 0) << "a missing value";
+  EXPECT_EQ(columns[2].strings[0], "k0,2.5\r\n");
+  EXPECT_THAT(columns[3].int64s, ElementsAre(1700000000000, 1700000000000, 1700000000000));
+  EXPECT_THAT(columns[4].int64s, ElementsAre(2, 3, 4));
+  EXPECT_THAT(columns[5].int64s, ElementsAre(1, 1, 1));
+}
+
+TEST_F(KafkaReaderTest, BadRecordsAreNamedByOffset) {
+  const struct {
+    const char* value;
+    const char* why;
+  } cases[] = {{"0,x", "column x: "},
+               {"", "a record without a value"},
+               {"\r", "a record without a value"},
+               {"0,1\n1,2", "a record of several lines"},
+               {"0,\"1", "a quoted cell that does not end"},
+               {"0", "cells"},
+               {"0,1,2", "cells"}};
+  int64_t offset = 0;
+  for (const auto& [value, why] : cases) {
+    produce({"1,1", value, "0,2"});
+    const std::string path = absl::StrCat("kafka://t/0/", offset, "-", offset + 3);
+    BadRows strict(3, /*skip=*/false);
+    EXPECT_THAT(
+        read(path, 0, 3, strict).status(),
+        StatusIs(absl::StatusCode::kDataLoss,
+                 AllOf(HasSubstr(absl::StrCat(path, ", offset ", offset + 1)), HasSubstr(why))));
+    BadRows skip(3, /*skip=*/true);
+    ASSERT_OK_AND_ASSIGN(const auto columns, read(path, 0, 3, skip));
+    EXPECT_EQ(skip.count(), 1) << value;
+    EXPECT_TRUE(skip.contains(1)) << value;
+    EXPECT_EQ(columns[0].int64s[0], 1);
+    EXPECT_EQ(columns[0].int64s[2], 0);
+    offset += 3;
+  }
+}
+
+// The mock cluster drops the oldest records of a partition beyond 5 MB.
+TEST_F(KafkaReaderTest, RecordsThatAreGone) {
+  const std::string large = absl::StrCat("1,\"", std::string(100000, ' '), "1\"");
+  for (int i = 0; i < 100; ++i) cluster_.produce("t", 0, large);
+  cluster_.flush();
+  BadRows strict(100, /*skip=*/false);
+  EXPECT_THAT(read("kafka://t/0/0-100", 0, 100, strict).status(),
+              StatusIs(absl::StatusCode::kOutOfRange,
+                       AllOf(HasSubstr("partition 0: offset 0 is not there: the brokers have "),
+                             HasSubstr("to 100 (windows.kafka.missing: FAIL)"))));
+  topic().set_missing(KafkaWindows::SKIP);
+  BadRows bad(100, /*skip=*/false);
+  ASSERT_OK(read("kafka://t/0/0-100", 0, 100, bad).status());
+  EXPECT_GT(bad.omitted(), 0);
+  EXPECT_LT(bad.omitted(), 100);
+  EXPECT_TRUE(bad.is_omitted(0));
+  EXPECT_FALSE(bad.is_omitted(99));
+  EXPECT_EQ(bad.count(), 0);
+}
+
+TEST_F(KafkaReaderTest, ABrokerThatIsDown) {
+  produce({"0,0", "1,1"});
+  cluster_.set_down(1, true);
+  topic().set_timeout_seconds(1);
+  BadRows bad(2, /*skip=*/true);
+  EXPECT_THAT(read("kafka://t/0/0-2", 0, 2, bad).status(),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("no broker answered for 1 s")));
+  cluster_.set_down(1, false);
+  ASSERT_OK_AND_ASSIGN(const auto columns, read("kafka://t/0/0-2", 0, 2, bad));
+  EXPECT_THAT(columns[0].int64s, ElementsAre(0, 1));
+}
+
+// A leader that moves, and errors that pass.
+TEST_F(KafkaReaderTest, ReadsOnThroughErrors) {
+  produce({"0,0", "1,1"});
+  rd_kafka_mock_push_request_errors(
+      cluster_.mock(), 1 /*Fetch*/, 3, RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION,
+      RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT, RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION);
+  BadRows bad(2, /*skip=*/false);
+  ASSERT_OK_AND_ASSIGN(const auto columns, read("kafka://t/0/0-2", 0, 2, bad));
+  EXPECT_THAT(columns[0].int64s, ElementsAre(0, 1));
+}
+
+TEST_F(KafkaReaderTest, OwnColumnsCannotBeTaken) {
+  data_.mutable_csv()->add_column("kafka_key");
+  EXPECT_THAT(open_file(UriFileSystem::process(), "kafka://t/0/0-2", data_).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("kafka_key")));
+}
+
+}  // namespace
+}  // namespace millrace
