@@ -124,37 +124,43 @@ class Consumer : public KafkaConsumer {
     return offsets;
   }
 
-  absl::Status confirm(std::vector<KafkaOffsets>* ranges) override {
+  absl::Status confirm(int64_t wanted, std::vector<KafkaOffsets>* ranges) override {
+    const bool looks_further = size_of(*ranges) < wanted;
     const Partitions assigned(library_.topic_partition_list_new_(1), {&library_});
     std::vector<uint8_t> waits(ranges->size());
     for (size_t partition = 0; partition < ranges->size(); ++partition) {
       const auto [begin, end] = (*ranges)[partition];
-      if (begin >= end) continue;
+      if (begin >= end && !looks_further) continue;
       waits[partition] = 1;
-      add(static_cast<int32_t>(partition), end - 1, assigned.get());
+      add(static_cast<int32_t>(partition), end, assigned.get());
     }
     RETURN_IF_ERROR(assign(*assigned));
     int count = assigned->cnt;
-    absl::Status trouble = absl::OkStatus();
+    absl::Status trouble;
     const absl::Duration limit = Clock::real().elapsed() + absl::Milliseconds(kCallMs);
-    while (count > 0 && Clock::real().elapsed() < limit) {
+    while (count > 0 && !(looks_further && size_of(*ranges) >= wanted) &&
+           Clock::real().elapsed() < limit) {
       const absl::StatusOr<Message> message = poll();
       trouble = message.status();
+      if (absl::IsOutOfRange(trouble)) break;
       if (!message.ok() || *message == nullptr) continue;
       const auto partition = static_cast<size_t>((*message)->partition);
       if (partition >= ranges->size() || waits[partition] == 0) continue;
       KafkaOffsets& range = (*ranges)[partition];
       const bool is_end = (*message)->err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
-      if (is_end) range.end = std::clamp((*message)->offset, range.begin, range.end);
+      if ((*message)->offset < range.end) continue;  // of an assignment before this one
+      if (looks_further) range.end = (*message)->offset + (is_end ? 0 : 1);
       // What is behind an end shows that reading gets there.
-      waits[partition] = !is_end && (*message)->offset < range.end - 1;
+      waits[partition] = !is_end && looks_further;
       count -= waits[partition] == 0 ? 1 : 0;
     }
     release();
-    if (count == 0) return absl::OkStatus();
-    // Retention may have removed the record just now: the offsets are asked for again.
-    if (!trouble.ok() && !absl::IsOutOfRange(trouble)) return trouble;
-    return failure(RD_KAFKA_RESP_ERR__TIMED_OUT);
+    if (absl::IsOutOfRange(trouble)) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          trouble.message(), ": the topic was made anew, or lost records; start a new job"));
+    }
+    if (count == 0 || (looks_further && size_of(*ranges) >= wanted)) return absl::OkStatus();
+    return trouble.ok() ? failure(RD_KAFKA_RESP_ERR__TIMED_OUT) : trouble;
   }
 
   absl::StatusOr<int64_t> offset_at(int32_t partition, absl::Time time) override {
@@ -315,10 +321,9 @@ class Consumer : public KafkaConsumer {
     const rd_kafka_resp_err_t error = message->err;
     if (error == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
         error == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE) {
-      const int32_t partition = message->partition;
       partition_ = -1;
-      return absl::OutOfRangeError(
-          absl::StrCat(where_, ", partition ", partition, ": offset ", next_, " is not there"));
+      return absl::OutOfRangeError(absl::StrCat(where_, ", partition ", message->partition,
+                                                ": offset ", message->offset, " is not there"));
     }
     if (error != RD_KAFKA_RESP_ERR_NO_ERROR && error != RD_KAFKA_RESP_ERR__PARTITION_EOF) {
       return failure(error);
@@ -355,6 +360,12 @@ absl::StatusOr<std::unique_ptr<KafkaConsumer>> KafkaConsumer::create(const Kafka
   auto consumer = std::make_unique<Consumer>(*library, config);
   RETURN_IF_ERROR(consumer->start());
   return std::unique_ptr<KafkaConsumer>(std::move(consumer));
+}
+
+int64_t size_of(absl::Span<const KafkaOffsets> ranges) {
+  int64_t size = 0;
+  for (const KafkaOffsets& range : ranges) size += range.end - range.begin;
+  return size;
 }
 
 absl::Status KafkaPatience::note(const absl::Status& result) {

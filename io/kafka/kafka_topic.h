@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "proto/config.pb.h"
@@ -32,6 +33,7 @@ struct KafkaOffsets {
   int64_t begin = 0;
   int64_t end = 0;
 };
+int64_t size_of(absl::Span<const KafkaOffsets> ranges);
 
 // A client of one topic. Reads partitions by offset; belongs to no group of consumers, and stores
 // nothing at the brokers. Used by one thread at a time.
@@ -50,11 +52,12 @@ class KafkaConsumer {
   // Returns the number of partitions, which are numbered from 0.
   virtual absl::StatusOr<int32_t> partitions() = 0;
   // Returns the offsets that a broker reports to have, up to the first record of an open
-  // transaction.
+  // transaction. The end may be too low: there is a broker that does not count its last records.
   virtual absl::StatusOr<KafkaOffsets> offsets(int32_t partition) = 0;
-  // Lowers the ends of `ranges`, one for each partition, to ends that reading reaches: what a
-  // broker reports may be wrong.
-  virtual absl::Status confirm(std::vector<KafkaOffsets>* ranges) = 0;
+  // Checks that read() reaches the ends of `ranges`, one for each partition, without reading them.
+  // While they have fewer than `wanted` offsets in all, raises the ends by what is behind them.
+  // Errors also: FailedPrecondition for an end that the partition does not have.
+  virtual absl::Status confirm(int64_t wanted, std::vector<KafkaOffsets>* ranges) = 0;
   // Returns the offset of the first record of this time or later, the end if there is none.
   virtual absl::StatusOr<int64_t> offset_at(int32_t partition, absl::Time time) = 0;
   // Calls visit() for the records with offsets [begin, end), ascending. Offsets without a record,

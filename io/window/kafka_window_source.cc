@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/types/span.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "io/kafka/kafka_path.h"
@@ -16,12 +16,6 @@
 
 namespace millrace {
 namespace {
-
-int64_t size_of(absl::Span<const KafkaOffsets> ranges) {
-  int64_t size = 0;
-  for (const KafkaOffsets& range : ranges) size += range.end - range.begin;
-  return size;
-}
 
 // Cuts the ranges to `limit` offsets in all: as many of each partition as it has, up to a level
 // that is equal for all, so that no partition falls behind.
@@ -101,21 +95,21 @@ absl::StatusOr<Found> KafkaWindowSource::next_ranges(KafkaConsumer& consumer, bo
                                                      const WindowPosition& position,
                                                      Ranges* ranges) {
   ASSIGN_OR_RETURN(*ranges, ready(consumer, position));
-  int64_t records = size_of(*ranges);
+  // Reported ends may be too low.
+  if (size_of(*ranges) < config_.records()) {
+    RETURN_IF_ERROR(consumer.confirm(config_.records(), ranges));
+  }
+  const int64_t records = size_of(*ranges);
   seen_ = 0;
   for (const KafkaOffsets& range : *ranges) seen_ += range.end;
-  if (records > 0 && (no_more || is_due(records, position))) {
-    cut(config_.records(), ranges);
-    const int64_t wanted = size_of(*ranges);
-    RETURN_IF_ERROR(consumer.confirm(ranges));
-    records = size_of(*ranges);
-    if (records > 0 && (records == wanted || no_more || is_due(records, position))) {
-      return Found::kWindow;
-    }
+  if (records == 0 || !(no_more || is_due(records, position))) {
+    waits_for_ = absl::StrCat("records of topic ", config_.topic(), " (", records, " of ",
+                              config_.records(), " are there)");
+    return no_more ? Found::kEnded : Found::kNotYet;
   }
-  waits_for_ = absl::StrCat("records of topic ", config_.topic(), " (", records, " of ",
-                            config_.records(), " are there)");
-  return no_more ? Found::kEnded : Found::kNotYet;
+  cut(config_.records(), ranges);
+  RETURN_IF_ERROR(consumer.confirm(/*wanted=*/0, ranges));
+  return Found::kWindow;
 }
 
 bool KafkaWindowSource::is_due(int64_t records, const WindowPosition& position) {
@@ -139,42 +133,54 @@ absl::StatusOr<KafkaWindowSource::Ranges> KafkaWindowSource::ready(KafkaConsumer
   }
   Ranges ranges(count);
   for (int32_t partition = 0; partition < count; ++partition) {
-    ASSIGN_OR_RETURN(KafkaOffsets& range = ranges[partition], consumer.offsets(partition));
+    ASSIGN_OR_RETURN(ranges[partition], consumer.offsets(partition));
+  }
+  if (begins && first_.size() < ranges.size()) {
+    ASSIGN_OR_RETURN(first_, first_offsets(consumer, ranges));
+  }
+  // Partitions that were added begin at their first record.
+  for (int32_t partition = 0; partition < count; ++partition) {
+    const auto index = static_cast<size_t>(partition);
     if (partition < position.next_offset_size()) {
-      RETURN_IF_ERROR(begin_at(partition, position.next_offset(partition), range));
+      RETURN_IF_ERROR(begin_at(partition, position.next_offset(partition), ranges[index]));
     } else if (begins) {
-      if (partition >= static_cast<int32_t>(first_.size())) {
-        ASSIGN_OR_RETURN(const int64_t first, first_offset(consumer, partition, range));
-        first_.push_back(first);
-      }
-      RETURN_IF_ERROR(begin_at(partition, first_[partition], range));
-    }  // else a partition that was added: from its first record
+      RETURN_IF_ERROR(begin_at(partition, first_[index], ranges[index]));
+    }
   }
   return ranges;
 }
 
-absl::StatusOr<int64_t> KafkaWindowSource::first_offset(KafkaConsumer& consumer, int32_t partition,
-                                                        const KafkaOffsets& all) const {
-  if (config_.has_start_time()) {
-    ASSIGN_OR_RETURN(const absl::Time time, parse_window_time(config_.start_time()));
-    return consumer.offset_at(partition, time);
+// Returns where a new job begins in each partition. What is known already stays.
+absl::StatusOr<std::vector<int64_t>> KafkaWindowSource::first_offsets(KafkaConsumer& consumer,
+                                                                      const Ranges& all) const {
+  std::vector<int64_t> first = first_;
+  Ranges ends = all;
+  const bool at_end = config_.start() == KafkaWindows::LATEST && !config_.has_start_time();
+  if (at_end && first.empty()) {
+    constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
+    RETURN_IF_ERROR(consumer.confirm(kAll, &ends));
   }
-  return config_.start() == KafkaWindows::LATEST ? all.end : all.begin;
+  for (size_t partition = first.size(); partition < all.size(); ++partition) {
+    if (config_.has_start_time()) {
+      ASSIGN_OR_RETURN(const absl::Time time, parse_window_time(config_.start_time()));
+      ASSIGN_OR_RETURN(const int64_t offset,
+                       consumer.offset_at(static_cast<int32_t>(partition), time));
+      first.push_back(offset);
+    } else {
+      // One that was added since the first look begins at its first record.
+      first.push_back(at_end && first_.empty() ? ends[partition].end : all[partition].begin);
+    }
+  }
+  return first;
 }
 
-// Makes a range begin at `begin`. Errors: OutOfRange if the brokers no longer have that;
-// FailedPrecondition, which may pass, if their end is before it.
+// Makes a range begin at `begin`. Errors: OutOfRange if the brokers no longer have that.
 absl::Status KafkaWindowSource::begin_at(int32_t partition, int64_t begin, KafkaOffsets& range) {
-  const std::string what = absl::StrCat("topic ", config_.topic(), ", partition ", partition,
-                                        ": offset ", begin, " is ");
-  if (begin > range.end) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(what, "the next one, but the last is ", range.end - 1,
-                     ": the topic was made anew, or lost records; start a new job"));
-  }
   if (begin < range.begin) {
-    const std::string gone = absl::StrCat(what, "no longer there, the first is ", range.begin, "; ",
-                                          range.begin - begin, " records were not read");
+    const std::string gone =
+        absl::StrCat("topic ", config_.topic(), ", partition ", partition, ": offset ", begin,
+                     " is no longer there, the first is ", range.begin, "; ", range.begin - begin,
+                     " records were not read");
     if (config_.missing() == KafkaWindows::FAIL) {
       return absl::OutOfRangeError(absl::StrCat(
           gone,
@@ -185,6 +191,7 @@ absl::Status KafkaWindowSource::begin_at(int32_t partition, int64_t begin, Kafka
     return absl::OkStatus();
   }
   range.begin = begin;
+  range.end = std::max(range.end, begin);
   return absl::OkStatus();
 }
 

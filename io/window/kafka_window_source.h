@@ -44,8 +44,8 @@ class KafkaWindowSource : public WindowSource {
                                     const WindowPosition& position, Ranges* ranges);
   // Returns what follows `position` in each partition.
   absl::StatusOr<Ranges> ready(KafkaConsumer& consumer, const WindowPosition& position);
-  absl::StatusOr<int64_t> first_offset(KafkaConsumer& consumer, int32_t partition,
-                                       const KafkaOffsets& all) const;
+  absl::StatusOr<std::vector<int64_t>> first_offsets(KafkaConsumer& consumer,
+                                                     const Ranges& all) const;
   absl::Status begin_at(int32_t partition, int64_t begin, KafkaOffsets& range);
   bool is_due(int64_t records, const WindowPosition& position);
 
