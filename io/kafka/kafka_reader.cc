@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/forwarding_file_system.h"
@@ -14,8 +13,8 @@
 #include "io/column_rows.h"
 #include "io/file_reader.h"
 #include "io/files/file_system_registry.h"
-#include "io/format/csv_reader.h"
 #include "io/kafka/kafka_path.h"
+#include "io/kafka/kafka_payload.h"
 #include "io/kafka/kafka_topic.h"
 
 namespace millrace {
@@ -55,49 +54,30 @@ constexpr int kOwnColumns = 4;
 constexpr const char* kOwnNames[kOwnColumns] = {"kafka_key", "kafka_time_ms", "kafka_offset",
                                                 "kafka_partition"};
 
-// Returns "" if a record holds one line of delimited text, else what is wrong with it.
-absl::string_view line_error(absl::string_view line, const CsvConfig& csv) {
-  if (line.empty()) return "a record without a value";
-  if (csv.literal_quotes() || !absl::StrContains(line, '"')) {
-    return absl::StrContains(line, '\n') ? "a record of several lines" : "";
-  }
-  // A quoted cell that did not end would take the next records along.
-  enum { kBegins, kPlain, kQuoted, kAfterQuote } state = kBegins;
-  for (const char c : line) {
-    if (state == kQuoted) {
-      if (c == '"') state = kAfterQuote;
-    } else if (c == '"' && state != kPlain) {
-      state = kQuoted;  // a cell that begins with a quote, or a doubled quote in one
-    } else if (c == '\n') {
-      return "a record of several lines";
-    } else {
-      state = c == csv.delimiter()[0] ? kBegins : kPlain;
-    }
-  }
-  return state == kQuoted ? "a quoted cell that does not end" : "";
-}
-
 class KafkaReader : public FileReader {
  public:
   using FileReader::read;
-  KafkaReader(std::string path, KafkaRange range, const CsvConfig& csv,
+  KafkaReader(std::string path, KafkaRange range, std::unique_ptr<KafkaPayload> payload,
               std::shared_ptr<KafkaTopic> topic)
-      : path_(std::move(path)), range_(std::move(range)), csv_(csv), topic_(std::move(topic)) {
+      : path_(std::move(path)),
+        range_(std::move(range)),
+        payload_(std::move(payload)),
+        topic_(std::move(topic)) {
     rows_.push_back(range_.end - range_.begin);
   }
 
   absl::Status start() {
     TextFiles none("");
-    ASSIGN_OR_RETURN(const std::unique_ptr<FileReader> empty, open_csv(none, path_, csv_));
+    ASSIGN_OR_RETURN(const std::unique_ptr<FileReader> empty, payload_->open(none, path_));
     columns_ = empty->columns();
     for (FileColumn& column : columns_) column.is_empty = false;  // not known before records come
-    csv_columns_ = static_cast<int64_t>(columns_.size());
+    value_columns_ = static_cast<int64_t>(columns_.size());
     for (const char* const name : kOwnNames) {
       const bool is_taken = std::any_of(columns_.begin(), columns_.end(),
                                         [&](const auto& column) { return column.name == name; });
       if (is_taken) {
         return absl::InvalidArgumentError(
-            absl::StrCat("csv.column: ", name, " is the name of a column of every record"));
+            absl::StrCat("column ", name, ": this is the name of a column of every record"));
       }
       const bool is_key = name == kOwnNames[0];
       columns_.push_back({.name = name,
@@ -120,21 +100,21 @@ class KafkaReader : public FileReader {
     RETURN_IF_ERROR(fetch(range, bad, &records));
     offsets_.resize(range.count);
     for (int64_t row = 0; row < range.count; ++row) offsets_[row] = records.begin + row;
-    std::vector<ColumnRequest> of_text;
+    std::vector<ColumnRequest> of_values;
     for (const ColumnRequest& request : requests) {
-      if (request.column < csv_columns_) of_text.push_back(request);
+      if (request.column < value_columns_) of_values.push_back(request);
     }
-    std::vector<Column> text;
-    if (!of_text.empty()) {
-      ASSIGN_OR_RETURN(text, parse(records.text, of_text, bad));
+    std::vector<Column> values;
+    if (!of_values.empty()) {
+      ASSIGN_OR_RETURN(values, parse(records.file, of_values, bad));
     }
     std::vector<Column> columns;
-    auto next = text.begin();
+    auto next = values.begin();
     for (const ColumnRequest& request : requests) {
-      if (request.column < csv_columns_) {
+      if (request.column < value_columns_) {
         columns.push_back(std::move(*next++));
       } else {
-        columns.push_back(own_column(request.column - csv_columns_, range.count, records));
+        columns.push_back(own_column(request.column - value_columns_, range.count, records));
       }
     }
     return columns;
@@ -143,61 +123,42 @@ class KafkaReader : public FileReader {
  private:
   struct Records {
     int64_t begin = 0;  // offset of the first row
-    std::string text;   // a line for each row
+    std::string file;   // the rows
     StringValues keys;
     std::vector<int64_t> times;
   };
 
-  // Fills one line for each offset. Those without a record are omitted.
+  // Makes a row of each offset. Those without a record are omitted.
   absl::Status fetch(const RowRange& range, BadRows& bad, Records* records) {
     records->begin = range_.begin + range.begin;
     const int64_t end = records->begin + range.count;
-    std::vector<std::pair<size_t, size_t>> lines(range.count);  // begin and size in `values`
-    std::vector<std::string> keys(range.count);
+    std::vector<std::string> values(range.count, payload_->blank()), keys(range.count);
     std::vector<uint8_t> is_there(range.count);
-    std::string values;
     absl::Status status;
     records->times.assign(range.count, -1);
     const auto visit = [&](const KafkaRecord& record) {
       const int64_t row = record.offset - records->begin;
-      absl::string_view line = record.value;
-      while (absl::ConsumeSuffix(&line, "\n") || absl::ConsumeSuffix(&line, "\r")) {
-      }
       is_there[row] = 1;
       records->times[row] = record.time_ms;
       keys[row] = std::string(record.key);
-      const absl::string_view error = line_error(line, csv_);
-      if (!error.empty()) {
-        if (status.ok()) status = bad.add(row, error_at(record.offset, absl::StrCat(": ", error)));
-        return;
+      const absl::string_view error = payload_->error(record.value);
+      if (error.empty()) {
+        values[row] = std::string(record.value);
+      } else if (status.ok()) {
+        status = bad.add(row, error_at(record.offset, absl::StrCat(": ", error)));
       }
-      lines[row] = {values.size(), line.size()};
-      values.append(line.data(), line.size());
     };
     RETURN_IF_ERROR(topic_->with_consumer([&](KafkaConsumer& consumer) {
       return read_records(consumer, records->begin, end, visit);
     }));
     RETURN_IF_ERROR(status);
-    // The text of rows that are none or bad does not matter, but must not be bad.
-    absl::string_view filler;
-    for (const auto& [at, size] : lines) {
-      if (size == 0) continue;
-      filler = absl::string_view(values).substr(at, size);
-      break;
-    }
-    const std::string blank = absl::StrCat("\"\"", std::string(csv_columns_ - 1, delimiter()));
-    if (filler.empty()) filler = csv_columns_ > 1 ? absl::string_view(blank).substr(2) : blank;
     for (int64_t row = 0; row < range.count; ++row) {
       if (is_there[row] == 0) bad.omit(row);
-      const auto [at, size] = lines[row];
-      absl::StrAppend(&records->text,
-                      size == 0 ? filler : absl::string_view(values).substr(at, size), "\n");
+      payload_->append(values[row], &records->file);
       records->keys.push_back(keys[row]);
     }
     return absl::OkStatus();
   }
-
-  char delimiter() const { return csv_.delimiter()[0]; }
 
   // Reads [begin, end). Records that the brokers do not have are an error, or as none.
   absl::Status read_records(KafkaConsumer& consumer, int64_t begin, int64_t end,
@@ -222,32 +183,29 @@ class KafkaReader : public FileReader {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<std::vector<Column>> parse(absl::string_view text,
+  absl::StatusOr<std::vector<Column>> parse(absl::string_view file,
                                             absl::Span<const ColumnRequest> requests,
                                             BadRows& bad) const {
-    TextFiles files(text);
-    ASSIGN_OR_RETURN(const std::unique_ptr<FileReader> lines, open_csv(files, path_, csv_));
-    const std::vector<int64_t>& groups = lines->group_rows();
+    TextFiles files(file);
+    ASSIGN_OR_RETURN(const std::unique_ptr<FileReader> rows, payload_->open(files, path_));
+    const std::vector<int64_t>& groups = rows->group_rows();
     if (std::accumulate(groups.begin(), groups.end(), int64_t{0}) !=
         static_cast<int64_t>(offsets_.size())) {
-      return absl::DataLossError(absl::StrCat(path_, ": a record is no line of delimited text"));
+      return absl::DataLossError(absl::StrCat(path_, ": a record is not one row"));
     }
     std::vector<Column> columns(requests.size());
     std::vector<Column> part;
     int64_t row = 0;
-    for (size_t group = 0; group < lines->group_rows().size(); ++group) {
-      const int64_t count = lines->group_rows()[group];
+    for (size_t group = 0; group < groups.size(); ++group) {
+      const int64_t count = groups[group];
       BadRows of_group(count, /*skip=*/true);
       ASSIGN_OR_RETURN(part,
-                       lines->read({static_cast<int64_t>(group), 0, count}, requests, of_group));
+                       rows->read({static_cast<int64_t>(group), 0, count}, requests, of_group));
       for (int64_t i = 0; i < count; ++i) {
         if (!of_group.contains(i)) continue;
-        const std::string line = absl::StrCat(path_, ", line ", lines->row_lines()[i]);
-        absl::string_view what = of_group.first().message();
-        const bool is_its_own = absl::ConsumePrefix(&what, line) &&
-                                (what.empty() || !absl::ascii_isdigit(what.front()));
-        if (!is_its_own) what = ": values that do not fit";
-        RETURN_IF_ERROR(bad.add(row + i, error_at(offsets_[row + i], what)));
+        const int64_t number = rows->row_lines().empty() ? row + i : rows->row_lines()[i];
+        RETURN_IF_ERROR(bad.add(
+            row + i, error_at(offsets_[row + i], what_of(of_group.first().message(), number))));
       }
       for (size_t c = 0; c < columns.size(); ++c) {
         if (group == 0) {
@@ -259,6 +217,19 @@ class KafkaReader : public FileReader {
       row += count;
     }
     return columns;
+  }
+
+  // Returns what an error says, without the place, if it is of the row of this number, of a line or
+  // record.
+  absl::string_view what_of(absl::string_view message, int64_t number) const {
+    constexpr absl::string_view kOther = ": values that do not fit";
+    if (!absl::ConsumePrefix(&message, absl::StrCat(path_, ", line ", number)) &&
+        !absl::ConsumePrefix(&message, absl::StrCat(path_, ", record ", number))) {
+      return kOther;
+    }
+    if (message.empty() || absl::ascii_isdigit(message.front())) return kOther;
+    const size_t what = std::min(message.find(": "), message.find(", column "));
+    return what == absl::string_view::npos ? kOther : message.substr(what);
   }
 
   Column own_column(int64_t which, int64_t rows, const Records& records) const {
@@ -278,10 +249,10 @@ class KafkaReader : public FileReader {
 
   const std::string path_;
   const KafkaRange range_;
-  const CsvConfig csv_;
+  const std::unique_ptr<KafkaPayload> payload_;
   const std::shared_ptr<KafkaTopic> topic_;
   std::vector<FileColumn> columns_;
-  int64_t csv_columns_ = 0;
+  int64_t value_columns_ = 0;
   std::vector<int64_t> rows_;
   std::vector<int64_t> offsets_;  // of the rows of the last read()
 };
@@ -291,7 +262,7 @@ absl::StatusOr<std::unique_ptr<FileReader>> open_kafka(FileSystem&, const std::s
                                                        std::shared_ptr<const FileLayout>) {
   ASSIGN_OR_RETURN(KafkaRange range, parse_kafka_path(path));
   KafkaWindows windows = config.custom_format().GetExtension(kafka);
-  auto reader = std::make_unique<KafkaReader>(path, std::move(range), config.csv(),
+  auto reader = std::make_unique<KafkaReader>(path, std::move(range), KafkaPayload::create(config),
                                               KafkaTopic::shared(windows));
   RETURN_IF_ERROR(reader->start());
   return std::unique_ptr<FileReader>(std::move(reader));

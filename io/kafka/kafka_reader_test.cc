@@ -13,6 +13,7 @@
 #include "io/kafka/kafka_cluster_testing.h"
 #include "io/kafka/kafka_topic.h"
 #include "proto/config.pb.h"
+#include "proto/tf_example.pb.h"
 
 namespace millrace {
 namespace {
@@ -100,6 +101,33 @@ TEST_F(KafkaReaderTest, BadRecordsAreNamedByOffset) {
     EXPECT_EQ(columns[0].int64s[2], 0);
     offset += 3;
   }
+}
+
+TEST_F(KafkaReaderTest, ARecordIsATfExample) {
+  data_.set_format(DataConfig::TFRECORD);
+  for (const char* name : {"label", "x"}) data_.mutable_tfrecord()->add_column()->set_name(name);
+  data_.mutable_tfrecord()->mutable_column(1)->set_type(TfRecordConfig::FLOAT);
+  const auto example = [](int64_t label, std::vector<float> x) {
+    TfExample example;
+    auto& features = *example.mutable_features()->mutable_feature();
+    features["label"].mutable_int64_list()->add_value(label);
+    for (const float value : x) features["x"].mutable_float_list()->add_value(value);
+    return example.SerializeAsString();
+  };
+  produce({example(1, {2, 3}), example(0, {}), "\n!", "", example(1, {4})});
+  const std::string path = "kafka://t/0/0-5";
+  BadRows bad(5, /*skip=*/true);
+  ASSERT_OK_AND_ASSIGN(const auto columns, read(path, 0, 5, bad));
+  EXPECT_EQ(bad.count(), 2);
+  EXPECT_TRUE(bad.contains(2) && bad.contains(3));
+  EXPECT_EQ(columns[0].int64s[0], 1);
+  EXPECT_EQ(columns[1].end(0) - columns[1].begin(0), 2);
+  EXPECT_EQ(columns[1].end(1) - columns[1].begin(1), 0);
+  EXPECT_EQ(columns[1].doubles[columns[1].begin(4)], 4);
+  BadRows strict(3, /*skip=*/false);
+  EXPECT_THAT(
+      read(path, 0, 3, strict).status(),
+      StatusIs(absl::StatusCode::kDataLoss, path + ", offset 2: the bytes are no tf.Example"));
 }
 
 // The mock cluster drops the oldest records of a partition beyond 5 MB.

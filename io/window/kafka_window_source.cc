@@ -50,7 +50,6 @@ std::string KafkaWindowSource::path_of(const std::string& name) const {
 }
 
 void KafkaWindowSource::set_format(DataConfig& data) const {
-  data.clear_format();
   data.mutable_custom_format()->set_name("kafka");
   *data.mutable_custom_format()->MutableExtension(kafka) = config_;
 }

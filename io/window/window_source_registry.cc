@@ -76,16 +76,19 @@ absl::Status check_kafka_windows(absl::string_view where, const WindowsConfig& w
   return time_of(where, "start_time", windows.kafka().start_time()).status();
 }
 
-// Records are lines of delimited text without a line of names.
+// Records have no line of names, and no first ones to find the columns in.
 absl::Status check_payload(absl::string_view where, const DataConfig& data) {
   if (!data.windows().has_kafka()) return absl::OkStatus();
+  const bool is_example = data.format() == DataConfig::TFRECORD;
   if (data.has_custom_format() ||
-      (data.format() != DataConfig::AUTO && data.format() != DataConfig::CSV)) {
-    return wrong(where, "kafka reads delimited text; remove format and custom_format");
+      (!is_example && data.format() != DataConfig::AUTO && data.format() != DataConfig::CSV)) {
+    return wrong(where, "kafka reads delimited text, and tf.Example with format: TFRECORD");
   }
-  if (data.csv().column_size() > 0) return absl::OkStatus();
-  return wrong(where,
-               "kafka needs the names of the columns of a record, in csv.column of the data");
+  if ((is_example ? data.tfrecord().column_size() : data.csv().column_size()) > 0) {
+    return absl::OkStatus();
+  }
+  return wrong(where, absl::StrCat("kafka needs the columns of a record, in ",
+                                   is_example ? "tfrecord" : "csv", ".column of the data"));
 }
 
 absl::Status check_size(absl::string_view where, const WindowsConfig& windows) {
