@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/v6_only.hpp>
@@ -407,6 +408,8 @@ class HttpServer::Impl {
   int port_ = 0;
   std::optional<asio::ssl::context> tls_;
   asio::io_context context_{1};
+  // A handler of the pool may be all that is left after drain(); its reply is still to be sent.
+  asio::executor_work_guard<asio::io_context::executor_type> work_{context_.get_executor()};
   tcp::acceptor acceptor_{context_};
   asio::steady_timer pause_{context_};
   // Used by the thread alone, the oldest first. Each session is also owned by its pending

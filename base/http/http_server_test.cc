@@ -183,6 +183,35 @@ TEST(HttpServerThreadsTest, ConnectionsStayOpenAndDrainWaitsForReplies) {
   EXPECT_THAT(other.receive("/a"), HasSubstr("Connection: close"));
 }
 
+// The handler is all that is left: nothing else keeps the server's thread.
+TEST(HttpServerThreadsTest, DrainSendsTheReplyOfTheOnlyConnection) {
+  Mutex mutex;
+  bool released = false, begun = false;
+  HttpServerOptions options;
+  options.handler_threads = 1;
+  options.client_timeout = absl::Seconds(20);
+  ASSERT_OK_AND_ASSIGN(const auto server,
+                       HttpServer::start(options, [&](const HttpServerRequest& request) {
+                         MutexLock lock(mutex);
+                         begun = true;
+                         mutex.await([&] { return released; });
+                         return HttpReply{.body = request.target};
+                       }));
+  Client only(server->port());
+  only.send("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n");
+  {
+    MutexLock lock(mutex);
+    mutex.await([&] { return begun; });
+  }
+  server->drain(absl::Milliseconds(100));
+  {
+    MutexLock lock(mutex);
+    released = true;
+  }
+  server->drain(absl::Seconds(20));
+  EXPECT_THAT(only.receive("/slow"), EndsWith("/slow"));
+}
+
 TEST_F(HttpServerTest, WhatCannotBeListenedOnIsAnError) {
   const auto status = [](const HttpServerOptions& options) {
     return HttpServer::start(options, nullptr).status();
