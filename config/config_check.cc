@@ -579,6 +579,12 @@ absl::Status validate(const JobConfig& config) {
                      "move_done_to and move_damaged_to would move files that later epochs read; "
                      "remove them, or set train.max_epochs to 1"));
   }
+  if (train.train_data().windows().has_kafka() &&
+      !(moves.move_done_to().empty() && moves.move_damaged_to().empty())) {
+    errors.add(wrong("run.window_io",
+                     "move_done_to and move_damaged_to move files, but the data is a Kafka topic; "
+                     "remove them"));
+  }
   errors.add(check_cadences(config));
   errors.add(check_run(config.run()));
   return errors.status();

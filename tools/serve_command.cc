@@ -1,6 +1,8 @@
 #include <ATen/Parallel.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,6 +21,7 @@
 namespace millrace {
 namespace {
 
+constexpr int kMostJoined = 64;  // requests
 constexpr absl::Duration kBetweenLooksAtSignals = absl::Milliseconds(50);
 
 struct ServeFlags {
@@ -30,6 +33,9 @@ struct ServeFlags {
 };
 
 absl::StatusOr<int> serve(const ServeFlags& flags) {
+  for (const double number : {flags.join_milliseconds, flags.follow_seconds, flags.drain_seconds}) {
+    if (std::isnan(number)) return absl::InvalidArgumentError("a time is not a number");
+  }
   at::set_num_threads(flags.threads);
   ASSIGN_OR_RETURN(const ServedPlace place,
                    resolve_served_place(ObjectFiles::process(), flags.path));
@@ -46,7 +52,8 @@ absl::StatusOr<int> serve(const ServeFlags& flags) {
   Follower follower(place, absl::Seconds(flags.follow_seconds), *predictor);
   const bool follows = place.kind != ServedPlace::kCheckpoint && flags.follow_seconds > 0;
   InferenceServerOptions options = flags.server;
-  options.threads = 2 * flags.workers;  // some parse while others compute
+  // Some parse while others compute, and requests that wait to be joined have threads of their own.
+  options.threads = std::max(2 * flags.workers, flags.join_rows > 0 ? kMostJoined : 0);
   ASSIGN_OR_RETURN(const std::unique_ptr<InferenceServer> server,
                    InferenceServer::start(options, *predictor, [&] { return follower.counts(); }));
   if (follows) follower.start();

@@ -28,6 +28,8 @@ constexpr std::pair<const char*, const char*> kOwnOptions[] = {
     {"enable.auto.offset.store", "false"}, {"enable.partition.eof", "true"},
     {"isolation.level", "read_committed"},
 };
+// Options that the field `brokers` stands for.
+constexpr const char* kFields[] = {"bootstrap.servers", "metadata.broker.list"};
 
 // Returns NAME and VALUE of NAME=VALUE.
 std::pair<std::string, std::string> split_option(const std::string& option) {
@@ -138,8 +140,7 @@ class Consumer : public KafkaConsumer {
     int count = assigned->cnt;
     absl::Status trouble;
     const absl::Duration limit = Clock::real().elapsed() + absl::Milliseconds(kCallMs);
-    while (count > 0 && !(looks_further && size_of(*ranges) >= wanted) &&
-           Clock::real().elapsed() < limit) {
+    while (count > 0 && Clock::real().elapsed() < limit) {
       const absl::StatusOr<Message> message = poll();
       trouble = message.status();
       if (absl::IsOutOfRange(trouble)) break;
@@ -150,8 +151,9 @@ class Consumer : public KafkaConsumer {
       const bool is_end = (*message)->err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
       if ((*message)->offset < range.end) continue;  // of an assignment before this one
       if (looks_further) range.end = (*message)->offset + (is_end ? 0 : 1);
-      // What is behind an end shows that reading gets there.
-      waits[partition] = !is_end && looks_further;
+      // What is behind an end shows that reading gets there. Each partition is looked through for
+      // as many as are wanted, so that their shares do not depend on which one answers first.
+      waits[partition] = !is_end && looks_further && range.end - range.begin < wanted;
       count -= waits[partition] == 0 ? 1 : 0;
     }
     release();
@@ -159,7 +161,7 @@ class Consumer : public KafkaConsumer {
       return absl::FailedPreconditionError(absl::StrCat(
           trouble.message(), ": the topic was made anew, or lost records; start a new job"));
     }
-    if (count == 0 || (looks_further && size_of(*ranges) >= wanted)) return absl::OkStatus();
+    if (count == 0) return absl::OkStatus();
     return trouble.ok() ? failure(RD_KAFKA_RESP_ERR__TIMED_OUT) : trouble;
   }
 
@@ -167,9 +169,15 @@ class Consumer : public KafkaConsumer {
     const Partitions asked = one(partition, absl::ToUnixMillis(time));
     RETURN_IF_ERROR(reply(library_.offsets_for_times_(client_, asked.get(), kCallMs)));
     RETURN_IF_ERROR(reply(asked->elems[0].err));
-    if (asked->elems[0].offset >= 0) return asked->elems[0].offset;
     ASSIGN_OR_RETURN(const KafkaOffsets all, offsets(partition));
-    return all.end;
+    const int64_t found = asked->elems[0].offset;
+    if (found < 0 || found >= all.end) return all.end;
+    // One broker names the first record if all are earlier.
+    bool is_later = true;
+    RETURN_IF_ERROR(read(partition, found, found + 1, [&](const KafkaRecord& record) {
+      is_later = record.time_ms >= absl::ToUnixMillis(time);
+    }));
+    return is_later ? found : all.end;
   }
 
   absl::Status read(int32_t partition, int64_t begin, int64_t end,
@@ -277,9 +285,13 @@ class Consumer : public KafkaConsumer {
       return absl::NotFoundError(absl::StrCat(where_, " does not exist; create it"));
     }
     MutexLock lock(mutex_);
-    const std::string what =
+    std::string what =
         absl::StrCat(where_, " (librdkafka ", library_.version_str_(),
                      "): ", last_log_.empty() ? library_.err2str_(error) : last_log_);
+    if (absl::StrContains(last_log_, "ApiVersionRequest failed")) {
+      absl::StrAppend(&what,
+                      "; the broker may need a newer library: let MILLRACE_LIBRDKAFKA name one");
+    }
     if (is_refused_ || is_refusal(error)) return absl::FailedPreconditionError(what);
     return absl::UnavailableError(what);
   }
@@ -387,7 +399,7 @@ absl::Status KafkaPatience::note(const absl::Status& result) {
   }
   if (now >= said_) {
     said_ = now + kSayAgain;
-    MILLRACE_LOG(WARNING) << "waiting for " << result.message();
+    MILLRACE_LOG(WARNING) << "waiting for Kafka: " << result.message();
   }
   return absl::OkStatus();
 }
@@ -434,8 +446,12 @@ absl::Status check_kafka(absl::string_view where, const KafkaWindows& config) {
   for (const std::string& option : config.option()) {
     const std::string name = split_option(option).first;
     // What is given may be a secret.
-    if (!absl::StrContains(option, '=') || name.empty()) {
+    if (!absl::StrContains(option, '=') || name.empty() || absl::StrContains(name, '$')) {
       return wrong(where, "an option is not NAME=VALUE");
+    }
+    for (const absl::string_view field : kFields) {
+      if (name == field)
+        return wrong(where, absl::StrCat("option ", name, ": set brokers instead"));
     }
     for (const auto& [own, value] : kOwnOptions) {
       if (name != own) continue;

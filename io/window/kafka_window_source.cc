@@ -64,7 +64,7 @@ absl::StatusOr<Found> KafkaWindowSource::find(bool no_more, WindowPosition& posi
     if (looked.ok()) {
       found = *looked;
     } else {
-      waits_for_ = absl::StrCat("topic ", config_.topic(), ", whose brokers do not answer");
+      waits_for_ = absl::StrCat("Kafka: ", looked.status().message());
       seen_ = -1 - std::abs(seen_);  // an outage is no time without records
     }
     return patience_.note(looked.status());

@@ -95,7 +95,7 @@ TEST_F(KafkaTest, ABrokerThatIsAwayForAWhileDelaysTraining) {
   RunningProgram program = start();
   ASSERT_TRUE(program.wait_for("waiting since"));
   cluster_.set_down(1, true);
-  ASSERT_TRUE(program.wait_for("waiting for topic clicks"));
+  ASSERT_TRUE(program.wait_for("waiting for Kafka: topic clicks"));
   cluster_.set_down(1, false);
   produce(1);
   ASSERT_TRUE(program.wait_for("step 8 "));
@@ -117,6 +117,9 @@ TEST_F(KafkaTest, NamedErrors) {
   fails("windows.kafka.topic='a b'", kUsage, "a topic has letters");
   fails("windows.rows=5", kUsage, "set kafka.records");
   fails("csv={}", kUsage, "csv.column");
+  const ProgramResult moves = run({"--set", "run.window_io.move_done_to='done'"});
+  EXPECT_EQ(moves.exit_code, kUsage);
+  EXPECT_THAT(moves.err, HasSubstr("the data is a Kafka topic"));
   cluster_.produce("clicks", 0, "1,2,3,0");
   cluster_.produce("clicks", 0, "1,oops,3,1");
   cluster_.flush();
