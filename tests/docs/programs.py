@@ -63,7 +63,7 @@ BAZEL = ("--config= --profile= --output_groups= --test_output= --test_filter= --
 BAZEL_COMMANDS = ("build", "test", "run")
 # Do not reach Bazel.
 SETUP_COMMANDS = ("test_setup", "cuda_setup")
-TEST_FAMILIES = ("ray", "serving", "slurm")  # of third_party/test_families
+TEST_FAMILIES = ("kafka", "ray", "serving", "slurm")  # of third_party/test_families
 
 # Targets of a reader's own.
 OWN_TARGETS = ("//my:job",)
