@@ -96,8 +96,7 @@ struct Predictor::Request {
   Block block;
   Predictions predictions;
   absl::Status status;
-  bool is_taken = false;  // is_taken, is_done: guarded by mutex_
-  bool is_done = false;
+  bool is_done = false;  // guarded by mutex_
 };
 
 // A worker that is taken out of idle_ as long as the object lives.
@@ -355,7 +354,6 @@ std::vector<Predictor::Request*> Predictor::take_requests() {
   do {
     Request* const next = requests_.front();
     rows += next->rows();
-    next->is_taken = true;
     taken.push_back(next);
     requests_.pop_front();
   } while (!requests_.empty() && rows + requests_.front()->rows() <= options_.join_rows);
@@ -420,7 +418,7 @@ absl::StatusOr<Predictions> Predictor::predict(RequestColumns columns, int64_t r
     requests_.push_back(&own);
     waiting_rows_ += rows;
     // The first in the queue waits for a worker, and takes those behind it along.
-    const auto leads = [&] { return !own.is_taken && requests_.front() == &own; };
+    const auto leads = [&] { return !requests_.empty() && requests_.front() == &own; };
     mutex_.await([&] { return own.is_done || (leads() && !idle_.empty()); });
     if (!own.is_done) {
       mutex_.await_for(options_.join_wait - (Clock::real().elapsed() - begin),

@@ -1,12 +1,11 @@
 #include "io/kafka/kafka_payload.h"
 
-#include <cstdint>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "base/checksum/crc32c.h"
+#include "base/checksum/tfrecord.h"
 #include "io/format/csv_reader.h"
 #include "io/format/tfrecord_reader.h"
 
@@ -64,10 +63,6 @@ class LinePayload : public KafkaPayload {
   const CsvConfig csv_;
 };
 
-void append_bytes(uint64_t number, int bytes, std::string* file) {
-  for (int i = 0; i < bytes; ++i) file->push_back(static_cast<char>(number >> (8 * i)));
-}
-
 class ExamplePayload : public KafkaPayload {
  public:
   explicit ExamplePayload(const DataConfig& config) : config_(config) {}
@@ -76,13 +71,8 @@ class ExamplePayload : public KafkaPayload {
     return value.empty() ? "a record without a value" : "";
   }
 
-  // The form of records in open_tfrecord().
   void append(absl::string_view value, std::string* file) const override {
-    const size_t begin = file->size();
-    append_bytes(value.size(), 8, file);
-    append_bytes(masked_crc32c(absl::string_view(*file).substr(begin)), 4, file);
-    absl::StrAppend(file, value);
-    append_bytes(masked_crc32c(value), 4, file);
+    absl::StrAppend(file, tfrecord(value));
   }
 
   std::string blank() const override { return ""; }

@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "io/kafka/kafka_library.h"
-#include "proto/config_variables.h"
 #include "proto/field_check.h"
 
 namespace millrace {
@@ -232,9 +231,7 @@ class Consumer : public KafkaConsumer {
   }
 
   absl::Status set_options(rd_kafka_conf_t* conf) const {
-    KafkaWindows config = config_;
-    RETURN_IF_ERROR(resolve_secrets("windows.kafka", &config));
-    RETURN_IF_ERROR(set_option(conf, "bootstrap.servers", config.brokers()));
+    RETURN_IF_ERROR(set_option(conf, "bootstrap.servers", config_.brokers()));
     RETURN_IF_ERROR(set_option(conf, "group.id", "millrace"));
     // How long a question for the records of one partition holds up that for another one's.
     RETURN_IF_ERROR(set_option(conf, "fetch.wait.max.ms", "50"));
@@ -242,7 +239,7 @@ class Consumer : public KafkaConsumer {
     RETURN_IF_ERROR(set_option(conf, "reconnect.backoff.max.ms", "2000"));
     // What a consumer reads ahead: each reader of each rank has one.
     RETURN_IF_ERROR(set_option(conf, "queued.max.messages.kbytes", "16384"));
-    for (const std::string& option : config.option()) {
+    for (const std::string& option : config_.option()) {
       const auto [name, value] = split_option(option);
       RETURN_IF_ERROR(set_option(conf, name, value));
     }

@@ -44,8 +44,8 @@ int64_t size_of(absl::Span<const KafkaOffsets> ranges);
 // to.
 class KafkaConsumer {
  public:
-  // Contacts nobody. Errors: those of KafkaLibrary::get(); InvalidArgument for an option that
-  // librdkafka refuses.
+  // Contacts nobody. Secrets in `config` are resolved. Errors: those of KafkaLibrary::get();
+  // InvalidArgument for an option that librdkafka refuses.
   static absl::StatusOr<std::unique_ptr<KafkaConsumer>> create(const KafkaWindows& config);
   virtual ~KafkaConsumer() = default;
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
+#include "base/checksum/tfrecord.h"
 #include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
 #include "sinks/tensorboard/event_file.h"

@@ -6,18 +6,13 @@
 #include "absl/strings/str_cat.h"
 #include "base/byte_stream.h"
 #include "base/checksum/crc32c.h"
+#include "base/checksum/tfrecord.h"
 #include "base/status_macros.h"
 
 namespace millrace {
 namespace {
 
 constexpr char kVersion[] = "brain.Event:2";
-
-std::string length_of(absl::string_view data) {
-  ByteWriter writer;
-  writer.write_uint64(data.size());
-  return writer.take();
-}
 
 constexpr int64_t kHeadBytes = 12;  // the length and its checksum
 constexpr int64_t kTailBytes = 4;
@@ -45,14 +40,6 @@ absl::StatusOr<bool> next_event(absl::string_view& bytes, tensorboard::Event& ev
 }
 
 }  // namespace
-
-std::string tfrecord(absl::string_view data) {
-  const std::string length = length_of(data);
-  ByteWriter length_check, data_check;
-  length_check.write_uint32(masked_crc32c(length));
-  data_check.write_uint32(masked_crc32c(data));
-  return absl::StrCat(length, length_check.bytes(), data, data_check.bytes());
-}
 
 absl::StatusOr<std::unique_ptr<EventFile>> EventFile::create(FileSystem& files,
                                                              const std::string& path,

@@ -19,10 +19,6 @@ namespace millrace {
 // Names of event files begin so: TensorBoard reads files of such names alone.
 inline constexpr char kEventFilePrefix[] = "events.out.tfevents.";
 
-// Returns `data` as a record of the TFRecord format: its length (uint64), the masked CRC-32C of the
-// length, the data and the masked CRC-32C of the data, all little-endian.
-std::string tfrecord(absl::string_view data);
-
 // Writes events into a new file. Not thread-safe.
 class EventFile {
  public:

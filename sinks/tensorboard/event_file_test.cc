@@ -1,5 +1,6 @@
 #include "sinks/tensorboard/event_file.h"
 
+#include "base/checksum/tfrecord.h"
 #include "base/memory_file_system_testing.h"
 #include "base/recording_file_system_testing.h"
 #include "base/status_matchers.h"

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "absl/strings/strip.h"
+#include "base/checksum/tfrecord.h"
 #include "base/clock.h"
 #include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
