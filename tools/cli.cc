@@ -42,6 +42,7 @@ int run_command(CLI::App& program, int argc, char** argv, const RankListener& li
   add([&](CLI::App& app) { return add_predict_command(app, listener); });
   add(add_export_command);
   add(add_publish_command);
+  add(add_rewind_command);
   add(add_serve_command);
   add(add_generate_command);
   add(add_checkpoint_command);

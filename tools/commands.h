@@ -32,6 +32,7 @@ Command add_plugin_command(CLI::App& program);
 Command add_explain_command(CLI::App& program);
 Command add_status_command(CLI::App& program);
 Command add_publish_command(CLI::App& program);
+Command add_rewind_command(CLI::App& program);
 Command add_serve_command(CLI::App& program);
 Command add_bench_command(CLI::App& program);
 Command add_launch_command(CLI::App& program);

@@ -24,6 +24,8 @@ struct LoopEvent {
     kEnded,    // the run; what: "completed", "stopped" or "failed"; detail: the reason or the error
     kOpened,   // training began, or continued, an epoch or a window; detail: its number or its name
     kClosed,   // training finished an epoch or a window; the same
+    kRewound,  // `millrace rewind`; what: "window"; detail: its name; progress: of the checkpoint
+               // from which training resumes
     kEvicted,  // tables lost rows since the last report; what: the table; detail: rows by reason
   };
   Kind kind = kStarted;

@@ -52,6 +52,7 @@ absl::string_view event_kind_name(LoopEvent::Kind kind) {
     case LoopEvent::kEnded: return "ended";
     case LoopEvent::kOpened: return "opened";
     case LoopEvent::kClosed: return "closed";
+    case LoopEvent::kRewound: return "rewound";
     case LoopEvent::kEvicted: return "evicted";
   }
   return "";
