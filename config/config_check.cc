@@ -19,6 +19,7 @@
 #include "config/custom_check.h"
 #include "config/data_check.h"
 #include "config/training_size.h"
+#include "config/window_check.h"
 #include "embedding/max_ids_check.h"
 #include "embedding/policies/table_policy_check.h"
 #include "embedding/rows/initializer_registry.h"
@@ -443,19 +444,6 @@ absl::Status check_evaluation(const EvaluationConfig& evaluation, const TrainCon
   return errors.status();
 }
 
-absl::Status check_window_io(const WindowIoConfig& window_io) {
-  FieldErrors errors;
-  for (const std::string& to : {window_io.move_done_to(), window_io.move_damaged_to()}) {
-    if (is_uri(to)) {
-      errors.add(wrong("run.window_io", absl::StrCat("cannot move files to ", to,
-                                                     ": what is behind URIs is only read")));
-    } else {
-      errors.add(annotate(check_shell_path(to), "run.window_io"));
-    }
-  }
-  return errors.status();
-}
-
 // Checks a place that may be a prefix in a bucket.
 absl::Status check_place(absl::string_view field, const std::string& place) {
   const auto refuse = [&](absl::string_view why) {
@@ -571,20 +559,7 @@ absl::Status validate(const JobConfig& config) {
   errors.add(check_plugins("run.plugins", config.run().plugins()));
   errors.add(check_eviction_hook(config));
   errors.add(check_evaluation(config.run().evaluation(), train));
-  errors.add(check_window_io(config.run().window_io()));
-  const WindowIoConfig& moves = config.run().window_io();
-  if (is_list_of_windows(train.train_data()) && train.max_epochs() > 1 &&
-      !(moves.move_done_to().empty() && moves.move_damaged_to().empty())) {
-    errors.add(wrong("run.window_io",
-                     "move_done_to and move_damaged_to would move files that later epochs read; "
-                     "remove them, or set train.max_epochs to 1"));
-  }
-  if (train.train_data().windows().has_kafka() &&
-      !(moves.move_done_to().empty() && moves.move_damaged_to().empty())) {
-    errors.add(wrong("run.window_io",
-                     "move_done_to and move_damaged_to move files, but the data is a Kafka topic; "
-                     "remove them"));
-  }
+  errors.add(check_run_windows(config));
   errors.add(check_cadences(config));
   errors.add(check_run(config.run()));
   return errors.status();

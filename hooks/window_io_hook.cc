@@ -1,6 +1,7 @@
 #include "hooks/window_io_hook.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -28,6 +29,8 @@ std::string to_line(const WindowIoState::Finished& window) {
   Json json{{"window", window.index()}, {"name", window.name()}, {"step", window.step()}};
   json["files"] = std::vector<std::string>(window.file().begin(), window.file().end());
   if (!window.damage().empty()) json["damage"] = window.damage();
+  if (window.has_rows()) json["rows"] = window.rows();
+  for (const auto& share : window.share()) json[share.name()] = share.share();
   return json_line(json) + "\n";
 }
 
@@ -97,11 +100,18 @@ absl::Status WindowIoHook::try_move(const std::string& from, const std::string& 
 }
 
 absl::Status WindowIoHook::after_step(HookContext& context, const StepResult&) {
-  if (context.phase() != Phase::kTrain || !context.windowed() || context.rank() != 0) {
-    return absl::OkStatus();
-  }
+  if (context.phase() != Phase::kTrain || !context.windowed()) return absl::OkStatus();
+  if (context.report_due()) report(context);
+  if (context.rank() != 0) return absl::OkStatus();
   if (!ahead_ && clock_.elapsed() - last_read_ahead_ >= kLookEvery) read_ahead();
   return absl::OkStatus();
+}
+
+void WindowIoHook::report(HookContext& context) {
+  for (const StreamFigure& figure : windows_.figures()) {
+    const bool is_sum = figure.over == StreamFigure::kSum;
+    context.report(figure.name, figure.value, is_sum ? Reduction::kSum : Reduction::kMin);
+  }
 }
 
 void WindowIoHook::read_ahead() {
@@ -124,6 +134,12 @@ absl::Status WindowIoHook::after_window(HookContext& context, const Window& wind
     *finished.mutable_file() = {window.files.begin(), window.files.end()};
   }
   if (!window.damage.empty()) finished.set_damage(window.damage);
+  const WindowIoState::Finished* const figures = options_.figures.get();
+  if (figures != nullptr && figures->has_index() && figures->index() == finished.index()) {
+    finished.set_rows(figures->rows());
+    *finished.mutable_share() = figures->share();
+  }
+  streams_[finished.index()] = window.stream;
   return absl::OkStatus();
 }
 
@@ -131,6 +147,11 @@ absl::Status WindowIoHook::after_checkpoint(HookContext& context,
                                             const CheckpointInfo& checkpoint) {
   if (context.rank() != 0) return absl::OkStatus();
   RETURN_IF_ERROR(acknowledge(checkpoint.progress.window));
+  const auto behind = streams_.lower_bound(checkpoint.progress.window);
+  if (behind != streams_.begin()) {
+    windows_.saved(std::prev(behind)->second);
+    streams_.erase(streams_.begin(), behind);
+  }
   RETURN_IF_ERROR(move_files());
   auto& windows = *state_.mutable_window();
   windows.erase(std::remove_if(

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -36,12 +38,16 @@ struct WindowIoOptions {
   // Returns the number of windows in the oldest checkpoint that a run could resume from. Required
   // for moving files.
   std::function<absl::StatusOr<int64_t>()> oldest_windows;
+  // What the hook window_gate counted of the window with this index; null: there is none.
+  std::shared_ptr<const WindowIoState::Finished> figures = nullptr;
 };
 
 // Handles windows on rank 0 of a job whose data comes in windows:
 //  * polls for the next window, at most once a second, and starts the read-ahead of its files;
+//  * reports WindowedDataset::figures(), as every rank does;
 //  * acknowledges each window once a durable checkpoint holds the whole window: exactly one line
-//    per window in <output_dir>/windows.jsonl, on disk before the next event;
+//    per window in <output_dir>/windows.jsonl, on disk before the next event. Then tells the data
+//    (WindowedDataset::saved());
 //  * moves the files of windows that even the oldest checkpoint holds. `start` moves an empty file
 //    in the same way, before_window where no roots are known, so that a move that cannot succeed
 //    ends the run before its first step.
@@ -62,6 +68,7 @@ class WindowIoHook : public Hook {
   absl::Status load_state(absl::Span<const HookState> per_rank) override;
 
  private:
+  void report(HookContext& context);
   void read_ahead();
   bool moves(const WindowIoState::Finished& window) const;
   absl::Status acknowledge(int64_t windows);
@@ -81,9 +88,10 @@ class WindowIoHook : public Hook {
   FileSystem& files_;
   Clock& clock_;
   WindowIoState state_;
-  int64_t acknowledged_ = -2;  // the last window in the file; -1: none; -2: not read
-  bool ahead_ = false;         // the next window was read ahead
-  bool tried_ = false;         // moves were tried, or will be in `start`
+  std::map<int64_t, std::string> streams_;  // Window::stream of windows that are not saved
+  int64_t acknowledged_ = -2;               // the last window in the file; -1: none; -2: not read
+  bool ahead_ = false;                      // the next window was read ahead
+  bool tried_ = false;                      // moves were tried, or will be in `start`
   absl::Duration last_read_ahead_ = absl::ZeroDuration();  // the clock's elapsed()
 };
 

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "io/dataset.h"
+#include "io/stream_figure.h"
 
 namespace millrace {
 
@@ -23,6 +25,7 @@ struct Window {
   // Files that no later window reads.
   std::vector<std::string> files = {};
   std::string damage = "";  // why it has no examples, where damaged data is left out; else ""
+  bool is_new = false;      // it was never given before, and nothing of it was trained on
 };
 
 struct WindowState {
@@ -62,6 +65,14 @@ class WindowedDataset : public Dataset {
   // Returns the files of the window that would follow now, for reading ahead; on rank 0, and as far
   // as the window is known. Changes nothing. The default implementation returns no files.
   virtual std::vector<std::string> upcoming_files() { return {}; }
+
+  // Tells that a durable checkpoint holds all up to the end of the window with this
+  // Window::stream. Called on rank 0. The default implementation does nothing.
+  virtual void saved(absl::string_view stream) {}
+
+  // Returns what this rank knows of where the stream is. The default implementation returns
+  // nothing.
+  virtual std::vector<StreamFigure> figures() { return {}; }
 };
 
 }  // namespace millrace

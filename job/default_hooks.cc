@@ -11,7 +11,9 @@
 #include "hooks/metric_report_hook.h"
 #include "hooks/non_finite_guard_hook.h"
 #include "hooks/signal_stop_hook.h"
+#include "hooks/window_gate_hook.h"
 #include "hooks/window_io_hook.h"
+#include "io/feature_schema.h"
 #include "job/job_checkpoints.h"
 #include "job/output_hook.h"
 #include "job/report/report_options.h"
@@ -119,8 +121,20 @@ WindowIoOptions window_io_options(const JobConfig& config, FileSystem& files) {
 
 HookPointer make_window_io(const DefaultHookParts& parts) {
   if (parts.train_windows == nullptr || !parts.config.run().window_io().enabled()) return nullptr;
-  return std::make_unique<WindowIoHook>(window_io_options(parts.config, parts.files),
-                                        *parts.train_windows, parts.files, parts.clock);
+  WindowIoOptions options = window_io_options(parts.config, parts.files);
+  options.figures = parts.window_figures;
+  return std::make_unique<WindowIoHook>(std::move(options), *parts.train_windows, parts.files,
+                                        parts.clock);
+}
+
+HookPointer make_window_gate(const DefaultHookParts& parts) {
+  if (parts.train_windows == nullptr || !parts.config.run().has_window_gate()) return nullptr;
+  WindowGateOptions options;
+  options.config = parts.config.run().window_gate();
+  options.schema = [train = parts.config.train()] { return FeatureSchema::create(train); };
+  options.all_gather = parts.all_gather;
+  options.figures = parts.window_figures;
+  return std::make_unique<WindowGateHook>(std::move(options), *parts.train_windows);
 }
 
 HookPointer make_signal_stop(const DefaultHookParts& parts) {
@@ -173,6 +187,8 @@ const std::vector<DefaultHook>& default_hooks() {
        "data comes in windows",
        "run.window_io", "run.window_io.enabled=false", WindowIoConfig::descriptor(),
        &make_window_io},
+      {"window_gate", "checks each new window before it is trained on, if limits are given",
+       "run.window_gate", "", WindowGateConfig::descriptor(), &make_window_gate},
       {"signal_stop", "stops training on a signal such as SIGTERM, SIGINT or SIGHUP",
        "run.signal_stop", "run.signal_stop.enabled=false", SignalStopConfig::descriptor(),
        &make_signal_stop},

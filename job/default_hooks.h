@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "base/clock.h"
 #include "base/file_system.h"
 #include "framework/report/jsonl_event_log.h"
@@ -17,6 +19,7 @@
 #include "hooks/sinks_hook.h"
 #include "io/windowed_dataset.h"
 #include "proto/config.pb.h"
+#include "proto/window_io_state.pb.h"
 
 namespace google::protobuf {
 class Descriptor;
@@ -45,6 +48,11 @@ struct DefaultHookParts {
   int64_t epoch_steps = 0;                     // of training, about; 0: not known
   RankActivity* activity = nullptr;            // see JobResources
   StatusFile* status = nullptr;                // see JobResources
+  // Collectives::all_gather; null: there is one rank.
+  std::function<absl::StatusOr<std::vector<std::string>>(absl::string_view)> all_gather = nullptr;
+  // What the hook window_gate tells the hook window_io.
+  std::shared_ptr<WindowIoState::Finished> window_figures =
+      std::make_shared<WindowIoState::Finished>();
 };
 
 // One default hook. To add a hook, add an entry to default_hooks.cc.

@@ -121,6 +121,7 @@ TEST_F(JobTest, DefaultHooksAreAttachedInTheirOrderThenThoseOfTrainAndRun) {
   Names expected;
   for (const DefaultHook& hook : default_hooks()) expected.push_back(hook.name);
   ASSERT_OK(apply_override("train.train_data.windows={}", &config_));
+  ASSERT_OK(apply_override("run.window_gate={min_rows: 1}", &config_));
   EXPECT_THAT(hooks(), ElementsAreArray(expected));
   config_.mutable_run()->add_hooks()->set_name("failing");
   expected.push_back("failing");
@@ -132,6 +133,7 @@ TEST_F(JobTest, EachDefaultHookCanBeSwitchedOff) {
   give_it_a_dynamic_source();
   give_it_a_sink();
   ASSERT_OK(apply_override("train.train_data.windows={}", &config_));
+  ASSERT_OK(apply_override("run.window_gate={min_rows: 1}", &config_));
   const JobConfig config = config_;
   for (const DefaultHook& hook : default_hooks()) {
     if (hook.switch_off.empty()) continue;

@@ -45,6 +45,7 @@ void reduce(DataConfig& data) {
   }
   if (!data.has_windows()) return;
   data.mutable_windows()->clear_idle_seconds();
+  data.mutable_windows()->clear_skip();
   if (data.windows().has_kafka()) {
     KafkaWindows& topic = *data.mutable_windows()->mutable_kafka();
     topic.clear_brokers();
@@ -52,7 +53,11 @@ void reduce(DataConfig& data) {
     topic.clear_option();
     topic.clear_seconds();
     topic.clear_timeout_seconds();
+    topic.clear_start_offsets();
+    topic.clear_group();
+    topic.clear_bad_records();
   }
+  if (data.windows().has_manifest()) data.mutable_windows()->mutable_manifest()->clear_path();
   if (data.windows().has_directory()) data.mutable_windows()->mutable_directory()->clear_path();
   if (!data.windows().has_time()) return;
   data.mutable_windows()->mutable_time()->clear_path();

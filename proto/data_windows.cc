@@ -12,7 +12,8 @@ bool comes_in_windows(const DataConfig& data) {
 }
 
 bool finds_own_files(const WindowsConfig& windows) {
-  return windows.has_directory() || windows.has_time() || windows.has_kafka();
+  return windows.has_directory() || windows.has_time() || windows.has_manifest() ||
+         windows.has_kafka();
 }
 
 bool is_list_of_windows(const DataConfig& data) {

@@ -210,6 +210,7 @@ CLASSES = {
         "tfrecord_reader": "proto",
     },
     "io/kafka": {
+        "arrow_payload": "proto",
         "kafka": "proto",
         "kafka_test": "proto",
     },

@@ -19,12 +19,15 @@ KafkaCluster::~KafkaCluster() {
   rd_kafka_destroy(owner_);
 }
 
-rd_kafka_t* KafkaCluster::make_client(const char* option, const std::string& value) {
+rd_kafka_t* KafkaCluster::make_client(const char* option, const std::string& value,
+                                      const std::string& group) {
   char error[512] = "";
   rd_kafka_conf_t* const conf = rd_kafka_conf_new();
   rd_kafka_conf_set(conf, option, value.c_str(), error, sizeof(error));
   rd_kafka_conf_set(conf, "log_level", "0", error, sizeof(error));
-  rd_kafka_t* const client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, error, sizeof(error));
+  if (!group.empty()) rd_kafka_conf_set(conf, "group.id", group.c_str(), error, sizeof(error));
+  const rd_kafka_type_t type = group.empty() ? RD_KAFKA_PRODUCER : RD_KAFKA_CONSUMER;
+  rd_kafka_t* const client = rd_kafka_new(type, conf, error, sizeof(error));
   EXPECT_NE(client, nullptr) << error;
   return client;
 }
@@ -45,6 +48,19 @@ void KafkaCluster::produce(const std::string& topic, int32_t partition, absl::st
 
 void KafkaCluster::flush() {
   EXPECT_EQ(rd_kafka_flush(producer_, 20000), RD_KAFKA_RESP_ERR_NO_ERROR);
+}
+
+int64_t KafkaCluster::committed(const std::string& group, const std::string& topic,
+                                int32_t partition) const {
+  rd_kafka_t* const client = make_client("bootstrap.servers", brokers(), group);
+  rd_kafka_topic_partition_list_t* const list = rd_kafka_topic_partition_list_new(1);
+  rd_kafka_topic_partition_list_add(list, topic.c_str(), partition);
+  const rd_kafka_resp_err_t error = rd_kafka_committed(client, list, 10000);
+  EXPECT_EQ(error, RD_KAFKA_RESP_ERR_NO_ERROR) << rd_kafka_err2str(error);
+  const int64_t offset = list->elems[0].offset;
+  rd_kafka_topic_partition_list_destroy(list);
+  rd_kafka_destroy(client);
+  return offset < 0 ? 0 : offset;
 }
 
 void KafkaCluster::set_down(int32_t broker, bool is_down) {

@@ -27,12 +27,15 @@ class KafkaCluster {
   void produce(const std::string& topic, int32_t partition, absl::string_view value,
                absl::string_view key = "", int64_t time_ms = 0);
   void flush();
+  // Returns the offset that a group has committed; 0: none.
+  int64_t committed(const std::string& group, const std::string& topic, int32_t partition) const;
   // Lets a broker, numbered from 1, refuse and close connections, or not.
   void set_down(int32_t broker, bool is_down);
   rd_kafka_mock_cluster_t* mock() { return cluster_; }
 
  private:
-  static rd_kafka_t* make_client(const char* option, const std::string& value);
+  static rd_kafka_t* make_client(const char* option, const std::string& value,
+                                 const std::string& group = "");
 
   rd_kafka_t* owner_ = nullptr;
   rd_kafka_mock_cluster_t* cluster_ = nullptr;

@@ -12,20 +12,28 @@ namespace {
 
 constexpr int kOldest = 0x02000200;  // 2.0.2, in the form of rd_kafka_version()
 constexpr char kVariable[] = "MILLRACE_LIBRDKAFKA";
+constexpr char kBeside[] = "MILLRACE_LIBRDKAFKA_BESIDE";  // set by the launcher of the wheel
 constexpr char kName[] = "librdkafka.so.1";
 
 absl::Status no_library(absl::string_view what) {
-  return absl::FailedPreconditionError(
-      absl::StrCat("windows.kafka needs librdkafka 2.0.2 or newer: ", what,
-                   "; install it (Debian: librdkafka1), or let ", kVariable, " name the library"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "windows.kafka needs librdkafka 2.0.2 or newer: ", what,
+      "; install it (Debian: librdkafka1; beside the wheel: pip install confluent-kafka), or let ",
+      kVariable, " name the library"));
 }
 
-absl::StatusOr<KafkaLibrary> open_library() {
-  const char* const given = std::getenv(kVariable);
+// Returns the value of an environment variable, "" without one.
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// Errors: what is wrong with the library.
+absl::StatusOr<KafkaLibrary> open_library(const std::string& name) {
   KafkaLibrary library;
-  library.name = given != nullptr && *given != '\0' ? given : kName;
-  void* const handle = ::dlopen(library.name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) return no_library(::dlerror());
+  library.name = name;
+  void* const handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) return absl::NotFoundError(::dlerror());
   std::string missing;
 #define MILLRACE_KAFKA_LOAD(function)                                                           \
   library.function##_ =                                                                         \
@@ -33,17 +41,28 @@ absl::StatusOr<KafkaLibrary> open_library() {
   if (library.function##_ == nullptr) missing = "rd_kafka_" #function;
   MILLRACE_KAFKA_FUNCTIONS(MILLRACE_KAFKA_LOAD)
 #undef MILLRACE_KAFKA_LOAD
-  if (!missing.empty()) return no_library(absl::StrCat(library.name, " lacks ", missing));
+  if (!missing.empty()) return absl::NotFoundError(absl::StrCat(name, " lacks ", missing));
   if (library.version_() < kOldest) {
-    return no_library(absl::StrCat(library.name, " is version ", library.version_str_()));
+    return absl::NotFoundError(absl::StrCat(name, " is version ", library.version_str_()));
   }
+  return library;
+}
+
+absl::StatusOr<KafkaLibrary> find_library() {
+  const std::string given = variable(kVariable), beside = variable(kBeside);
+  absl::StatusOr<KafkaLibrary> library = open_library(given.empty() ? kName : given);
+  if (!library.ok() && given.empty() && !beside.empty()) {
+    const absl::StatusOr<KafkaLibrary> other = open_library(beside);
+    if (other.ok()) return other;
+  }
+  if (!library.ok()) return no_library(library.status().message());
   return library;
 }
 
 }  // namespace
 
 absl::StatusOr<const KafkaLibrary*> KafkaLibrary::get() {
-  static const auto* const library = new absl::StatusOr<KafkaLibrary>(open_library());
+  static const auto* const library = new absl::StatusOr<KafkaLibrary>(find_library());
   RETURN_IF_ERROR(library->status());
   return &**library;
 }

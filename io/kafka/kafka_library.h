@@ -16,6 +16,7 @@ struct KafkaLibrary {
 
 #define MILLRACE_KAFKA_FUNCTIONS(F) \
   F(assign)                         \
+  F(commit_queue)                   \
   F(conf_destroy)                   \
   F(conf_new)                       \
   F(conf_set)                       \
@@ -25,6 +26,8 @@ struct KafkaLibrary {
   F(consumer_poll)                  \
   F(destroy_flags)                  \
   F(err2str)                        \
+  F(event_destroy)                  \
+  F(event_error)                    \
   F(message_destroy)                \
   F(message_timestamp)              \
   F(metadata)                       \
@@ -34,6 +37,9 @@ struct KafkaLibrary {
   F(opaque)                         \
   F(poll_set_consumer)              \
   F(query_watermark_offsets)        \
+  F(queue_destroy)                  \
+  F(queue_new)                      \
+  F(queue_poll)                     \
   F(topic_destroy)                  \
   F(topic_new)                      \
   F(topic_partition_list_add)       \
@@ -46,8 +52,10 @@ struct KafkaLibrary {
 #undef MILLRACE_KAFKA_MEMBER
 
   // Returns the library that the environment variable MILLRACE_LIBRDKAFKA names or, without it,
-  // the system's librdkafka.so.1. It stays open until the process ends. Thread-safe. Errors:
-  // FailedPrecondition if there is none, or one older than 2.0.2, saying what to install.
+  // the system's librdkafka.so.1 or, if that is missing or too old, the one that
+  // MILLRACE_LIBRDKAFKA_BESIDE names: that of the wheel confluent-kafka beside ours. It stays
+  // open until the process ends. Thread-safe. Errors: FailedPrecondition if there is none, or one
+  // older than 2.0.2, saying what to install.
   static absl::StatusOr<const KafkaLibrary*> get();
 };
 

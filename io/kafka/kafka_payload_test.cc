@@ -4,65 +4,118 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <numeric>
+#include <memory>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "absl/strings/escaping.h"
-#include "base/memory_file_system_testing.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "base/status_matchers.h"
+#include "io/kafka/arrow_stream_testing.h"
 
 namespace millrace {
 namespace {
 
-DataConfig config_of(bool is_example) {
-  DataConfig config;
-  if (is_example) {
-    config.set_format(DataConfig::TFRECORD);
-    config.mutable_tfrecord()->add_column()->set_name("x");
-  } else {
-    config.mutable_csv()->add_column("x");
-    config.mutable_csv()->add_column("y");
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::unique_ptr<KafkaPayload> payload_of(const std::string& name) {
+  DataConfig data;
+  for (const char* column : {"x", "y"}) {
+    data.mutable_csv()->add_column(column);
+    data.mutable_tfrecord()->add_column()->set_name(column);
   }
-  return config;
+  CustomConfig config;
+  config.set_name(name);
+  auto payload = kafka_payload_registry().create(config, data);
+  EXPECT_OK(payload.status());
+  return *std::move(payload);
 }
 
-// Whatever a record holds, if it is taken it is one row and leaves its neighbours theirs.
+struct Decoded {
+  KafkaRows rows;
+  std::vector<std::string> bad;  // RECORD/ROW WHY
+};
+
+absl::StatusOr<Decoded> decode(KafkaPayload& payload, const std::vector<absl::string_view>& values,
+                               const std::vector<ColumnRequest>& requests) {
+  Decoded decoded;
+  const auto bad = [&](int64_t record, int64_t row, absl::string_view why) {
+    decoded.bad.push_back(absl::StrCat(record, "/", row, why));
+    return absl::OkStatus();
+  };
+  ASSIGN_OR_RETURN(decoded.rows, payload.decode(values, requests, bad));
+  return decoded;
+}
+
+TEST(KafkaPayloadTest, ArrowRecordsHoldRows) {
+  const auto payload = payload_of("arrow");
+  ASSERT_OK_AND_ASSIGN(const auto columns, payload->columns(arrow_stream(0, 1)));
+  ASSERT_EQ(columns.size(), 4u);
+  EXPECT_EQ(columns[1].name, "x");
+  EXPECT_EQ(columns[1].type, ValueType::kDouble);
+  const std::string one = arrow_stream(4, 3), two = arrow_stream(7, 1);
+  const std::string other = arrow_stream(7, 1, /*other_type=*/true), none = arrow_stream(0, 0);
+  ASSERT_OK_AND_ASSIGN(const Decoded all,
+                       decode(*payload, {one, "", other, none, "stream?", two.substr(0, 400), two},
+                              {{2, ValueType::kInt64}, {1, ValueType::kDouble}}));
+  EXPECT_THAT(all.rows.records, ElementsAre(3, 0, 0, 0, 0, 0, 1));
+  EXPECT_THAT(all.rows.columns[0].int64s, ElementsAre(4, 5, 5, 7));
+  EXPECT_THAT(all.rows.columns[0].offsets, ElementsAre(0, 1, 3, 3, 4));
+  EXPECT_THAT(all.rows.columns[1].doubles, ElementsAre(2, 2.5, 3, 3.5));
+  EXPECT_THAT(all.bad,
+              ElementsAre("1/0: no Arrow IPC stream: a record without a value",
+                          HasSubstr("2/0: no Arrow IPC stream: column x is of type int32, that of "
+                                    "an earlier record of type double"),
+                          HasSubstr("4/0: no Arrow IPC stream: "),
+                          HasSubstr("5/0: no Arrow IPC stream: ")));
+  ASSERT_OK_AND_ASSIGN(const Decoded empty, decode(*payload, {one, two}, {}));
+  EXPECT_THAT(empty.rows.records, ElementsAre(3, 1)) << "rows are counted without columns";
+}
+
+// Whatever a record holds leaves its neighbours theirs; if text is taken, it is one row.
 // MILLRACE_FUZZED_RECORDS=1000000: the number of random records.
-TEST(KafkaPayloadTest, EachRecordIsOneRow) {
+TEST(KafkaPayloadTest, RandomRecords) {
   const char* const asked = std::getenv("MILLRACE_FUZZED_RECORDS");
   const int64_t count = asked == nullptr ? 5000 : std::stoll(asked);
   std::minstd_rand random(1);
   const std::string pieces = "\"\"\"\",,\n\r0a \x0a\x08\x12\x01\xff";
+  const std::string batch = arrow_stream(14, 2);  // x is 7, 7.5
   for (int64_t i = 0; i < count; ++i) {
-    const bool is_example = i % 4 == 0;
-    const auto payload = KafkaPayload::create(config_of(is_example));
+    const char* const name = i % 4 == 0 ? "tf_example" : (i % 4 == 1 ? "arrow" : "csv");
+    const auto payload = payload_of(name);
+    const bool is_arrow = i % 4 == 1, is_example = i % 4 == 0;
     std::string value;
-    for (size_t size = random() % 12; value.size() < size;) {
-      value.push_back(pieces[random() % pieces.size()]);
+    if (is_arrow) {
+      value = batch.substr(0, random() % 3 == 0 ? random() % batch.size() : batch.size());
+      for (int flips = random() % 4; flips > 0 && !value.empty(); --flips) {
+        value[random() % value.size()] = static_cast<char>(random());
+      }
+    } else {
+      for (size_t size = random() % 12; value.size() < size;) {
+        value.push_back(pieces[random() % pieces.size()]);
+      }
     }
-    if (!payload->error(value).empty()) continue;
-    std::string file;
-    payload->append(is_example ? "" : "7,8", &file);
-    payload->append(value, &file);
-    payload->append(is_example ? "" : "7,8", &file);
-    payload->append(payload->blank(), &file);
-    MemoryFileSystem files;
-    files.put("f", file);
-    const auto opened = payload->open(files, "f");
-    ASSERT_OK(opened.status()) << absl::CHexEscape(value);
-    const auto& groups = (*opened)->group_rows();
-    ASSERT_EQ(std::accumulate(groups.begin(), groups.end(), int64_t{0}), 4)
+    const std::string good = is_arrow ? batch : "7,8";
+    ASSERT_OK(payload->columns(good).status());
+    const std::vector<ColumnRequest> requests =
+        is_arrow ? std::vector<ColumnRequest>{{1, ValueType::kDouble}, {2, ValueType::kInt64}}
+                 : std::vector<ColumnRequest>{{0, ValueType::kInt64}};
+    const auto decoded = decode(*payload, {good, value, good}, requests);
+    ASSERT_OK(decoded.status()) << absl::CHexEscape(value);
+    const std::vector<int64_t>& records = decoded->rows.records;
+    const Column& x = decoded->rows.columns.front();
+    ASSERT_EQ(records.size(), 3u);
+    ASSERT_EQ(x.rows, records[0] + records[1] + records[2]) << absl::CHexEscape(value);
+    if (is_example) continue;
+    ASSERT_EQ(records[0], is_arrow ? 2 : 1);
+    ASSERT_EQ(records[2], records[0]);
+    ASSERT_LE(records[1], is_arrow ? 1000000 : 1) << absl::CHexEscape(value);
+    const int64_t last = x.begin(records[0] + records[1]);
+    ASSERT_EQ(is_arrow ? x.doubles[last] : static_cast<double>(x.int64s[last]), 7)
         << absl::CHexEscape(value);
-    BadRows bad(4, /*skip=*/true);
-    const auto columns = (*opened)->read({0, 0, 4}, {{0, ValueType::kInt64}}, bad);
-    ASSERT_OK(columns.status()) << absl::CHexEscape(value);
-    ASSERT_TRUE(!bad.contains(0) && !bad.contains(2) && !bad.contains(3))
-        << absl::CHexEscape(value);
-    if (!is_example) {
-      const Column& x = columns->front();
-      ASSERT_EQ(x.int64s[x.begin(2)], 7) << absl::CHexEscape(value);
-    }
   }
 }
 

@@ -1,13 +1,13 @@
 // Offsets of one partition of a Kafka topic as the rows of a file.
 #include <algorithm>
-#include <cstring>
-#include <numeric>
+#include <nlohmann/json.hpp>
 #include <utility>
 
-#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/forwarding_file_system.h"
+#include "base/lines/line_text.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "io/column_rows.h"
@@ -20,57 +20,35 @@
 namespace millrace {
 namespace {
 
-// Text in memory.
-class TextFile : public ReadableFile {
- public:
-  TextFile(std::string path, absl::string_view text) : path_(std::move(path)), text_(text) {}
-  const std::string& path() const override { return path_; }
-  int64_t size_bytes() const override { return static_cast<int64_t>(text_.size()); }
-  absl::StatusOr<int64_t> read_at(int64_t offset, int64_t count, void* buffer) override {
-    count = std::clamp<int64_t>(size_bytes() - offset, 0, count);
-    if (count > 0) std::memcpy(buffer, text_.data() + offset, count);
-    return count;
-  }
-
- private:
-  const std::string path_;
-  const absl::string_view text_;
-};
-
-// Every file of it holds one text.
-class TextFiles : public ForwardingFileSystem {
- public:
-  explicit TextFiles(absl::string_view text)
-      : ForwardingFileSystem(FileSystem::local()), text_(text) {}
-  absl::StatusOr<std::unique_ptr<ReadableFile>> open(const std::string& path) override {
-    return std::make_unique<TextFile>(path, text_);
-  }
-
- private:
-  const absl::string_view text_;
-};
-
 constexpr int kOwnColumns = 4;
 constexpr const char* kOwnNames[kOwnColumns] = {"kafka_key", "kafka_time_ms", "kafka_offset",
                                                 "kafka_partition"};
 
+// Some records and what they became.
+struct Records {
+  int64_t begin = 0, end = 0;  // offsets that were read
+  std::vector<int64_t> offsets, times;
+  StringValues keys, values;
+
+  int64_t size() const { return static_cast<int64_t>(offsets.size()); }
+};
+
+// Row groups are of whole records, of which each has the same number of places for its rows; those
+// without a row are omitted.
 class KafkaReader : public FileReader {
  public:
   using FileReader::read;
   KafkaReader(std::string path, KafkaRange range, std::unique_ptr<KafkaPayload> payload,
-              std::shared_ptr<KafkaTopic> topic)
+              std::shared_ptr<KafkaTopic> topic, FileSystem& files)
       : path_(std::move(path)),
         range_(std::move(range)),
         payload_(std::move(payload)),
-        topic_(std::move(topic)) {
-    rows_.push_back(range_.end - range_.begin);
-  }
+        topic_(std::move(topic)),
+        places_(topic_->config().rows_per_record()),
+        files_(files) {}
 
   absl::Status start() {
-    TextFiles none("");
-    ASSIGN_OR_RETURN(const std::unique_ptr<FileReader> empty, payload_->open(none, path_));
-    columns_ = empty->columns();
-    for (FileColumn& column : columns_) column.is_empty = false;  // not known before records come
+    ASSIGN_OR_RETURN(columns_, value_columns());
     value_columns_ = static_cast<int64_t>(columns_.size());
     for (const char* const name : kOwnNames) {
       const bool is_taken = std::any_of(columns_.begin(), columns_.end(),
@@ -84,6 +62,12 @@ class KafkaReader : public FileReader {
                           .type = is_key ? ValueType::kString : ValueType::kInt64,
                           .type_name = is_key ? "bytes" : "int64"});
     }
+    // Units of work should not split records.
+    const int64_t records = range_.end - range_.begin;
+    group_records_ = places_ == 1 ? records : std::max<int64_t>(1, kGroupRows / places_);
+    for (int64_t begin = 0; begin < records; begin += group_records_) {
+      rows_.push_back(std::min(group_records_, records - begin) * places_);
+    }
     return absl::OkStatus();
   }
 
@@ -96,67 +80,73 @@ class KafkaReader : public FileReader {
   absl::StatusOr<std::vector<Column>> read(const RowRange& range,
                                            absl::Span<const ColumnRequest> requests,
                                            BadRows& bad) override {
-    Records records;
-    RETURN_IF_ERROR(fetch(range, bad, &records));
+    const int64_t first = range_.begin + range.group * group_records_;  // offset of the group
+    Places places{first * places_ + range.begin, range.count};
     offsets_.resize(range.count);
-    for (int64_t row = 0; row < range.count; ++row) offsets_[row] = records.begin + row;
+    for (int64_t i = 0; i < range.count; ++i) offsets_[i] = (places.begin + i) / places_;
+    const int64_t end = (places.begin + range.count + places_ - 1) / places_;
+    RETURN_IF_ERROR(fetch(places.begin / places_, end));
     std::vector<ColumnRequest> of_values;
     for (const ColumnRequest& request : requests) {
       if (request.column < value_columns_) of_values.push_back(request);
     }
-    std::vector<Column> values;
-    if (!of_values.empty()) {
-      ASSIGN_OR_RETURN(values, parse(records.file, of_values, bad));
-    }
+    std::vector<absl::string_view> values;
+    for (int64_t i = 0; i < records_.size(); ++i) values.push_back(records_.values[i]);
+    std::vector<int64_t> bad_places;
+    ASSIGN_OR_RETURN(
+        KafkaRows rows,
+        payload_->decode(values, of_values, [&](int64_t record, int64_t row, auto why) {
+          return add_bad(record, row, why, places, bad, &bad_places);
+        }));
+    RETURN_IF_ERROR(drop_large(places, rows, bad, &bad_places));
+    put_in_place(places, of_values, bad_places, rows, bad);
     std::vector<Column> columns;
-    auto next = values.begin();
+    auto next = rows.columns.begin();
     for (const ColumnRequest& request : requests) {
       if (request.column < value_columns_) {
         columns.push_back(std::move(*next++));
       } else {
-        columns.push_back(own_column(request.column - value_columns_, range.count, records));
+        columns.push_back(own_column(request.column - value_columns_, places));
       }
     }
     return columns;
   }
 
  private:
-  struct Records {
-    int64_t begin = 0;  // offset of the first row
-    std::string file;   // the rows
-    StringValues keys;
-    std::vector<int64_t> times;
+  static constexpr int64_t kGroupRows = 16384;  // kMaxUnitRows
+
+  // The places [begin, begin + count); the first one of an offset is offset * places_.
+  struct Places {
+    int64_t begin = 0, count = 0;
   };
 
-  // Makes a row of each offset. Those without a record are omitted.
-  absl::Status fetch(const RowRange& range, BadRows& bad, Records* records) {
-    records->begin = range_.begin + range.begin;
-    const int64_t end = records->begin + range.count;
-    std::vector<std::string> values(range.count, payload_->blank()), keys(range.count);
-    std::vector<uint8_t> is_there(range.count);
-    absl::Status status;
-    records->times.assign(range.count, -1);
-    const auto visit = [&](const KafkaRecord& record) {
-      const int64_t row = record.offset - records->begin;
-      is_there[row] = 1;
-      records->times[row] = record.time_ms;
-      keys[row] = std::string(record.key);
-      const absl::string_view error = payload_->error(record.value);
-      if (error.empty()) {
-        values[row] = std::string(record.value);
-      } else if (status.ok()) {
-        status = bad.add(row, error_at(record.offset, absl::StrCat(": ", error)));
-      }
-    };
-    RETURN_IF_ERROR(topic_->with_consumer([&](KafkaConsumer& consumer) {
-      return read_records(consumer, records->begin, end, visit);
-    }));
-    RETURN_IF_ERROR(status);
-    for (int64_t row = 0; row < range.count; ++row) {
-      if (is_there[row] == 0) bad.omit(row);
-      payload_->append(values[row], &records->file);
-      records->keys.push_back(keys[row]);
+  absl::StatusOr<std::vector<FileColumn>> value_columns() {
+    if (!payload_->describes_itself()) return payload_->columns("");
+    absl::Status bad = absl::DataLossError("there are no records");
+    for (int64_t offset = range_.begin; offset < range_.end; ++offset) {
+      RETURN_IF_ERROR(fetch(offset, offset + 1));
+      if (records_.size() == 0) continue;
+      absl::StatusOr<std::vector<FileColumn>> columns = payload_->columns(records_.values[0]);
+      if (columns.ok()) return columns;
+      bad = error_at(offset, columns.status().message());
     }
+    return annotate(bad, absl::StrCat(path_, ": no record tells its columns"));
+  }
+
+  // Makes records_ those of the offsets [begin, end).
+  absl::Status fetch(int64_t begin, int64_t end) {
+    if (records_.begin == begin && records_.end == end) return absl::OkStatus();
+    records_ = Records();
+    const auto visit = [&](const KafkaRecord& record) {
+      records_.offsets.push_back(record.offset);
+      records_.times.push_back(record.time_ms);
+      records_.keys.push_back(record.key);
+      records_.values.push_back(record.value);
+    };
+    RETURN_IF_ERROR(topic_->with_consumer(
+        [&](KafkaConsumer& consumer) { return read_records(consumer, begin, end, visit); }));
+    records_.begin = begin;
+    records_.end = end;
     return absl::OkStatus();
   }
 
@@ -183,64 +173,117 @@ class KafkaReader : public FileReader {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<std::vector<Column>> parse(absl::string_view file,
-                                            absl::Span<const ColumnRequest> requests,
-                                            BadRows& bad) const {
-    TextFiles files(file);
-    ASSIGN_OR_RETURN(const std::unique_ptr<FileReader> rows, payload_->open(files, path_));
-    const std::vector<int64_t>& groups = rows->group_rows();
-    if (std::accumulate(groups.begin(), groups.end(), int64_t{0}) !=
-        static_cast<int64_t>(offsets_.size())) {
-      return absl::DataLossError(absl::StrCat(path_, ": a record is not one row"));
-    }
-    std::vector<Column> columns(requests.size());
-    std::vector<Column> part;
+  // Adds a bad row. A bad record is that of its first place, so that units that share the record
+  // count it once.
+  absl::Status add_bad(int64_t record, int64_t row, absl::string_view why, const Places& places,
+                       BadRows& bad, std::vector<int64_t>* bad_places) const {
+    const int64_t offset = records_.offsets[record];
+    const int64_t place = offset * places_ + row - places.begin;
+    if (row >= places_ || place < 0 || place >= places.count) return absl::OkStatus();
+    RETURN_IF_ERROR(keep_bad(record, row, why));
+    bad_places->push_back(place);
+    const std::string at = places_ == 1 ? "" : absl::StrCat(", row ", row);
+    return bad.add(place, error_at(offset, absl::StrCat(at, why)));
+  }
+
+  // Records of more rows than have a place are bad.
+  absl::Status drop_large(const Places& places, KafkaRows& rows, BadRows& bad,
+                          std::vector<int64_t>* bad_places) const {
     int64_t row = 0;
-    for (size_t group = 0; group < groups.size(); ++group) {
-      const int64_t count = groups[group];
-      BadRows of_group(count, /*skip=*/true);
-      ASSIGN_OR_RETURN(part,
-                       rows->read({static_cast<int64_t>(group), 0, count}, requests, of_group));
-      for (int64_t i = 0; i < count; ++i) {
-        if (!of_group.contains(i)) continue;
-        const int64_t number = rows->row_lines().empty() ? row + i : rows->row_lines()[i];
-        RETURN_IF_ERROR(bad.add(
-            row + i, error_at(offsets_[row + i], what_of(of_group.first().message(), number))));
-      }
-      for (size_t c = 0; c < columns.size(); ++c) {
-        if (group == 0) {
-          columns[c] = std::move(part[c]);
-        } else {
-          append_rows(part[c], 0, count, columns[c]);
-        }
+    for (int64_t i = 0; i < records_.size(); ++i) {
+      int64_t& count = rows.records[i];
+      if (count > places_) {
+        const std::string why = absl::StrCat(
+            ": a record of ", count, " rows (windows.kafka.rows_per_record: ", places_, ")");
+        RETURN_IF_ERROR(add_bad(i, 0, why, places, bad, bad_places));
+        for (Column& column : rows.columns) remove_rows(row, count, column);
+        count = 0;
       }
       row += count;
     }
-    return columns;
+    return absl::OkStatus();
   }
 
-  // Returns what an error says, without the place, if it is of the row of this number, of a line or
-  // record.
-  absl::string_view what_of(absl::string_view message, int64_t number) const {
-    constexpr absl::string_view kOther = ": values that do not fit";
-    if (!absl::ConsumePrefix(&message, absl::StrCat(path_, ", line ", number)) &&
-        !absl::ConsumePrefix(&message, absl::StrCat(path_, ", record ", number))) {
-      return kOther;
+  static void remove_rows(int64_t begin, int64_t count, Column& column) {
+    Column rest;
+    append_rows(column, 0, begin, rest);
+    append_rows(column, begin + count, column.rows, rest);
+    rest.type = column.type;
+    rest.exact_integers = column.exact_integers;
+    column = std::move(rest);
+  }
+
+  // Makes the columns have one row for each place, and omits places without one.
+  void put_in_place(const Places& places, absl::Span<const ColumnRequest> requests,
+                    std::vector<int64_t>& bad_places, KafkaRows& rows, BadRows& bad) const {
+    std::sort(bad_places.begin(), bad_places.end());
+    std::vector<Column> columns(rows.columns.size());
+    const bool fits = places.begin % places_ == 0 && places.count == records_.size() * places_ &&
+                      std::all_of(rows.records.begin(), rows.records.end(),
+                                  [&](int64_t count) { return count == places_; });
+    if (fits) return;
+    for (size_t c = 0; c < columns.size(); ++c) {
+      columns[c].type = read_type(requests[c].as);
+      columns[c].exact_integers = rows.columns[c].exact_integers;
     }
-    if (message.empty() || absl::ascii_isdigit(message.front())) return kOther;
-    const size_t what = std::min(message.find(": "), message.find(", column "));
-    return what == absl::string_view::npos ? kOther : message.substr(what);
+    int64_t place = 0, row = 0;
+    const auto fill_to = [&](int64_t to) {
+      if (to <= place) return;
+      for (Column& column : columns) append_empty_rows(to - place, &column);
+      for (; place < to; ++place) {
+        if (!std::binary_search(bad_places.begin(), bad_places.end(), place)) bad.omit(place);
+      }
+    };
+    for (int64_t i = 0; i < records_.size(); ++i) {
+      const int64_t first = records_.offsets[i] * places_ - places.begin;  // may be before 0
+      const int64_t skip = std::max<int64_t>(0, -first);
+      const int64_t take =
+          std::max<int64_t>(0, std::min(rows.records[i], places.count - first) - skip);
+      if (take > 0) {
+        fill_to(first + skip);
+        for (size_t c = 0; c < columns.size(); ++c) {
+          append_rows(rows.columns[c], row + skip, row + skip + take, columns[c]);
+        }
+        place += take;
+      }
+      row += rows.records[i];
+    }
+    fill_to(places.count);
+    rows.columns = std::move(columns);
   }
 
-  Column own_column(int64_t which, int64_t rows, const Records& records) const {
+  Column own_column(int64_t which, const Places& places) const {
     Column column;
-    column.rows = rows;
+    column.rows = places.count;
     column.type = which == 0 ? ValueType::kString : ValueType::kInt64;
-    if (which == 0) column.strings = records.keys;
-    if (which == 1) column.int64s = records.times;
+    int64_t record = 0;
+    for (int64_t i = 0; i < places.count; ++i) {
+      while (record < records_.size() && records_.offsets[record] < offsets_[i]) ++record;
+      const bool is_there = record < records_.size() && records_.offsets[record] == offsets_[i];
+      if (which == 0) column.strings.push_back(is_there ? records_.keys[record] : "");
+      if (which == 1) column.int64s.push_back(is_there ? records_.times[record] : -1);
+    }
     if (which == 2) column.int64s = offsets_;
-    if (which == 3) column.int64s.assign(rows, range_.partition);
+    if (which == 3) column.int64s.assign(places.count, range_.partition);
     return column;
+  }
+
+  // Appends a record to the file of bad ones.
+  absl::Status keep_bad(int64_t record, int64_t row, absl::string_view why) const {
+    const std::string& path = topic_->config().bad_records();
+    if (path.empty()) return absl::OkStatus();
+    nlohmann::ordered_json json{{"topic", range_.topic},
+                                {"partition", range_.partition},
+                                {"offset", records_.offsets[record]},
+                                {"row", row},
+                                {"time_ms", records_.times[record]},
+                                {"why", std::string(absl::StripPrefix(why, ": "))}};
+    json["key_base64"] = absl::Base64Escape(records_.keys[record]);
+    json["value_base64"] = absl::Base64Escape(records_.values[record]);
+    ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file, files_.open_for_append(path),
+                     "windows.kafka.bad_records");
+    RETURN_IF_ERROR(file->append(json_line(json) + "\n"), "windows.kafka.bad_records");
+    return annotate(file->close(), "windows.kafka.bad_records");
   }
 
   absl::Status error_at(int64_t offset, absl::string_view what) const {
@@ -251,19 +294,25 @@ class KafkaReader : public FileReader {
   const KafkaRange range_;
   const std::unique_ptr<KafkaPayload> payload_;
   const std::shared_ptr<KafkaTopic> topic_;
+  const int64_t places_;  // for the rows of a record
+  FileSystem& files_;
   std::vector<FileColumn> columns_;
   int64_t value_columns_ = 0;
+  int64_t group_records_ = 0;
   std::vector<int64_t> rows_;
+  Records records_;               // that were fetched last
   std::vector<int64_t> offsets_;  // of the rows of the last read()
 };
 
-absl::StatusOr<std::unique_ptr<FileReader>> open_kafka(FileSystem&, const std::string& path,
+absl::StatusOr<std::unique_ptr<FileReader>> open_kafka(FileSystem& files, const std::string& path,
                                                        const DataConfig& config,
                                                        std::shared_ptr<const FileLayout>) {
   ASSIGN_OR_RETURN(KafkaRange range, parse_kafka_path(path));
   KafkaWindows windows = config.custom_format().GetExtension(kafka);
-  auto reader = std::make_unique<KafkaReader>(path, std::move(range), KafkaPayload::create(config),
-                                              KafkaTopic::shared(windows));
+  const CustomConfig name = kafka_payload_of(windows, config);
+  ASSIGN_OR_RETURN(auto payload, kafka_payload_registry().create(name, config));
+  auto reader = std::make_unique<KafkaReader>(path, std::move(range), std::move(payload),
+                                              KafkaTopic::shared(windows), files);
   RETURN_IF_ERROR(reader->start());
   return std::unique_ptr<FileReader>(std::move(reader));
 }

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "base/status_matchers.h"
 #include "io/file_reader.h"
 #include "io/files/uri_file_system.h"
+#include "io/kafka/arrow_stream_testing.h"
 #include "io/kafka/kafka_cluster_testing.h"
 #include "io/kafka/kafka_topic.h"
 #include "proto/config.pb.h"
@@ -97,8 +99,8 @@ TEST_F(KafkaReaderTest, BadRecordsAreNamedByOffset) {
     ASSERT_OK_AND_ASSIGN(const auto columns, read(path, 0, 3, skip));
     EXPECT_EQ(skip.count(), 1) << value;
     EXPECT_TRUE(skip.contains(1)) << value;
-    EXPECT_EQ(columns[0].int64s[0], 1);
-    EXPECT_EQ(columns[0].int64s[2], 0);
+    EXPECT_EQ(columns[0].int64s[columns[0].begin(0)], 1);
+    EXPECT_EQ(columns[0].int64s[columns[0].begin(2)], 0);
     offset += 3;
   }
 }
@@ -171,6 +173,84 @@ TEST_F(KafkaReaderTest, ReadsOnThroughErrors) {
   BadRows bad(2, /*skip=*/false);
   ASSERT_OK_AND_ASSIGN(const auto columns, read("kafka://t/0/0-2", 0, 2, bad));
   EXPECT_THAT(columns[0].int64s, ElementsAre(0, 1));
+}
+
+// Offsets 0 to 5 hold rows 0-2, 3-4, nothing readable, 5-9 (too many), 10-12 and 13.
+class KafkaArrowTest : public KafkaReaderTest {
+ protected:
+  KafkaArrowTest() {
+    topic().mutable_payload()->set_name("arrow");
+    topic().set_rows_per_record(3);
+    topic().set_bad_records(path_);
+    const auto produce_rows = [&](int64_t first, int64_t rows) {
+      cluster_.produce("t", 0, arrow_stream(first, rows), absl::StrCat("k", first));
+    };
+    produce_rows(0, 3);
+    produce_rows(3, 2);
+    cluster_.produce("t", 0, "oops", "bad");
+    produce_rows(5, 5);
+    produce_rows(10, 3);
+    produce_rows(13, 1);
+    cluster_.flush();
+  }
+
+  const std::string path_ = testing::TempDir() + "/bad.jsonl";
+};
+
+TEST_F(KafkaArrowTest, ARecordHasPlacesForItsRows) {
+  ASSERT_OK_AND_ASSIGN(const auto file,
+                       open_file(UriFileSystem::process(), "kafka://t/0/0-6", data_));
+  ASSERT_EQ(file->columns().size(), 8u);
+  EXPECT_EQ(file->columns()[2].name, "ids");
+  EXPECT_THAT(file->group_rows(), ElementsAre(18));
+  const std::vector<ColumnRequest> requests = {
+      {1, ValueType::kDouble}, {6, ValueType::kInt64}, {4, ValueType::kString}};
+  // Any range gives its part of the same rows, and no row or bad record twice.
+  for (const int64_t step : {18, 7, 3, 2, 1}) {
+    std::vector<double> x;
+    std::vector<std::string> places;
+    int64_t bad_records = 0;
+    for (int64_t begin = 0; begin < 18; begin += step) {
+      const int64_t count = std::min(step, 18 - begin);
+      BadRows bad(count, /*skip=*/true);
+      ASSERT_OK_AND_ASSIGN(const auto columns, file->read({0, begin, count}, requests, bad));
+      bad_records += bad.count();
+      for (int64_t row = 0; row < count; ++row) {
+        EXPECT_EQ(file->row_lines()[row], (begin + row) / 3);
+        if (bad.contains(row)) continue;
+        x.push_back(columns[0].doubles[columns[0].begin(row)]);
+        places.push_back(absl::StrCat(columns[1].int64s[row], columns[2].strings[row]));
+      }
+    }
+    EXPECT_THAT(x, ElementsAre(0, .5, 1, 1.5, 2, 5, 5.5, 6, 6.5)) << step;
+    EXPECT_THAT(places,
+                ElementsAre("0k0", "0k0", "0k0", "1k3", "1k3", "4k10", "4k10", "4k10", "5k13"));
+    EXPECT_EQ(bad_records, 2) << step;
+  }
+}
+
+TEST_F(KafkaArrowTest, BadRecordsAreKept) {
+  ASSERT_OK_AND_ASSIGN(const auto file,
+                       open_file(UriFileSystem::process(), "kafka://t/0/0-6", data_));
+  BadRows bad(18, /*skip=*/true);
+  ASSERT_OK(file->read({0, 0, 18}, {{1, ValueType::kDouble}}, bad).status());
+  ASSERT_OK_AND_ASSIGN(const std::string kept, read_file(FileSystem::local(), path_));
+  EXPECT_THAT(kept, HasSubstr(R"({"topic":"t","partition":0,"offset":2,"row":0,)"));
+  EXPECT_THAT(kept, HasSubstr(R"("key_base64":"YmFk","value_base64":"b29wcw=="})"));
+  EXPECT_THAT(kept, HasSubstr("a record of 5 rows (windows.kafka.rows_per_record: 3)"));
+  BadRows strict(3, /*skip=*/false);
+  EXPECT_THAT(file->read({0, 6, 3}, {{1, ValueType::kDouble}}, strict).status(),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("kafka://t/0/0-6, offset 2, row 0: no Arrow IPC stream")));
+}
+
+TEST_F(KafkaArrowTest, ColumnsAreOfTheFirstRecordThatCanBeRead) {
+  ASSERT_OK_AND_ASSIGN(const auto file,
+                       open_file(UriFileSystem::process(), "kafka://t/0/2-4", data_));
+  EXPECT_EQ(file->columns()[1].name, "x");
+  EXPECT_THAT(open_file(UriFileSystem::process(), "kafka://t/0/2-3", data_).status(),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("kafka://t/0/2-3: no record tells its columns: ")));
 }
 
 TEST_F(KafkaReaderTest, OwnColumnsCannotBeTaken) {

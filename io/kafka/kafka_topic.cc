@@ -18,6 +18,7 @@ namespace {
 
 constexpr int kCallMs = 5000;  // limit of one question to the brokers
 constexpr int kPollMs = 100;
+constexpr int kCommitMs = 2000;
 constexpr absl::Duration kSayWaiting = absl::Seconds(5), kSayAgain = absl::Minutes(1);
 constexpr absl::Duration kMostOther = absl::Seconds(10);  // for failures but silence
 
@@ -27,8 +28,8 @@ constexpr std::pair<const char*, const char*> kOwnOptions[] = {
     {"enable.auto.offset.store", "false"}, {"enable.partition.eof", "true"},
     {"isolation.level", "read_committed"},
 };
-// Options that the field `brokers` stands for.
-constexpr const char* kFields[] = {"bootstrap.servers", "metadata.broker.list"};
+// Options that the fields `brokers` and `group` stand for.
+constexpr const char* kFields[] = {"bootstrap.servers", "metadata.broker.list", "group.id"};
 
 // Returns NAME and VALUE of NAME=VALUE.
 std::pair<std::string, std::string> split_option(const std::string& option) {
@@ -138,12 +139,13 @@ class Consumer : public KafkaConsumer {
     RETURN_IF_ERROR(assign(*assigned));
     int count = assigned->cnt;
     absl::Status trouble;
-    const absl::Duration limit = Clock::real().elapsed() + absl::Milliseconds(kCallMs);
+    absl::Duration limit = Clock::real().elapsed() + absl::Milliseconds(kCallMs);
     while (count > 0 && Clock::real().elapsed() < limit) {
       const absl::StatusOr<Message> message = poll();
       trouble = message.status();
       if (absl::IsOutOfRange(trouble)) break;
       if (!message.ok() || *message == nullptr) continue;
+      limit = Clock::real().elapsed() + absl::Milliseconds(kCallMs);
       const auto partition = static_cast<size_t>((*message)->partition);
       if (partition >= ranges->size() || waits[partition] == 0) continue;
       KafkaOffsets& range = (*ranges)[partition];
@@ -205,10 +207,29 @@ class Consumer : public KafkaConsumer {
         break;
       } else {
         next_ = message.offset + 1;
-        visit(record_of(message));
+        const KafkaRecord record = record_of(message);
+        note_record(record);
+        visit(record);
       }
     }
     return absl::OkStatus();
+  }
+
+  absl::Status commit(absl::Span<const int64_t> offsets) override {
+    const Partitions list(library_.topic_partition_list_new_(static_cast<int>(offsets.size())),
+                          {&library_});
+    for (size_t i = 0; i < offsets.size(); ++i)
+      add(static_cast<int32_t>(i), offsets[i], list.get());
+    rd_kafka_queue_t* const queue = library_.queue_new_(client_);
+    rd_kafka_resp_err_t error =
+        library_.commit_queue_(client_, list.get(), queue, nullptr, nullptr);
+    if (error == RD_KAFKA_RESP_ERR_NO_ERROR) {
+      rd_kafka_event_t* const event = library_.queue_poll_(queue, kCommitMs);
+      error = event == nullptr ? RD_KAFKA_RESP_ERR__TIMED_OUT : library_.event_error_(event);
+      if (event != nullptr) library_.event_destroy_(event);
+    }
+    library_.queue_destroy_(queue);
+    return error == RD_KAFKA_RESP_ERR_NO_ERROR ? absl::OkStatus() : failure(error);
   }
 
   // Reads nothing ahead from now on.
@@ -232,7 +253,8 @@ class Consumer : public KafkaConsumer {
 
   absl::Status set_options(rd_kafka_conf_t* conf) const {
     RETURN_IF_ERROR(set_option(conf, "bootstrap.servers", config_.brokers()));
-    RETURN_IF_ERROR(set_option(conf, "group.id", "millrace"));
+    RETURN_IF_ERROR(
+        set_option(conf, "group.id", config_.group().empty() ? "millrace" : config_.group()));
     // How long a question for the records of one partition holds up that for another one's.
     RETURN_IF_ERROR(set_option(conf, "fetch.wait.max.ms", "50"));
     // A broker that is back is used soon.
@@ -267,6 +289,8 @@ class Consumer : public KafkaConsumer {
   void note(rd_kafka_resp_err_t error, absl::string_view reason) {
     MutexLock lock(mutex_);
     is_refused_ |= is_refusal(error);
+    // That no broker is there says less than why.
+    if (error == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && !last_log_.empty()) return;
     last_log_ = std::string(reason);
   }
 
@@ -341,6 +365,15 @@ class Consumer : public KafkaConsumer {
     return message;
   }
 
+  static void note_record(const KafkaRecord& record) {
+    KafkaCounters& counters = KafkaCounters::of_process();
+    counters.bytes += static_cast<int64_t>(record.value.size());
+    int64_t last = counters.last_time_ms;
+    while (record.time_ms > last &&
+           !counters.last_time_ms.compare_exchange_weak(last, record.time_ms)) {
+    }
+  }
+
   KafkaRecord record_of(const rd_kafka_message_t& message) const {
     KafkaRecord record{.offset = message.offset};
     rd_kafka_timestamp_type_t type = RD_KAFKA_TIMESTAMP_NOT_AVAILABLE;
@@ -371,6 +404,11 @@ absl::StatusOr<std::unique_ptr<KafkaConsumer>> KafkaConsumer::create(const Kafka
   return std::unique_ptr<KafkaConsumer>(std::move(consumer));
 }
 
+KafkaCounters& KafkaCounters::of_process() {
+  static auto& counters = *new KafkaCounters;
+  return counters;
+}
+
 int64_t size_of(absl::Span<const KafkaOffsets> ranges) {
   int64_t size = 0;
   for (const KafkaOffsets& range : ranges) size += range.end - range.begin;
@@ -382,6 +420,7 @@ absl::Status KafkaPatience::note(const absl::Status& result) {
     since_.reset();
     return result;
   }
+  ++KafkaCounters::of_process().retries;
   const absl::Duration now = clock_.elapsed();
   if (!since_.has_value()) {
     since_ = now;
@@ -437,8 +476,8 @@ absl::Status check_kafka(absl::string_view where, const KafkaWindows& config) {
     return wrong(where, absl::StrCat("topic is \"", config.topic(),
                                      "\"; a topic has letters, digits, ., _ and -"));
   }
-  if (config.has_start() && config.has_start_time()) {
-    return wrong(where, "start and start_time are given; remove one");
+  if (config.has_start() + config.has_start_time() + config.has_start_offsets() > 1) {
+    return wrong(where, "start, start_time and start_offsets say where to begin; set one of them");
   }
   for (const std::string& option : config.option()) {
     const std::string name = split_option(option).first;
@@ -448,7 +487,8 @@ absl::Status check_kafka(absl::string_view where, const KafkaWindows& config) {
     }
     for (const absl::string_view field : kFields) {
       if (name == field)
-        return wrong(where, absl::StrCat("option ", name, ": set brokers instead"));
+        return wrong(where, absl::StrCat("option ", name, ": set ",
+                                         name == "group.id" ? "group" : "brokers", " instead"));
     }
     for (const auto& [own, value] : kOwnOptions) {
       if (name != own) continue;

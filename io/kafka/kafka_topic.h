@@ -2,6 +2,7 @@
 #ifndef MILLRACE_IO_KAFKA_KAFKA_TOPIC_H_
 #define MILLRACE_IO_KAFKA_KAFKA_TOPIC_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -21,6 +22,14 @@
 
 namespace millrace {
 
+// What the consumers of this process did. Thread-safe.
+struct KafkaCounters {
+  static KafkaCounters& of_process();
+  std::atomic<int64_t> bytes = 0;         // of values
+  std::atomic<int64_t> retries = 0;       // calls that failed and were repeated
+  std::atomic<int64_t> last_time_ms = 0;  // the latest time of a record; 0: none was read
+};
+
 struct KafkaRecord {
   int64_t offset = 0;
   int64_t time_ms = -1;  // since 1970; -1: unknown
@@ -35,8 +44,8 @@ struct KafkaOffsets {
 };
 int64_t size_of(absl::Span<const KafkaOffsets> ranges);
 
-// A client of one topic. Reads partitions by offset; belongs to no group of consumers, and stores
-// nothing at the brokers. Used by one thread at a time.
+// A client of one topic. Reads partitions by offset, and never takes part in a group of consumers.
+// Used by one thread at a time.
 //
 // Errors of the functions, of which each may pass (KafkaPatience), with what the client says:
 // Unavailable if no broker answers within seconds; NotFound for a topic that does not exist;
@@ -66,6 +75,8 @@ class KafkaConsumer {
   // brokers do not have `begin`.
   virtual absl::Status read(int32_t partition, int64_t begin, int64_t end,
                             const std::function<void(const KafkaRecord&)>& visit) = 0;
+  // Stores offsets, one for each partition, for KafkaWindows.group. Waits two seconds at most.
+  virtual absl::Status commit(absl::Span<const int64_t> offsets) = 0;
 };
 
 // How long failures of a consumer are borne: Unavailable for KafkaWindows.timeout_seconds, others,

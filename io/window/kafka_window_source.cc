@@ -1,16 +1,18 @@
 #include "io/window/kafka_window_source.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "io/kafka/kafka_path.h"
+#include "io/kafka/kafka_payload.h"
 #include "io/window/time_window_source.h"
 #include "proto/config_variables.h"
 
@@ -33,39 +35,79 @@ void cut(int64_t limit, std::vector<KafkaOffsets>* ranges) {
   }
 }
 
+std::string key_of(const WindowPosition& position) {
+  return absl::StrJoin(position.next_offset(), ",");
+}
+
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<WindowSource>> KafkaWindowSource::create(const KafkaWindows& config,
-                                                                        Clock& clock) {
-  // Readers get the secrets resolved, too (open_file()), and share the consumers.
+absl::StatusOr<std::unique_ptr<KafkaWindowSource>> KafkaWindowSource::create(
+    FileSystem& files, const KafkaWindows& config, Clock& clock) {
+  // A look needs single records: more of them take long over a slow network. Options of the
+  // configuration come later, and count.
   KafkaWindows resolved = config;
+  resolved.clear_option();
+  resolved.add_option("fetch.message.max.bytes=65536");
+  resolved.mutable_option()->MergeFrom(config.option());
   RETURN_IF_ERROR(resolve_secrets("windows.kafka", &resolved));
   std::shared_ptr<KafkaTopic> topic = KafkaTopic::shared(resolved);
   RETURN_IF_ERROR(topic->with_consumer([](KafkaConsumer&) { return absl::OkStatus(); }));
-  return std::unique_ptr<WindowSource>(new KafkaWindowSource(config, std::move(topic), clock));
+  return std::unique_ptr<KafkaWindowSource>(
+      new KafkaWindowSource(config, read_start_offsets(files, config), std::move(topic), clock));
 }
 
 std::string KafkaWindowSource::path_of(const std::string& name) const {
   return absl::StrCat("kafka://", config_.topic(), "/", name);
 }
 
-void KafkaWindowSource::set_format(DataConfig& data) const {
+void KafkaWindowSource::set_format(const WindowPosition&, DataConfig& data) const {
+  KafkaWindows topic = config_;
+  *topic.mutable_payload() = kafka_payload_of(config_, data);
+  data.clear_format();
   data.mutable_custom_format()->set_name("kafka");
-  *data.mutable_custom_format()->MutableExtension(kafka) = config_;
+  *data.mutable_custom_format()->MutableExtension(kafka) = std::move(topic);
+}
+
+void KafkaWindowSource::saved(const WindowPosition& position) {
+  if (config_.group().empty() || position.next_offset_size() == 0) return;
+  const std::vector<int64_t> offsets(position.next_offset().begin(), position.next_offset().end());
+  const absl::Status committed =
+      topic_->with_consumer([&](KafkaConsumer& consumer) { return consumer.commit(offsets); });
+  if (!committed.ok()) {
+    MILLRACE_LOG(WARNING) << "offsets are not committed to group " << config_.group()
+                          << ", which shows an older lag: " << committed.message();
+  }
+}
+
+std::vector<StreamFigure> KafkaWindowSource::figures() const {
+  const KafkaCounters& counters = KafkaCounters::of_process();
+  std::vector<StreamFigure> figures = {
+      {"kafka_bytes", static_cast<double>(counters.bytes)},
+      {"kafka_retries", static_cast<double>(counters.retries)},
+  };
+  if (lag_ >= 0) figures.push_back({"kafka_lag_records", static_cast<double>(lag_)});
+  if (const int64_t last = counters.last_time_ms; last > 0) {
+    const double seconds = absl::ToDoubleSeconds(clock_.now() - absl::FromUnixMillis(last));
+    figures.push_back({"kafka_lag_seconds", std::max(0.0, seconds), StreamFigure::kMin});
+  }
+  return figures;
 }
 
 absl::StatusOr<Found> KafkaWindowSource::find(bool no_more, WindowPosition& position) {
+  if (position.next_offset_size() == 0) RETURN_IF_ERROR(start_status());
   Ranges ranges;
   Found found = Found::kNotYet;
   RETURN_IF_ERROR(topic_->with_consumer([&](KafkaConsumer& consumer) {
     const absl::StatusOr<Found> looked = next_ranges(consumer, no_more, position, &ranges);
-    // Gone records do not come back.
-    if (absl::IsOutOfRange(looked.status())) return looked.status();
+    // Gone records do not come back, nor is a configuration mended.
+    if (absl::IsOutOfRange(looked.status()) || absl::IsInvalidArgument(looked.status())) {
+      return looked.status();
+    }
     if (looked.ok()) {
       found = *looked;
     } else {
       waits_for_ = absl::StrCat("Kafka: ", looked.status().message());
-      seen_ = -1 - std::abs(seen_);  // an outage is no time without records
+      ++news_;  // an outage is no time without records
     }
     return patience_.note(looked.status());
   }));
@@ -98,22 +140,67 @@ absl::StatusOr<Found> KafkaWindowSource::next_ranges(KafkaConsumer& consumer, bo
   if (size_of(*ranges) < config_.records()) {
     RETURN_IF_ERROR(consumer.confirm(config_.records(), ranges));
   }
-  const int64_t records = size_of(*ranges);
-  seen_ = 0;
-  for (const KafkaOffsets& range : *ranges) seen_ += range.end;
-  if (records == 0 || !(no_more || is_due(records, position))) {
-    waits_for_ = absl::StrCat("records of topic ", config_.topic(), " (", records, " of ",
-                              config_.records(), " are there)");
+  const int64_t records = lag_ = size_of(*ranges);
+  int64_t end = 0;
+  for (const KafkaOffsets& range : *ranges) end += range.end;
+  news_ += end != std::exchange(end_, end) ? 1 : 0;
+  cut(config_.records(), ranges);
+  bool is_full = false;
+  std::string size = absl::StrCat(records, " of ", config_.records());
+  if (config_.bytes() > 0 && records > 0) {
+    ASSIGN_OR_RETURN(is_full, cut_to_bytes(consumer, position, ranges));
+    absl::StrAppend(&size, ", ", measured_.bytes, " bytes of ", config_.bytes());
+  }
+  if (records == 0 || !(no_more || is_full || is_due(records, position))) {
+    waits_for_ = absl::StrCat("records of topic ", config_.topic(), " (", size, " are there)");
     return no_more ? Found::kEnded : Found::kNotYet;
   }
-  cut(config_.records(), ranges);
   RETURN_IF_ERROR(consumer.confirm(/*wanted=*/0, ranges));
   return Found::kWindow;
 }
 
+// Reads some records of each partition in turn, so that none falls behind.
+absl::StatusOr<bool> KafkaWindowSource::cut_to_bytes(KafkaConsumer& consumer,
+                                                     const WindowPosition& position,
+                                                     Ranges* ranges) {
+  constexpr int64_t kInTurn = 100;
+  if (measured_.position != key_of(position) || measured_.ends.size() > ranges->size()) {
+    measured_ = Measured();
+    measured_.position = key_of(position);
+  }
+  Measured& at = measured_;
+  for (size_t i = at.ends.size(); i < ranges->size(); ++i) at.ends.push_back((*ranges)[i].begin);
+  for (bool any = true; any && !at.is_full;) {
+    any = false;
+    for (size_t i = 0; i < ranges->size() && !at.is_full; ++i) {
+      const int64_t begin = std::max(at.ends[i], (*ranges)[i].begin);
+      const int64_t end = std::min((*ranges)[i].end, begin + kInTurn);
+      if (begin >= end) continue;
+      any = true;
+      at.ends[i] = end;
+      RETURN_IF_ERROR(
+          consumer.read(static_cast<int32_t>(i), begin, end, [&](const KafkaRecord& record) {
+            if (at.is_full) return;
+            const auto size = static_cast<int64_t>(record.value.size());
+            if (at.records > 0 && at.bytes + size > config_.bytes()) {
+              at.is_full = true;
+              at.ends[i] = record.offset;
+              return;
+            }
+            at.bytes += size;
+            ++at.records;
+          }));
+    }
+  }
+  for (size_t i = 0; i < ranges->size(); ++i) {
+    (*ranges)[i].end = std::clamp(at.ends[i], (*ranges)[i].begin, (*ranges)[i].end);
+  }
+  return at.is_full;
+}
+
 bool KafkaWindowSource::is_due(int64_t records, const WindowPosition& position) {
   if (records >= config_.records()) return true;
-  const std::string key = absl::StrJoin(position.next_offset(), ",");
+  const std::string key = key_of(position);
   if (due_position_ != key || due_since_ == absl::ZeroDuration()) {
     due_position_ = key;
     due_since_ = clock_.elapsed();
@@ -159,8 +246,17 @@ absl::StatusOr<std::vector<int64_t>> KafkaWindowSource::first_offsets(KafkaConsu
     constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
     RETURN_IF_ERROR(consumer.confirm(kAll, &ends));
   }
+  const Offsets& given = *start_offsets_;
+  if (!given.empty() && given.rbegin()->first >= static_cast<int64_t>(all.size())) {
+    return absl::InvalidArgumentError(absl::StrCat("windows.kafka.start_offsets: partition ",
+                                                   given.rbegin()->first, " is none of the ",
+                                                   all.size(), " of topic ", config_.topic()));
+  }
   for (size_t partition = first.size(); partition < all.size(); ++partition) {
-    if (config_.has_start_time()) {
+    const auto start = given.find(static_cast<int64_t>(partition));
+    if (start != given.end()) {
+      first.push_back(start->second);
+    } else if (config_.has_start_time()) {
       ASSIGN_OR_RETURN(const absl::Time time, parse_window_time(config_.start_time()));
       ASSIGN_OR_RETURN(const int64_t offset,
                        consumer.offset_at(static_cast<int32_t>(partition), time));
@@ -171,6 +267,34 @@ absl::StatusOr<std::vector<int64_t>> KafkaWindowSource::first_offsets(KafkaConsu
     }
   }
   return first;
+}
+
+absl::StatusOr<KafkaWindowSource::Offsets> KafkaWindowSource::read_start_offsets(
+    FileSystem& files, const KafkaWindows& config) {
+  Offsets offsets;
+  if (!config.has_start_offsets()) return offsets;
+  ASSIGN_OR_RETURN(const std::string text, read_file(files, config.start_offsets()),
+                   "windows.kafka.start_offsets");
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto bad = [&](absl::string_view what) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("windows.kafka.start_offsets: ", config.start_offsets(), ": ", what));
+  };
+  if (!json.is_object() || !json.contains("offsets") || !json["offsets"].is_object()) {
+    return bad("it is not {\"topic\": NAME, \"offsets\": {\"PARTITION\": OFFSET}}");
+  }
+  if (json.contains("topic") && json["topic"] != config.topic()) {
+    return bad(absl::StrCat("it is of topic ", json["topic"].dump()));
+  }
+  for (const auto& [name, offset] : json["offsets"].items()) {
+    int64_t partition = 0;
+    if (!absl::SimpleAtoi(name, &partition) || partition < 0 || !offset.is_number_integer() ||
+        offset.get<int64_t>() < 0) {
+      return bad(absl::StrCat("\"", name, "\": ", offset.dump(), " is no partition and offset"));
+    }
+    offsets[partition] = offset.get<int64_t>();
+  }
+  return offsets;
 }
 
 // Makes a range begin at `begin`. Errors: OutOfRange if the brokers no longer have that.

@@ -3,6 +3,7 @@
 #define MILLRACE_IO_WINDOW_KAFKA_WINDOW_SOURCE_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -11,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/file_system.h"
 #include "io/kafka/kafka_topic.h"
 #include "io/window/window_source.h"
 
@@ -21,21 +23,35 @@ namespace millrace {
 // that it is read. Partitions that are added begin at their first record.
 class KafkaWindowSource : public WindowSource {
  public:
-  // Contacts nobody. Borrows `clock`. Errors: as KafkaConsumer::create().
-  static absl::StatusOr<std::unique_ptr<WindowSource>> create(const KafkaWindows& config,
-                                                              Clock& clock = Clock::real());
+  // Contacts nobody. Borrows `files`, which has start_offsets, and `clock`. Errors: as
+  // KafkaConsumer::create().
+  static absl::StatusOr<std::unique_ptr<KafkaWindowSource>> create(FileSystem& files,
+                                                                   const KafkaWindows& config,
+                                                                   Clock& clock = Clock::real());
+
+  // Returns the error of start_offsets, which matters if the stream begins.
+  absl::Status start_status() const { return start_offsets_.status(); }
 
   absl::StatusOr<Found> find(bool no_more, WindowPosition& position) override;
   std::string path_of(const std::string& name) const override;
   const std::string& waits_for() const override { return waits_for_; }
-  int64_t seen() const override { return seen_; }
-  bool has_files() const override { return false; }
-  void set_format(DataConfig& data) const override;
+  int64_t seen() const override { return news_; }
+  bool has_files(const WindowPosition&) const override { return false; }
+  void set_format(const WindowPosition& position, DataConfig& data) const override;
+  // Commits the offsets to the group of consumers. A failure is a warning.
+  void saved(const WindowPosition& position) override;
+  // kafka_lag_records, of rank 0: what the brokers had behind the last window when the next one was
+  // looked for. kafka_lag_seconds: the age of the last record read. kafka_bytes and kafka_retries:
+  // values read, and calls repeated, by this process.
+  std::vector<StreamFigure> figures() const override;
 
  private:
-  using Ranges = std::vector<KafkaOffsets>;  // by partition
-  KafkaWindowSource(const KafkaWindows& config, std::shared_ptr<KafkaTopic> topic, Clock& clock)
+  using Ranges = std::vector<KafkaOffsets>;    // by partition
+  using Offsets = std::map<int64_t, int64_t>;  // by partition
+  KafkaWindowSource(const KafkaWindows& config, absl::StatusOr<Offsets> start_offsets,
+                    std::shared_ptr<KafkaTopic> topic, Clock& clock)
       : config_(config),
+        start_offsets_(std::move(start_offsets)),
         topic_(std::move(topic)),
         clock_(clock),
         patience_(config.timeout_seconds(), clock) {}
@@ -46,10 +62,15 @@ class KafkaWindowSource : public WindowSource {
   absl::StatusOr<Ranges> ready(KafkaConsumer& consumer, const WindowPosition& position);
   absl::StatusOr<std::vector<int64_t>> first_offsets(KafkaConsumer& consumer,
                                                      const Ranges& all) const;
+  static absl::StatusOr<Offsets> read_start_offsets(FileSystem& files, const KafkaWindows& config);
   absl::Status begin_at(int32_t partition, int64_t begin, KafkaOffsets& range);
   bool is_due(int64_t records, const WindowPosition& position);
+  // Cuts the ranges to KafkaWindows.bytes. Returns true if there is more.
+  absl::StatusOr<bool> cut_to_bytes(KafkaConsumer& consumer, const WindowPosition& position,
+                                    Ranges* ranges);
 
   const KafkaWindows config_;
+  const absl::StatusOr<Offsets> start_offsets_;
   const std::shared_ptr<KafkaTopic> topic_;
   Clock& clock_;
   KafkaPatience patience_;
@@ -58,8 +79,17 @@ class KafkaWindowSource : public WindowSource {
   // Since when there are records behind this position.
   std::string due_position_;
   absl::Duration due_since_;
+  // What the records behind a position take, as far as they were read.
+  struct Measured {
+    std::string position;
+    std::vector<int64_t> ends;  // by partition
+    int64_t records = 0, bytes = 0;
+    bool is_full = false;
+  } measured_;
   std::string waits_for_;
-  int64_t seen_ = 0;
+  int64_t news_ = 0;  // looks that found more records, or no broker
+  int64_t end_ = 0;   // the sum of the ends that were found last
+  int64_t lag_ = -1;  // records; -1: not known
 };
 
 }  // namespace millrace

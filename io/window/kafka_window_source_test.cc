@@ -3,13 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
 #include "io/kafka/kafka_cluster_testing.h"
+#include "io/window/window_source_registry.h"
 
 namespace millrace {
 namespace {
@@ -26,7 +29,7 @@ class KafkaWindowSourceTest : public testing::Test {
     config_.set_records(9);
   }
   std::unique_ptr<WindowSource> source() {
-    auto made = KafkaWindowSource::create(config_, clock_);
+    auto made = KafkaWindowSource::create(files_, config_, clock_);
     EXPECT_OK(made.status());
     return *std::move(made);
   }
@@ -45,6 +48,7 @@ class KafkaWindowSourceTest : public testing::Test {
     return names;
   }
 
+  MemoryFileSystem files_;
   KafkaCluster cluster_;
   KafkaWindows config_;
   FakeClock clock_;
@@ -157,6 +161,106 @@ TEST_F(KafkaWindowSourceTest, ABrokerThatDoesNotAnswerDelaysTheWindow) {
   Found found = Found::kNotYet;
   while (found == Found::kNotYet && !HasFailure()) found = find(*windows);
   EXPECT_THAT(ranges(), ElementsAre("0/0-9"));
+}
+
+TEST_F(KafkaWindowSourceTest, WindowsOfBytes) {
+  config_.set_records(20);
+  config_.set_bytes(15);  // five records of three bytes
+  produce(0, 4);
+  const auto windows = source();
+  EXPECT_EQ(find(*windows), Found::kNotYet);
+  EXPECT_EQ(windows->waits_for(), "records of topic t (4 of 20, 12 bytes of 15 are there)");
+  produce(0, 1);
+  produce(1, 2);
+  ASSERT_EQ(find(*windows), Found::kWindow);
+  EXPECT_THAT(ranges(), ElementsAre("0/0-5"));
+  EXPECT_EQ(find(*windows), Found::kNotYet);
+  produce(1, 18);
+  const auto again = source();  // as after a resume
+  ASSERT_EQ(find(*again), Found::kWindow);
+  EXPECT_THAT(ranges(), ElementsAre("1/0-5"));
+  config_.set_bytes(1);
+  ASSERT_EQ(find(*source()), Found::kWindow);
+  EXPECT_THAT(ranges(), ElementsAre("1/5-6")) << "one record at least";
+  config_.set_bytes(1000);
+  config_.set_records(3);
+  ASSERT_EQ(find(*source()), Found::kWindow);
+  EXPECT_THAT(ranges(), ElementsAre("1/6-9")) << "records are a limit, too";
+}
+
+TEST_F(KafkaWindowSourceTest, BeginsAtTheOffsetsOfAFile) {
+  produce(0, 5);
+  produce(1, 6);
+  produce(2, 7);
+  config_.set_start_offsets("offsets.json");
+  const auto fails = [&](const std::string& text, const std::string& why) {
+    files_.put("offsets.json", text);
+    WindowPosition position;
+    EXPECT_THAT(source()->find(true, position).status().message(), HasSubstr(why)) << text;
+  };
+  fails("{", "it is not {");
+  fails(R"({"offsets": 3})", "it is not {");
+  fails(R"({"topic": "u", "offsets": {}})", "it is of topic \"u\"");
+  fails(R"({"offsets": {"x": 1}})", "is no partition and offset");
+  fails(R"({"offsets": {"0": -1}})", "is no partition and offset");
+  fails(R"({"offsets": {"3": 1}})", "partition 3 is none of the 3");
+  files_.put("offsets.json", R"({"topic": "t", "offsets": {"0": 2, "2": 7}})");
+  ASSERT_EQ(find(*source()), Found::kWindow);
+  EXPECT_THAT(ranges(), ElementsAre("0/2-5", "1/0-6"));
+  EXPECT_THAT(position_.next_offset(), ElementsAre(5, 6, 7));
+  ASSERT_OK(files_.remove("offsets.json"));
+  EXPECT_EQ(find(*source()), Found::kNotYet) << "a resume needs no file";
+}
+
+TEST_F(KafkaWindowSourceTest, CommitsOffsetsAndTellsTheLag) {
+  config_.set_group("trainers");
+  config_.set_records(4);
+  produce(0, 6, absl::ToUnixMillis(clock_.now() - absl::Seconds(7)));
+  const auto windows = source();
+  ASSERT_EQ(find(*windows), Found::kWindow);
+  windows->saved(position_);
+  EXPECT_EQ(cluster_.committed("trainers", "t", 0), 4);
+  EXPECT_EQ(cluster_.committed("trainers", "t", 1), 0);
+  std::map<std::string, double> figures;
+  for (const StreamFigure& figure : windows->figures()) figures[figure.name] = figure.value;
+  EXPECT_EQ(figures["kafka_lag_records"], 6);
+  EXPECT_GE(figures["kafka_retries"], 0);
+}
+
+TEST_F(KafkaWindowSourceTest, FilesAndThenTheTopic) {
+  produce(0, 9);
+  files_.put("a.csv", "1,1\n");
+  files_.put("b.csv", "1,1\n");
+  files_.put("offsets.json", R"({"offsets": {"0": 3}})");
+  config_.set_start_offsets("offsets.json");
+  config_.set_records(4);
+  DataConfig data;
+  data.add_path("*.csv");
+  data.mutable_csv()->add_column("x");
+  *data.mutable_windows()->mutable_kafka() = config_;
+  ASSERT_OK(check_windows("windows", data));
+  const auto make = [&] {
+    const auto count_rows = [](const std::string&) { return 1; };
+    return window_source_registry().create(data.windows(),
+                                           WindowSourceInput{&files_, data, count_rows}, 0);
+  };
+  ASSERT_OK_AND_ASSIGN(const auto first, make());
+  ASSERT_EQ(find(*first), Found::kWindow);
+  EXPECT_THAT(ranges(), ElementsAre("a.csv"));
+  EXPECT_TRUE(first->has_files(position_));
+  ASSERT_EQ(find(*first), Found::kWindow);
+  ASSERT_EQ(find(*first), Found::kWindow);
+  EXPECT_THAT(ranges(), ElementsAre("kafka://t/0/3-7"));
+  EXPECT_FALSE(first->has_files(position_));
+  DataConfig of_topic = data;
+  first->set_format(position_, of_topic);
+  EXPECT_EQ(of_topic.custom_format().name(), "kafka");
+  // The files and the offsets are needed no more.
+  for (const char* name : {"a.csv", "b.csv", "offsets.json"}) ASSERT_OK(files_.remove(name));
+  ASSERT_OK_AND_ASSIGN(const auto again, make());
+  ASSERT_EQ(find(*again, /*no_more=*/true), Found::kWindow);
+  EXPECT_THAT(ranges(), ElementsAre("kafka://t/0/7-9"));
+  EXPECT_EQ(find(*again, /*no_more=*/true), Found::kEnded);
 }
 
 }  // namespace

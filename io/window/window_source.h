@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/file_system.h"
+#include "io/stream_figure.h"
 #include "proto/config.pb.h"
 #include "proto/window_position.pb.h"
 
@@ -39,11 +41,16 @@ class WindowSource {
   // Returns the path of a file of a position.
   virtual std::string path_of(const std::string& name) const = 0;
 
-  // Returns false if path_of() names no files: then nothing is read ahead, and a resume does not
-  // check that they are unchanged. Default: true.
-  virtual bool has_files() const { return true; }
-  // Sets the format of what path_of() names. Default: that of the data.
-  virtual void set_format(DataConfig& data) const {}
+  // Returns false if path_of() names no files of the window at `position`: then nothing is read
+  // ahead, and a resume does not check that they are unchanged. Default: true.
+  virtual bool has_files(const WindowPosition& position) const { return true; }
+  // Sets the format of what path_of() names of the window at `position`. Default: that of the data.
+  virtual void set_format(const WindowPosition& position, DataConfig& data) const {}
+
+  // Called once a durable checkpoint holds all windows up to `position`. Default: does nothing.
+  virtual void saved(const WindowPosition& position) {}
+  // Returns values to report. Default: none.
+  virtual std::vector<StreamFigure> figures() const { return {}; }
 
   // Returns what the last find() without a window waits for: "files in incoming (3 of 4 are
   // there)".

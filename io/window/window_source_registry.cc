@@ -1,14 +1,19 @@
 #include "io/window/window_source_registry.h"
 
 #include <string>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/parts/part_family.h"
 #include "base/status_macros.h"
+#include "io/kafka/kafka_payload.h"
 #include "io/window/directory_window_source.h"
+#include "io/window/files_then_topic.h"
 #include "io/window/kafka_window_source.h"
 #include "io/window/list_window_source.h"
+#include "io/window/manifest_window_source.h"
 #include "io/window/time_window_source.h"
 #include "proto/data_windows.h"
 #include "proto/field_check.h"
@@ -76,33 +81,70 @@ absl::Status check_kafka_windows(absl::string_view where, const WindowsConfig& w
   return time_of(where, "start_time", windows.kafka().start_time()).status();
 }
 
+absl::Status check_manifest(absl::string_view where, const WindowsConfig& windows) {
+  return windows.manifest().path().empty() ? wrong(where, "path is missing") : absl::OkStatus();
+}
+
+// Returns true if files come before the topic.
+bool has_history(const DataConfig& data) {
+  return data.windows().kafka().has_start_offsets() && data.path_size() > 0;
+}
+
 // Records have no line of names, and no first ones to find the columns in.
 absl::Status check_payload(absl::string_view where, const DataConfig& data) {
   if (!data.windows().has_kafka()) return absl::OkStatus();
-  const bool is_example = data.format() == DataConfig::TFRECORD;
-  if (data.has_custom_format() ||
-      (!is_example && data.format() != DataConfig::AUTO && data.format() != DataConfig::CSV)) {
-    return wrong(where, "kafka reads delimited text, and tf.Example with format: TFRECORD");
+  const KafkaWindows& kafka = data.windows().kafka();
+  const std::string payload = kafka_payload_of(kafka, data).name();
+  const bool is_text = payload == "csv", is_example = payload == "tf_example";
+  const bool may_be_payload = data.format() == DataConfig::AUTO ||
+                              data.format() == DataConfig::CSV ||
+                              data.format() == DataConfig::TFRECORD;
+  if (!has_history(data) && (data.has_custom_format() || !may_be_payload)) {
+    return wrong(where, "format is of files; set kafka.payload, the format of records");
   }
-  if ((is_example ? data.tfrecord().column_size() : data.csv().column_size()) > 0) {
-    return absl::OkStatus();
+  if (!kafka.has_payload() && (data.has_custom_format() || !may_be_payload)) {
+    return wrong(where, "kafka.payload is missing; the format of the data is of files only");
   }
+  RETURN_IF_ERROR(PartFamily::check("Kafka payload", payload),
+                  absl::StrCat(where, ".kafka.payload"));
+  if ((is_text || is_example) && kafka.rows_per_record() > 1) {
+    return wrong(where, absl::StrCat("kafka.rows_per_record is ", kafka.rows_per_record(),
+                                     ", but a record of ", payload, " is one row"));
+  }
+  const bool has_columns = (!is_text || data.csv().column_size() > 0) &&
+                           (!is_example || data.tfrecord().column_size() > 0);
+  if (has_columns) return absl::OkStatus();
   return wrong(where, absl::StrCat("kafka needs the columns of a record, in ",
                                    is_example ? "tfrecord" : "csv", ".column of the data"));
 }
 
-absl::Status check_size(absl::string_view where, const WindowsConfig& windows) {
+absl::Status check_size(absl::string_view where, const DataConfig& data) {
+  const WindowsConfig& windows = data.windows();
   const bool has_size = windows.files() != 1 || windows.rows() != 0;
   if (has_size && windows.has_time()) {
     return wrong(where, "files and rows are given, but each step of time is a window");
   }
-  if (has_size && windows.has_kafka()) {
+  if (has_size && windows.has_manifest()) {
+    return wrong(where, "files and rows are given, but each manifest is a window");
+  }
+  if (has_size && windows.has_kafka() && !has_history(data)) {
     return wrong(where, "files and rows are given; for kafka set kafka.records");
   }
   if (has_size && windows.has_custom()) {
     return wrong(where, "files and rows are given, but the source says what a window is");
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<WindowSource>> make_kafka(const WindowsConfig& windows,
+                                                         const WindowSourceInput& input) {
+  ASSIGN_OR_RETURN(std::unique_ptr<KafkaWindowSource> topic,
+                   KafkaWindowSource::create(*input.files, windows.kafka()));
+  if (!has_history(input.data)) return topic;
+  const auto make_files = [input] {
+    return ListWindowSource::create(*input.files, input.data, input.count_rows);
+  };
+  return std::make_unique<FilesThenTopic>(make_files, std::move(topic));
 }
 
 std::vector<WindowSourceRegistry::Kind> window_source_kinds() {
@@ -123,10 +165,13 @@ std::vector<WindowSourceRegistry::Kind> window_source_kinds() {
        },
        &check_time},
       {WindowsConfig::kKafka,
-       [](const auto& windows, const auto&, int64_t) {
-         return KafkaWindowSource::create(windows.kafka());
-       },
+       [](const auto& windows, const auto& input, int64_t) { return make_kafka(windows, input); },
        &check_kafka_windows},
+      {WindowsConfig::kManifest,
+       [](const auto& windows, const auto& input, int64_t) {
+         return std::make_unique<ManifestWindowSource>(*input.files, windows.manifest());
+       },
+       &check_manifest},
   };
 }
 
@@ -139,12 +184,15 @@ MILLRACE_PART_FAMILY(window_source, WindowSourceRegistry, "window source",
 absl::Status check_windows(absl::string_view where, const DataConfig& data) {
   const WindowsConfig& windows = data.windows();
   RETURN_IF_ERROR(check_ranges(where, windows));
-  RETURN_IF_ERROR(check_size(where, windows));
+  RETURN_IF_ERROR(check_size(where, data));
   RETURN_IF_ERROR(check_payload(where, data));
   RETURN_IF_ERROR(window_source_registry().check(where, windows));
   // The source of a registered part may use the paths.
-  if (finds_own_files(windows) && data.path_size() > 0) {
-    return wrong(where, "the data has a path, but directory, time and kafka say where it is");
+  if (finds_own_files(windows) && data.path_size() > 0 && !has_history(data)) {
+    return wrong(where, windows.has_kafka()
+                            ? "the data has a path, but kafka says where it is; files before the "
+                              "topic need kafka.start_offsets"
+                            : "the data has a path, but the windows say where it is");
   }
   return absl::OkStatus();
 }

@@ -69,10 +69,14 @@ absl::StatusOr<Found> WindowStream::next(WindowPosition& position) {
   } else {
     const int64_t given = count_files_given(position);
     ASSIGN_OR_RETURN(const Found found, source_->find(has_been_idle(), position));
-    if (source_->seen() != std::exchange(seen_, source_->seen())) last_news_ = clock_.elapsed();
+    if (source_->seen() != std::exchange(seen_, source_->seen())) {
+      last_news_ = clock_.elapsed();
+      said_idle_ = false;
+    }
     if (found != Found::kWindow) return found;
     position.clear_repeat();
     position.clear_damage();
+    if (is_skipped(position.name())) position.set_damage("left out by windows.skip");
     position.set_files_before(given);
     add_digests(position);
   }
@@ -82,17 +86,17 @@ absl::StatusOr<Found> WindowStream::next(WindowPosition& position) {
 }
 
 std::vector<std::string> WindowStream::upcoming(const WindowPosition& position) const {
-  if (!source_->has_files()) return {};
+  if (!source_->has_files(position)) return {};
   if (position.has_index() && !position.last_repeat()) return {};
   WindowPosition next = position;
   const absl::StatusOr<Found> found = source_->find(/*no_more=*/false, next);
   if (!found.ok() || *found != Found::kWindow) return {};
-  return paths_of(next);
+  return source_->has_files(next) ? paths_of(next) : std::vector<std::string>();
 }
 
 // A file that cannot be read gets no digest; opening it says why.
 void WindowStream::add_digests(WindowPosition& position) const {
-  if (!source_->has_files()) return;
+  if (!source_->has_files(position)) return;
   const int64_t share = kWholeWindowBytes / std::max(1, position.file_size());
   position.set_whole_bytes(std::min(kWholeBytes, share));
   for (WindowPosition::File& file : *position.mutable_file()) {
@@ -103,7 +107,7 @@ void WindowStream::add_digests(WindowPosition& position) const {
 }
 
 absl::Status WindowStream::check_unchanged(const WindowPosition& position) const {
-  if (!source_->has_files()) return absl::OkStatus();
+  if (!source_->has_files(position)) return absl::OkStatus();
   for (const WindowPosition::File& file : position.file()) {
     const std::string path = source_->path_of(file.name());
     ASSIGN_OR_RETURN(const uint64_t digest,
@@ -125,18 +129,26 @@ std::vector<std::string> WindowStream::paths_of(const WindowPosition& position) 
   return paths;
 }
 
+bool WindowStream::is_skipped(const std::string& name) const {
+  const auto& skip = options_.data.windows().skip();
+  return std::find(skip.begin(), skip.end(), name) != skip.end();
+}
+
 void WindowStream::set_waiting(bool waits) {
   if (waits && !waits_) last_news_ = std::max(last_news_, clock_.elapsed());
   waits_ = waits;
 }
 
-bool WindowStream::has_been_idle() const {
+bool WindowStream::has_been_idle() {
   const double limit = options_.data.windows().idle_seconds();
   if (limit <= 0 || !waits_) return false;
   const absl::Duration idle = clock_.elapsed() - last_news_;
   if (idle < absl::Seconds(limit)) return false;
-  MILLRACE_LOG(WARNING) << "nothing came for " << absl::FormatDuration(idle)
-                        << " (windows.idle_seconds): the stream ends";
+  if (!std::exchange(said_idle_, true)) {
+    MILLRACE_LOG(WARNING) << "nothing came for "
+                          << absl::FormatDuration(absl::Trunc(idle, absl::Seconds(1)))
+                          << " (windows.idle_seconds): the stream ends with what is there";
+  }
   return true;
 }
 

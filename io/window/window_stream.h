@@ -44,8 +44,12 @@ class WindowStream {
   absl::Status check_unchanged(const WindowPosition& position) const;
   std::vector<std::string> paths_of(const WindowPosition& position) const;
 
-  // WindowSource::set_format().
-  void set_format(DataConfig& data) const { source_->set_format(data); }
+  // As WindowSource.
+  void set_format(const WindowPosition& position, DataConfig& data) const {
+    source_->set_format(position, data);
+  }
+  void saved(const WindowPosition& position) { source_->saved(position); }
+  std::vector<StreamFigure> figures() const { return source_->figures(); }
 
   // Sets whether a caller waits for next(). While a caller waits, windows.idle_seconds count from
   // the last news.
@@ -55,13 +59,15 @@ class WindowStream {
 
  private:
   WindowStream(const DatasetOptions& options, Clock& clock) : options_(options), clock_(clock) {}
-  bool has_been_idle() const;
+  bool has_been_idle();
+  bool is_skipped(const std::string& name) const;
   void add_digests(WindowPosition& position) const;
 
   const DatasetOptions options_;
   Clock& clock_;
   std::unique_ptr<WindowSource> source_;
   bool waits_ = false;
+  bool said_idle_ = false;
   absl::Duration last_news_ = absl::ZeroDuration();  // the clock's elapsed()
   int64_t seen_ = -1;
 };

@@ -421,7 +421,7 @@ DatasetOptions WindowedFiles::plain_options(size_t part, const WindowPosition& p
   for (const std::string& path : parts_[part].stream->paths_of(position)) {
     options.data.add_path(is_glob_pattern(path) ? literal_pattern(path) : path);
   }
-  parts_[part].stream->set_format(options.data);
+  parts_[part].stream->set_format(position, options.data);
   options.rows = {position.begin_row(), position.end_row()};
   options.may_be_empty = true;
   options.first_file = position.files_before();
@@ -503,6 +503,7 @@ WindowState WindowedFiles::ready(WindowPosition position) {
   state.window.examples_done = examples_done_;
   state.window.stream = position_bytes_;
   state.window.damage = position_.damage();
+  state.window.is_new = is_new_;
   for (size_t i = 0; i < parts_.size(); ++i) {
     const WindowPosition& part = part_of(position_, i);
     if (!part.last_repeat()) continue;
@@ -530,6 +531,24 @@ absl::StatusOr<DataIdentity> WindowedFiles::identity() const {
   DataIdentity identity;
   *identity.mutable_column() = hashed_columns_;
   return identity;
+}
+
+void WindowedFiles::saved(absl::string_view stream) {
+  WindowPosition position;
+  if (!position.ParseFromString(std::string(stream))) return;
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    if (!is_mix() || static_cast<int>(i) < position.part_size()) {
+      parts_[i].stream->saved(part_of(position, i));
+    }
+  }
+}
+
+std::vector<StreamFigure> WindowedFiles::figures() {
+  std::vector<StreamFigure> figures;
+  for (const Part& part : parts_) {
+    for (StreamFigure& figure : part.stream->figures()) figures.push_back(std::move(figure));
+  }
+  return figures;
 }
 
 void WindowedFiles::cancel() {

@@ -63,6 +63,8 @@ class WindowedFiles : public WindowedDataset, public NamesFiles {
   bool can_restart() const override;
   absl::StatusOr<std::unique_ptr<Dataset>> open_window_again() override;
   std::vector<std::string> upcoming_files() override;
+  void saved(absl::string_view stream) override;
+  std::vector<StreamFigure> figures() override;
   // Returns no files, and the columns of the windows that were opened (DataIdentity.column), each
   // as the last window with values has it.
   absl::StatusOr<DataIdentity> identity() const override;

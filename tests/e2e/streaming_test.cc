@@ -82,6 +82,96 @@ TEST_F(StreamingTest, GoesOnFromEveryStep) {
   }
 }
 
+TEST_F(StreamingTest, WindowsOfManifests) {
+  std::filesystem::create_directory(path("manifests"));
+  write_job_on("shuffle_rows: 300 format: CSV windows { manifest { path: 'manifests' } }");
+  for (int64_t file = 0; file < 3; ++file) produce(file);
+  write("manifests/7.manifest", "incoming/part-0000.csv\n");
+  RunningProgram program = start();
+  ASSERT_TRUE(program.wait_for("for a manifest in manifests"));
+  write("manifests/.m", "incoming/part-0001.csv\nincoming/part-0002.csv\n");
+  std::filesystem::rename(path("manifests/.m"), path("manifests/12.manifest"));
+  ASSERT_TRUE(program.wait_for("step 12 "));
+  program.send(SIGTERM);
+  EXPECT_EQ(program.finish().exit_code, kRunAgain);
+  auto expected = produced(3);
+  expected[1].insert(expected[1].end(), expected[2].begin(), expected[2].end());
+  expected.erase(2);
+  EXPECT_EQ(trained("out"), expected);
+  EXPECT_EQ(read_json_lines("out/windows.jsonl")[1]["name"], "12");
+}
+
+TEST_F(StreamingTest, AGateStopsBeforeABadWindowAndTheWindowCanBeSkipped) {
+  produce(0);
+  produce_rows(1, kRows, kRows + 50, "incoming");
+  produce(2);
+  produce_end();
+  const std::vector<std::string> gate = {
+      "--set", "run.window_gate={min_rows: 100 label {feature: 'label'} present {feature: 'c1'}}"};
+  const ProgramResult stopped = run(gate);
+  EXPECT_EQ(stopped.exit_code, kBadData);
+  EXPECT_THAT(stopped.err, HasSubstr("window part-0001.csv: 50 rows, and min_rows is 100"));
+  EXPECT_EQ(newest_step("out"), kSteps) << "nothing of the window was trained on";
+  auto skips = gate;
+  skips.insert(skips.end(), {"--set", "train.train_data.windows.skip='part-0001.csv'"});
+  const ProgramResult rest = run(skips);
+  ASSERT_EQ(rest.exit_code, 0) << rest.err;
+  auto expected = produced(3);
+  expected.erase(1);
+  EXPECT_EQ(trained("out"), expected);
+  const auto windows = read_json_lines("out/windows.jsonl");
+  ASSERT_EQ(windows.size(), 3u);
+  EXPECT_EQ(windows[0]["rows"], 200);
+  EXPECT_EQ(windows[0]["present_c1"], 1.0);
+  EXPECT_EQ(windows[0]["positive_label"], 0.335);
+  EXPECT_EQ(windows[1]["damage"], "left out by windows.skip");
+  EXPECT_THAT(read("out/metrics/train.jsonl"), HasSubstr("window_positive_label"));
+
+  const ProgramResult wrong = run({"--set", "run.window_gate={present {feature: 'c2' min: 2}}"});
+  EXPECT_EQ(wrong.exit_code, kUsage);
+  EXPECT_THAT(wrong.err, HasSubstr("run.window_gate.present"));
+}
+
+TEST_F(StreamingTest, RewindsToAWindow) {
+  for (int64_t file = 0; file < 4; ++file) produce(file);
+  produce_end();
+  const std::vector<std::string> keeps = {"--set", "run.checkpoint.keep_last=20"};
+  ASSERT_EQ(run(keeps).exit_code, 0);
+  const std::string content = content_of("out"), windows = read("out/windows.jsonl");
+  const auto all = trained("out");
+  const ProgramResult look = millrace_ok({"rewind", "out", "--to", "part-0002.csv", "--dry_run"});
+  EXPECT_THAT(look.out, HasSubstr("would remove out/checkpoints/step-00000016\n"));
+  EXPECT_THAT(look.out,
+              HasSubstr("would resume from out/checkpoints/step-00000008, which holds 2"));
+  EXPECT_EQ(content_of("out"), content);
+  millrace_ok({"rewind", "out", "--to", "part-0002.csv"});
+  EXPECT_EQ(newest_step("out"), 2 * kSteps);
+  EXPECT_EQ(acknowledged("out"), (std::vector<int64_t>{0, 1}));
+  EXPECT_THAT(millrace_ok({"explain", "out"}).out, HasSubstr("rewound window"));
+  ASSERT_EQ(run(keeps).exit_code, 0);
+  EXPECT_EQ(content_of("out"), content);
+  EXPECT_EQ(read("out/windows.jsonl"), windows);
+  EXPECT_EQ(trained("out"), all);
+
+  const auto fails = [&](const std::string& to, int code, const std::string& why) {
+    const ProgramResult result = millrace({"rewind", "out", "--to", to});
+    EXPECT_EQ(result.exit_code, code);
+    EXPECT_THAT(result.err, HasSubstr(why));
+  };
+  fails("part-0009.csv", 66, "no window is part-0009.csv; the last is number 3, part-0003.csv");
+  fails("5", 66, "no window is 5");
+  for (const int64_t step : {3, 4}) {
+    std::filesystem::remove_all(path(absl::StrCat("out/checkpoints/step-0000000", step)));
+  }
+  fails("1", kUsage, "no checkpoint in out/checkpoints is of step 4, where window 1 began");
+  EXPECT_EQ(content_of("out"), content) << "nothing was removed";
+  millrace_ok({"rewind", "out", "--to", "0"});
+  EXPECT_EQ(newest_step("out"), 0);
+  ASSERT_EQ(run(keeps).exit_code, 0);
+  EXPECT_EQ(content_of("out"), content);
+  EXPECT_EQ(millrace({"rewind", "nowhere", "--to", "0"}).exit_code, 66);
+}
+
 class StreamingRanksTest : public StreamingCase {
  protected:
   StreamingRanksTest() { write_job("", /*with_table=*/false); }

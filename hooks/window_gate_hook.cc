@@ -1,0 +1,205 @@
+#include "hooks/window_gate_hook.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+
+namespace millrace {
+namespace {
+
+constexpr int32_t kWindowGateVersion = 1;
+
+std::optional<int64_t> index_of(const std::vector<std::string>& names, const std::string& name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) return std::nullopt;
+  return found - names.begin();
+}
+
+// Returns the number of rows of a column of float32 [rows, columns] for which `is` holds.
+template <typename Is>
+int64_t count_rows(const at::Tensor& table, int64_t column, Is is) {
+  const at::Tensor plain = table.contiguous();
+  const float* const values = plain.const_data_ptr<float>();
+  int64_t count = 0;
+  for (int64_t row = 0; row < plain.size(0); ++row) {
+    count += is(values[row * plain.size(1) + column]) ? 1 : 0;
+  }
+  return count;
+}
+
+}  // namespace
+
+absl::Status WindowGateHook::start(HookContext& context) {
+  shares_.clear();
+  if (context.phase() != Phase::kTrain) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const FeatureSchema schema, options_.schema());
+  for (const auto& limit : options_.config.label()) {
+    ASSIGN_OR_RETURN(Share share, share_of(limit, /*is_label=*/true, schema));
+    shares_.push_back(std::move(share));
+  }
+  for (const auto& limit : options_.config.present()) {
+    ASSIGN_OR_RETURN(Share share, share_of(limit, /*is_label=*/false, schema));
+    shares_.push_back(std::move(share));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<WindowGateHook::Share> WindowGateHook::share_of(const WindowGateConfig::Share& limit,
+                                                               bool is_label,
+                                                               const FeatureSchema& schema) const {
+  Share share{.limit = &limit, .field = is_label ? "label" : "present"};
+  share.metric = absl::StrCat(is_label ? "positive_" : "present_", limit.feature());
+  if (is_label) {
+    if (const auto label = index_of(schema.labels(), limit.feature())) {
+      share.index = *label;
+      return share;
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat("run.window_gate.label: ", limit.feature(), " is no label"));
+  }
+  if (const auto dense = index_of(schema.dense(), limit.feature())) {
+    share.kind = Share::kDense;
+    share.index = *dense;
+    return share;
+  }
+  share.kind = Share::kSparse;
+  ASSIGN_OR_RETURN(share.index, schema.sparse_index(limit.feature()), "run.window_gate.present");
+  return share;
+}
+
+absl::Status WindowGateHook::before_window(HookContext& context, const Window& window) {
+  if (context.phase() != Phase::kTrain || !window.is_new || !window.damage.empty()) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const std::vector<int64_t> counts, sum_over_ranks(count()));
+  WindowIoState::Finished& figures = *options_.figures;
+  figures.Clear();
+  figures.set_index(context.progress().window);
+  figures.set_name(window.name);
+  figures.set_rows(counts[0]);
+  context.report("window_rows", static_cast<double>(counts[0]), Reduction::kLast);
+  for (size_t i = 0; i < shares_.size(); ++i) {
+    WindowIoState::Finished::Share& share = *figures.add_share();
+    share.set_name(shares_[i].metric);
+    share.set_share(
+        counts[0] == 0 ? 0 : static_cast<double>(counts[i + 1]) / static_cast<double>(counts[0]));
+    context.report(absl::StrCat("window_", share.name()), share.share(), Reduction::kLast);
+  }
+  const std::vector<std::string> wrong = faults();
+  if (wrong.empty()) return absl::OkStatus();
+  const std::string what =
+      absl::StrCat("window ", window.name, ": ", absl::StrJoin(wrong, "; "), " (run.window_gate)");
+  if (options_.config.action() == WindowGateConfig::STOP) {
+    return absl::DataLossError(absl::StrCat(what,
+                                            "; correct the data, leave the window out by "
+                                            "train_data.windows.skip, or change the limit"));
+  }
+  if (context.rank() == 0) MILLRACE_LOG(WARNING) << what;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<int64_t>> WindowGateHook::count() const {
+  std::vector<int64_t> counts(1 + shares_.size());
+  ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> data, windows_.open_window_again());
+  if (data == nullptr) return counts;  // without rows
+  RETURN_IF_ERROR(data->start_epoch(0));
+  while (true) {
+    ASSIGN_OR_RETURN(const std::optional<Batch> batch, data->next());
+    if (!batch.has_value()) return counts;
+    count_batch(*batch, &counts);
+  }
+}
+
+void WindowGateHook::count_batch(const Batch& batch, std::vector<int64_t>* counts) const {
+  (*counts)[0] += batch.size;
+  for (size_t i = 0; i < shares_.size(); ++i) {
+    const Share& share = shares_[i];
+    int64_t& count = (*counts)[i + 1];
+    if (share.kind == Share::kLabel) {
+      count += count_rows(batch.labels, share.index, [](float value) { return value > 0; });
+    } else if (share.kind == Share::kDense) {
+      count += count_rows(batch.dense, share.index,
+                          [](float value) { return value != 0 && !std::isnan(value); });
+    } else {
+      const at::Tensor offsets = batch.sparse.offsets.contiguous();
+      const int64_t* const begin = offsets.const_data_ptr<int64_t>() + share.index * batch.size;
+      for (int64_t row = 0; row < batch.size; ++row) count += begin[row + 1] > begin[row] ? 1 : 0;
+    }
+  }
+}
+
+// A rank that fails tells the others, which wait for it.
+absl::StatusOr<std::vector<int64_t>> WindowGateHook::sum_over_ranks(
+    const absl::StatusOr<std::vector<int64_t>>& own) const {
+  if (!options_.all_gather) return own;
+  const std::string told = own.ok() ? absl::StrJoin(*own, " ") : "";
+  ASSIGN_OR_RETURN(const std::vector<std::string> all, options_.all_gather(told));
+  RETURN_IF_ERROR(own.status());
+  std::vector<int64_t> sums(1 + shares_.size());
+  for (const std::string& one : all) {
+    const std::vector<absl::string_view> counts = absl::StrSplit(one, ' ');
+    for (size_t i = 0; i < sums.size(); ++i) {
+      int64_t count = 0;
+      if (counts.size() != sums.size() || !absl::SimpleAtoi(counts[i], &count)) {
+        return absl::AbortedError("another rank could not read the window");
+      }
+      sums[i] += count;
+    }
+  }
+  return sums;
+}
+
+std::vector<std::string> WindowGateHook::faults() const {
+  const WindowGateConfig& config = options_.config;
+  const int64_t rows = options_.figures->rows();
+  std::vector<std::string> faults;
+  if (rows < config.min_rows()) {
+    faults.push_back(absl::StrCat(rows, " rows, and min_rows is ", config.min_rows()));
+  }
+  if (config.max_rows() > 0 && rows > config.max_rows()) {
+    faults.push_back(absl::StrCat(rows, " rows, and max_rows is ", config.max_rows()));
+  }
+  for (size_t i = 0; i < shares_.size(); ++i) {
+    const double share = options_.figures->share(static_cast<int>(i)).share();
+    const WindowGateConfig::Share& limit = *shares_[i].limit;
+    const bool is_low = share < limit.min();
+    if (!is_low && share <= limit.max()) continue;
+    faults.push_back(absl::StrCat(shares_[i].field == "label" ? "positive " : "rows with ",
+                                  limit.feature(), " are ", share, " of all, and ",
+                                  shares_[i].field, is_low ? ".min" : ".max", " is ",
+                                  is_low ? limit.min() : limit.max()));
+  }
+  return faults;
+}
+
+absl::Status WindowGateHook::save_state(HookState& state) const {
+  if (!options_.figures->has_index()) return absl::OkStatus();
+  state.version = kWindowGateVersion;
+  state.bytes = options_.figures->SerializeAsString();
+  return absl::OkStatus();
+}
+
+absl::Status WindowGateHook::load_state(absl::Span<const HookState> per_rank) {
+  WindowIoState::Finished figures;
+  for (const HookState& one : per_rank) {
+    if (one.empty() || (one.version == kWindowGateVersion && figures.ParseFromString(one.bytes))) {
+      continue;
+    }
+    return absl::InvalidArgumentError(
+        "the state of hook window_gate is damaged or of another version");
+  }
+  *options_.figures = std::move(figures);
+  return absl::OkStatus();
+}
+
+}  // namespace millrace

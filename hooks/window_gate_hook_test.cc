@@ -1,0 +1,192 @@
+#include "hooks/window_gate_hook.h"
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status_matchers.h"
+#include "tests/conformance/hook_conformance.h"
+#include "tests/fakes/fake_hook_context.h"
+#include "tests/fakes/fake_windowed_dataset.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// Gives two batches.
+class TwoBatches : public Dataset {
+ public:
+  absl::Status start_epoch(int64_t) override { return absl::OkStatus(); }
+  absl::Status seek(absl::Span<const Cursor>) override { return absl::OkStatus(); }
+  void cancel() override {}
+  absl::StatusOr<std::optional<Batch>> next() override {
+    if (given_ == 2) return std::nullopt;
+    Batch batch;
+    batch.size = 2;
+    batch.labels = at::tensor({given_ == 0 ? 1.0f : 0.0f, 0.0f}).reshape({2, 1});
+    batch.dense = at::tensor({0.0f, 1.0f, 3.0f, 2.0f}).reshape({2, 2});
+    // Feature user has an id in the second row, item in both.
+    batch.sparse.values = at::tensor({int64_t{7}, int64_t{8}, int64_t{9}});
+    batch.sparse.offsets = at::tensor({int64_t{0}, int64_t{0}, int64_t{1}, int64_t{2}, int64_t{3}});
+    ++given_;
+    return batch;
+  }
+
+ private:
+  int given_ = 0;
+};
+
+class Windows : public FakeWindowedDataset {
+ public:
+  Windows() : FakeWindowedDataset({}, {}) {}
+  absl::StatusOr<std::unique_ptr<Dataset>> open_window_again() override {
+    ++opened;
+    if (!status.ok()) return status;
+    return has_rows ? std::make_unique<TwoBatches>() : nullptr;
+  }
+  absl::Status status;
+  bool has_rows = true;
+  int opened = 0;
+};
+
+absl::StatusOr<FeatureSchema> schema() {
+  TrainConfig train;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      R"(feature { name: "click" kind: LABEL }
+         feature { name: "age" kind: DENSE } feature { name: "price" kind: DENSE }
+         feature { name: "user" kind: SPARSE table: "t" }
+         feature { name: "item" kind: SPARSE table: "t" })",
+      &train));
+  return FeatureSchema::create(train);
+}
+
+WindowGateOptions options_of(const std::string& config) {
+  WindowGateOptions options;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(config, &options.config));
+  options.schema = &schema;
+  options.figures = std::make_shared<WindowIoState::Finished>();
+  return options;
+}
+
+[[maybe_unused]] const bool kWindowGateHook = register_hook_conformance(
+    "WindowGateHook", {.make = [] {
+      static Windows windows;
+      return std::make_unique<WindowGateHook>(options_of("label { feature: 'click' }"), windows);
+    }});
+
+constexpr char kShares[] =
+    "label { feature: 'click' } present { feature: 'age' } present { feature: 'price' } "
+    "present { feature: 'user' } present { feature: 'item' } ";
+
+class WindowGateHookTest : public testing::Test {
+ protected:
+  WindowGateHookTest() { context_.windowed_is = true; }
+  // Returns the error of a new window.
+  absl::Status check(const std::string& config, const Window& window = new_window()) {
+    return check(options_of(config), window);
+  }
+  absl::Status check(const WindowGateOptions& options, const Window& window = new_window()) {
+    WindowGateHook hook(options, windows_);
+    EXPECT_OK(hook.start(context_));
+    return hook.before_window(context_, window);
+  }
+  static Window new_window() {
+    Window window;
+    window.name = "w";
+    window.is_new = true;
+    return window;
+  }
+
+  Windows windows_;
+  FakeHookContext context_;
+};
+
+TEST_F(WindowGateHookTest, CountsRowsAndShares) {
+  const WindowGateOptions options = options_of(kShares);
+  context_.at.window = 3;
+  ASSERT_OK(check(options));
+  EXPECT_EQ(options.figures->index(), 3);
+  EXPECT_EQ(options.figures->rows(), 4);
+  std::vector<double> shares;
+  for (const auto& share : options.figures->share()) shares.push_back(share.share());
+  EXPECT_THAT(shares, testing::ElementsAre(0.25, 0.5, 1, 0.5, 1));
+  EXPECT_EQ(options.figures->share(3).name(), "present_user");
+  std::map<std::string, double> reported;
+  context_.reported.drain(&reported);
+  EXPECT_EQ(reported["window_rows"], 4);
+  EXPECT_EQ(reported["window_positive_click"], 0.25);
+
+  // The figures are those of a run that resumes within the window.
+  HookState state;
+  WindowGateHook hook(options, windows_);
+  ASSERT_OK(hook.save_state(state));
+  const WindowGateOptions again = options_of(kShares);
+  WindowGateHook other(again, windows_);
+  ASSERT_OK(other.load_state({&state, 1}));
+  EXPECT_EQ(again.figures->rows(), 4);
+  state.bytes = "?";
+  EXPECT_FALSE(other.load_state({&state, 1}).ok());
+}
+
+TEST_F(WindowGateHookTest, LimitsEndTheRunOrWarn) {
+  EXPECT_OK(check("min_rows: 4 max_rows: 4 label { feature: 'click' min: 0.25 max: 0.25 }"));
+  EXPECT_THAT(
+      check("min_rows: 5 label { feature: 'click' max: 0.2 } present { feature: 'user' min: 0.6 }"),
+      StatusIs(absl::StatusCode::kDataLoss,
+               AllOf(HasSubstr("window w: 4 rows, and min_rows is 5; positive click are 0.25 of "
+                               "all, and label.max is 0.2; rows with user are 0.5 of all, and "
+                               "present.min is 0.6 (run.window_gate)"),
+                     HasSubstr("windows.skip"))));
+  EXPECT_THAT(check("max_rows: 3").message(), HasSubstr("4 rows, and max_rows is 3"));
+  EXPECT_OK(check("min_rows: 5 action: WARN"));
+  windows_.has_rows = false;
+  EXPECT_THAT(check("min_rows: 1").message(), HasSubstr("0 rows, and min_rows is 1"));
+}
+
+TEST_F(WindowGateHookTest, ChecksNewWindowsOnly) {
+  Window damaged = new_window(), resumed = new_window();
+  damaged.damage = "it is damaged";
+  resumed.is_new = false;
+  EXPECT_OK(check("min_rows: 5", damaged));
+  EXPECT_OK(check("min_rows: 5", resumed));
+  EXPECT_EQ(windows_.opened, 0);
+}
+
+TEST_F(WindowGateHookTest, SumsOverRanks) {
+  WindowGateOptions options = options_of("min_rows: 14 label { feature: 'click' }");
+  std::string told;
+  options.all_gather = [&](absl::string_view own) {
+    told = std::string(own);
+    return std::vector<std::string>{told, "10 6"};
+  };
+  ASSERT_OK(check(options));
+  EXPECT_EQ(told, "4 1");
+  EXPECT_EQ(options.figures->rows(), 14);
+  EXPECT_EQ(options.figures->share(0).share(), 0.5);
+  options.all_gather = [](absl::string_view own) {
+    return std::vector<std::string>{std::string(own), ""};
+  };
+  EXPECT_THAT(check(options), StatusIs(absl::StatusCode::kAborted));
+  windows_.status = absl::DataLossError("it cannot be read");
+  EXPECT_THAT(check(options), StatusIs(absl::StatusCode::kDataLoss, "it cannot be read"));
+}
+
+TEST_F(WindowGateHookTest, UnknownFeatures) {
+  for (const char* config : {"label { feature: 'age' }", "present { feature: 'usr' }"}) {
+    WindowGateHook hook(options_of(config), windows_);
+    EXPECT_THAT(hook.start(context_).message(), HasSubstr("run.window_gate")) << config;
+  }
+}
+
+}  // namespace
+}  // namespace millrace

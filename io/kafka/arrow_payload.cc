@@ -1,0 +1,185 @@
+// Records that are a stream of Arrow's IPC format: a schema and batches of rows.
+#include <arrow/buffer.h>
+#include <arrow/io/memory.h>
+#include <arrow/ipc/options.h>
+#include <arrow/ipc/reader.h>
+#include <arrow/record_batch.h>
+
+#include <cstring>
+#include <exception>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "io/column_rows.h"
+#include "io/format/arrow_columns.h"
+#include "io/format/arrow_file.h"
+#include "io/format/arrow_memory.h"
+#include "io/kafka/kafka_payload.h"
+
+namespace millrace {
+namespace {
+
+using Batches = std::vector<std::shared_ptr<arrow::RecordBatch>>;
+
+// Columns are those of the first record; other records may have them in another order, and more.
+class ArrowPayload : public KafkaPayload {
+ public:
+  explicit ArrowPayload(int64_t max_bytes) : memory_(max_bytes) {}
+
+  bool describes_itself() const override { return true; }
+
+  absl::StatusOr<std::vector<FileColumn>> columns(absl::string_view record) override {
+    std::vector<FileColumn> columns;
+    RETURN_IF_ERROR(guard([&]() -> arrow::Status {
+      ARROW_ASSIGN_OR_RAISE(const auto stream,
+                            open(record, arrow::ipc::IpcReadOptions::Defaults()));
+      for (const auto& field : stream->schema()->fields()) {
+        columns.push_back(describe_field(*field));
+      }
+      return arrow::Status::OK();
+    }));
+    columns_ = columns;
+    return columns;
+  }
+
+  absl::StatusOr<KafkaRows> decode(absl::Span<const absl::string_view> values,
+                                   absl::Span<const ColumnRequest> requests,
+                                   const BadRecord& bad) override {
+    KafkaRows rows;
+    rows.columns.resize(requests.size());
+    for (size_t i = 0; i < requests.size(); ++i) {
+      rows.columns[i].type = read_type(requests[i].as);
+      rows.columns[i].exact_integers = columns_[requests[i].column].exact_integers;
+    }
+    for (const absl::string_view value : values) {
+      const auto record = static_cast<int64_t>(rows.records.size());
+      rows.records.push_back(0);
+      std::vector<std::vector<BadValue>> bad_values(requests.size());
+      const int64_t before = requests.empty() ? 0 : rows.columns.front().rows;
+      const absl::StatusOr<int64_t> count =
+          append(value, requests, absl::MakeSpan(rows.columns), absl::MakeSpan(bad_values));
+      if (!count.ok()) {
+        for (Column& column : rows.columns) keep_rows(before, column);
+        RETURN_IF_ERROR(bad(record, 0, absl::StrCat(": ", count.status().message())));
+        continue;
+      }
+      rows.records.back() = *count;
+      for (size_t i = 0; i < requests.size(); ++i) {
+        for (const BadValue& value : bad_values[i]) {
+          const Column& column = rows.columns[i];
+          const int64_t row = row_of_value(column.offsets, value.index);
+          RETURN_IF_ERROR(
+              bad(record, row - before,
+                  absl::StrCat(", column ", columns_[requests[i].column].name, ": ", value.what)));
+        }
+      }
+    }
+    return rows;
+  }
+
+ private:
+  // Arrow throws for some damage.
+  template <typename Call>
+  absl::Status guard(Call&& call) const {
+    arrow::Status status;
+    try {
+      status = call();
+    } catch (const std::exception& error) {
+      status = arrow::Status::IOError(error.what());
+    }
+    if (status.ok()) return absl::OkStatus();
+    return absl::DataLossError(
+        absl::StrCat("no Arrow IPC stream: ", arrow_message(status).substr(0, 200)));
+  }
+
+  arrow::Result<std::shared_ptr<arrow::ipc::RecordBatchStreamReader>> open(
+      absl::string_view value, arrow::ipc::IpcReadOptions options) {
+    if (value.empty()) return arrow::Status::IOError("a record without a value");
+    // Values are aligned as they lie in a message that is.
+    aligned_.resize((value.size() + sizeof(uint64_t) - 1) / sizeof(uint64_t));
+    std::memcpy(aligned_.data(), value.data(), value.size());
+    options.memory_pool = memory_.pool();
+    options.use_threads = false;
+    const auto bytes = std::make_shared<arrow::Buffer>(
+        reinterpret_cast<const uint8_t*>(aligned_.data()), static_cast<int64_t>(value.size()));
+    return arrow::ipc::RecordBatchStreamReader::Open(
+        std::make_shared<arrow::io::BufferReader>(bytes), options);
+  }
+
+  // Reads the columns of the requests only.
+  arrow::Status read(absl::string_view value, absl::Span<const ColumnRequest> requests,
+                     Batches* batches) {
+    arrow::ipc::IpcReadOptions options = arrow::ipc::IpcReadOptions::Defaults();
+    ARROW_ASSIGN_OR_RAISE(auto stream, open(value, options));
+    for (const ColumnRequest& request : requests) {
+      const FileColumn& column = columns_[request.column];
+      const int index = stream->schema()->GetFieldIndex(column.name);
+      if (index < 0) return arrow::Status::Invalid("column ", column.name, " is missing");
+      const FileColumn here = describe_field(*stream->schema()->field(index));
+      if (here.supported != column.supported || here.type != column.type) {
+        return arrow::Status::Invalid("column ", column.name, " is of type ", here.type_name,
+                                      ", that of an earlier record of type ", column.type_name);
+      }
+      options.included_fields.push_back(index);
+    }
+    const bool reads_all = static_cast<int>(requests.size()) == stream->schema()->num_fields();
+    // No column is read, but the rows are counted.
+    if (options.included_fields.empty() && stream->schema()->num_fields() > 0) {
+      options.included_fields.push_back(0);
+    }
+    if (!reads_all) {
+      ARROW_ASSIGN_OR_RAISE(stream, open(value, options));
+    }
+    while (true) {
+      std::shared_ptr<arrow::RecordBatch> batch;
+      ARROW_RETURN_NOT_OK(stream->ReadNext(&batch));
+      if (batch == nullptr) return arrow::Status::OK();
+      ARROW_RETURN_NOT_OK(batch->Validate());
+      batches->push_back(std::move(batch));
+    }
+  }
+
+  // Returns the number of rows.
+  absl::StatusOr<int64_t> append(absl::string_view value, absl::Span<const ColumnRequest> requests,
+                                 absl::Span<Column> columns,
+                                 absl::Span<std::vector<BadValue>> bad_values) {
+    Batches batches;
+    RETURN_IF_ERROR(guard([&] { return read(value, requests, &batches); }));
+    int64_t rows = 0;
+    for (const auto& batch : batches) {
+      rows += batch->num_rows();
+      for (size_t i = 0; i < requests.size(); ++i) {
+        const std::string& name = columns_[requests[i].column].name;
+        absl::Status appended = absl::DataLossError(absl::StrCat("column ", name, " is missing"));
+        if (const auto array = batch->GetColumnByName(name); array != nullptr) {
+          appended = append_array(*array, &columns[i], &bad_values[i]);
+        }
+        RETURN_IF_ERROR(appended, absl::StrCat("column ", name));
+      }
+    }
+    return rows;
+  }
+
+  static void keep_rows(int64_t rows, Column& column) {
+    Column kept;
+    kept.type = column.type;
+    kept.exact_integers = column.exact_integers;
+    if (rows > 0) append_rows(column, 0, rows, kept);
+    column = std::move(kept);
+  }
+
+  ArrowMemory memory_;
+  std::vector<FileColumn> columns_;
+  std::vector<uint64_t> aligned_;  // the value that is decoded
+};
+
+absl::StatusOr<std::unique_ptr<KafkaPayload>> make_arrow(const CustomConfig&,
+                                                         const DataConfig& data) {
+  return std::make_unique<ArrowPayload>(data.max_group_bytes());
+}
+
+MILLRACE_REGISTER_KAFKA_PAYLOAD(arrow, "rows as a stream of Arrow's IPC format", &make_arrow);
+
+}  // namespace
+}  // namespace millrace

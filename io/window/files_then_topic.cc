@@ -1,0 +1,38 @@
+#include "io/window/files_then_topic.h"
+
+#include "base/status_macros.h"
+
+namespace millrace {
+
+absl::StatusOr<Found> FilesThenTopic::find(bool no_more, WindowPosition& position) {
+  if (!is_of_topic(position)) {
+    // A mistake is an error at once, not behind the last file.
+    RETURN_IF_ERROR(topic_->start_status());
+    if (files_ == nullptr) {
+      ASSIGN_OR_RETURN(files_, make_files_());
+    }
+    ASSIGN_OR_RETURN(const Found found, files_->find(no_more, position));
+    if (found != Found::kEnded) return found;
+  }
+  ASSIGN_OR_RETURN(const Found found, topic_->find(no_more, position));
+  if (found != Found::kWindow) return found;
+  for (WindowPosition::File& file : *position.mutable_file()) {
+    file.set_name(topic_->path_of(file.name()));
+  }
+  // Of the last window of files.
+  position.clear_begin_row();
+  position.clear_end_row();
+  position.clear_rest_files();
+  position.clear_rest_row();
+  return Found::kWindow;
+}
+
+void FilesThenTopic::set_format(const WindowPosition& position, DataConfig& data) const {
+  if (is_of_topic(position)) topic_->set_format(position, data);
+}
+
+void FilesThenTopic::saved(const WindowPosition& position) {
+  if (is_of_topic(position)) topic_->saved(position);
+}
+
+}  // namespace millrace
