@@ -15,6 +15,7 @@
 #include "io/epoch/batch_dataset.h"
 #include "io/feature/feature_transform.h"
 #include "io/feature_schema.h"
+#include "io/files/uri_file_system.h"
 #include "job/checked_job.h"
 #include "proto/config_reader.h"
 
@@ -95,6 +96,7 @@ absl::Status bench_ingest(const BenchmarkFlags& flags, const PrintMeasurement& p
   options.data = config.train_data();
   ASSIGN_OR_RETURN(options.schema, FeatureSchema::create(config));
   options.seed = config.seed();
+  options.files = &UriFileSystem::process();
   options.reader_threads = static_cast<int>(flags.threads);
   ASSIGN_OR_RETURN(std::unique_ptr<BatchDataset> data, open_dataset(options));
   const std::map<std::string, std::string> parameters = {

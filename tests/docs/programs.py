@@ -42,6 +42,7 @@ PROGRAMS = {
     "promtool test": "",
     "python3 -m json.tool": "--json-lines --indent= --sort-keys",
     "python3 -m millrace.convert": "--map= --list --allow_non_finite --overwrite",
+    "python3 -m millrace.table_windows": "--catalog= --after= --poll=",
     "python3 -m mlperf_logging.compliance_checker": "--usage= --ruleset= --log_output= --quiet",
     "python3 -m venv": "--system-site-packages --clear",
     "python3 tests/campaigns/ray_ranks.py": "--job= --repeats= --program=",
@@ -63,7 +64,7 @@ BAZEL = ("--config= --profile= --output_groups= --test_output= --test_filter= --
 BAZEL_COMMANDS = ("build", "test", "run")
 # Do not reach Bazel.
 SETUP_COMMANDS = ("test_setup", "cuda_setup")
-TEST_FAMILIES = ("kafka", "ray", "serving", "slurm")  # of third_party/test_families
+TEST_FAMILIES = ("kafka", "ray", "serving", "slurm", "tables")  # of third_party/test_families
 
 # Targets of a reader's own.
 OWN_TARGETS = ("//my:job",)

@@ -2,6 +2,7 @@
 
 Each problem ends with one line on stderr and exit code 71.
 """
+import glob
 import importlib.metadata
 import os
 import sys
@@ -60,6 +61,11 @@ def check_files(files, folder):
                         "with pip install --force-reinstall --no-deps" % (path, found, size))
 
 
+def librdkafka(folder):
+  """Returns the library of the wheel confluent-kafka in `folder`, "" without one."""
+  return next(iter(sorted(glob.glob(os.path.join(folder, "confluent_kafka.libs", "librdkafka*.so*")))), "")
+
+
 def glibc_version():
   try:
     return os.confstr("CS_GNU_LIBC_VERSION")
@@ -74,6 +80,7 @@ def main():
     check_glibc(_build.GLIBC, glibc_version())
     check_files(_build.FILES, FOLDER)
     check_packages(_build.PINS, PACKAGES)
+    os.environ.setdefault("MILLRACE_LIBRDKAFKA_BESIDE", librdkafka(PACKAGES))
     os.execv(program, ["millrace"] + sys.argv[1:])
   except CannotStart as error:
     print("millrace: %s" % error, file=sys.stderr)

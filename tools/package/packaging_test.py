@@ -325,7 +325,7 @@ class ArchivesTest(FolderTest):
         "millrace-1.2.3.dist-info/METADATA"].decode()
     self.assertEqual(re.findall("^Requires-Dist: (.*)$", metadata, re.MULTILINE),
                      ["torch==2.1.0", "pyarrow==9.0", "numpy; extra == 'convert'", "xxhash; extra == 'convert'",
-                      "ray>=2.40; extra == 'ray'"])
+                      "confluent-kafka>=2.3; extra == 'kafka'", "ray>=2.40; extra == 'ray'"])
     self.assertIn("Provides-Extra: ray\n", metadata)
     self.assertEqual(wheel.tag_of((2, 36)), "py3-none-manylinux_2_36_x86_64")
     with self.assertRaisesRegex(PackageError, "does not pin pyarrow"):
@@ -448,6 +448,11 @@ class LauncherTest(FolderTest):
       self.launcher.check_files({"lib/a.so": 5}, self.folder)
     with self.refuses("b.so: No such file or directory; install the wheel again"):
       self.launcher.check_files({"lib/b.so": 5}, self.folder)
+
+  def test_finds_the_library_of_confluent_kafka(self):
+    self.assertEqual(self.launcher.librdkafka(self.folder), "")
+    self.write("confluent_kafka.libs/librdkafka-12.so.1", "")
+    self.assertEqual(self.launcher.librdkafka(self.folder), self.path("confluent_kafka.libs/librdkafka-12.so.1"))
 
   def test_reports_one_line_with_the_exit_code_of_the_machine(self):
     self.launcher.PACKAGES = self.folder

@@ -33,7 +33,7 @@ EXTENSION_RPATH = ":".join(["$ORIGIN/lib"] + ["$ORIGIN/../" + folder for folder 
 EXTENSION = "_train.cpython-311-x86_64-linux-gnu.so"
 PYTHON = ">=3.10"  # what the wheels of the pins need
 # What modules need that most users do without: millrace[EXTRA] installs it.
-EXTRAS = {"convert": ("numpy", "xxhash"), "ray": ("ray>=2.40",)}
+EXTRAS = {"convert": ("numpy", "xxhash"), "kafka": ("confluent-kafka>=2.3",), "ray": ("ray>=2.40",)}
 MODIFIED = (1980, 1, 1, 0, 0, 0)  # the first time that a zip file can have
 HIGHEST_LEVEL = 9
 
