@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <sstream>
 #include <string>
@@ -70,7 +71,9 @@ const std::set<std::string>& keys_of_the_data() {
   return *keys;
 }
 
-TEST_F(DailyExampleTest, TheComplianceCheckerAcceptsTheLog) {
+// The rules of the benchmark, also of its open division, fix the number of examples and a band of
+// learning rates, so no log of other data is accepted.
+TEST_F(DailyExampleTest, TheComplianceCheckerRefusesOnlyWhatTheRulesFix) {
   if (std::getenv("MILLRACE_TEST_PYTHON") == nullptr) {
     GTEST_SKIP() << skip_not_provided("MILLRACE_TEST_PYTHON", "./bazelw test_setup provides it");
   }
@@ -88,6 +91,24 @@ TEST_F(DailyExampleTest, TheComplianceCheckerAcceptsTheLog) {
   }
   EXPECT_EQ(refused, keys_of_the_data()) << text;
   EXPECT_THAT(text, Not(HasSubstr("occurrence"))) << "each required line is there";
+}
+
+TEST(PreferencesExampleTest, AModelAges) {
+  const std::string script = std::filesystem::absolute("examples/daily/preferences.py").string();
+  const auto call = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"/usr/bin/env", "python3", script});
+    arguments.insert(arguments.end(), {"--directory", testing::TempDir() + "/preferences",
+                                       "--steps", "5", "--rows", "4000", "--users", "200"});
+    return run_program(arguments, {.timeout = std::chrono::seconds(50)});
+  };
+  ASSERT_EQ(call({"generate"}).exit_code, 0);
+  const ProgramResult result = call({"age", "--ages", "0", "2", "--millrace", millrace_path()});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  std::ifstream file(testing::TempDir() + "/preferences/age.json");
+  const Json age = Json::parse(file);
+  EXPECT_GT(age["ages"]["0"]["auc"], age["ages"]["2"]["auc"]);
+  EXPECT_GT(age["best"]["auc"], age["ages"]["0"]["auc"]);
+  EXPECT_LT(age["best"]["ne"], age["ages"]["0"]["ne"]);
 }
 
 }  // namespace
