@@ -38,10 +38,12 @@ absl::Status check_moves(const JobConfig& config) {
                  "move_done_to and move_damaged_to would move files that later epochs read; "
                  "remove them, or set train.max_epochs to 1");
   }
-  if (!data.windows().has_kafka()) return absl::OkStatus();
+  if (!data.windows().has_kafka() && !data.windows().has_manifest()) return absl::OkStatus();
   return wrong("run.window_io",
-               "move_done_to and move_damaged_to move files, but the data is a Kafka topic; "
-               "remove them");
+               absl::StrCat("move_done_to and move_damaged_to move files, but ",
+                            data.windows().has_kafka() ? "the data is a Kafka topic"
+                                                       : "those of a manifest belong to others",
+                            "; remove them"));
 }
 
 absl::Status check_share(const std::string& where, const WindowGateConfig::Share& share,
@@ -78,9 +80,7 @@ absl::Status check_window_gate(const JobConfig& config) {
     errors.add(check_share(entry(where + ".present", i), gate.present(i), features,
                            "dense or sparse feature"));
   }
-  const bool has_limits = gate.min_rows() > 0 || gate.max_rows() > 0 || gate.label_size() > 0 ||
-                          gate.present_size() > 0;
-  if (errors.status().ok() && has_limits && !comes_in_windows(config.train().train_data())) {
+  if (errors.status().ok() && has_limits(gate) && !comes_in_windows(config.train().train_data())) {
     errors.add(wrong(where, "train.train_data does not come in windows; remove it"));
   }
   return errors.status();

@@ -102,6 +102,10 @@ TrainerLoop::TrainerLoop(TrainerOptions options, TrainerParts parts,
     return absl::StrCat(at.steps_done(), " ", at.progress.epoch, " ", at.progress.window, " ",
                         at.epoch_first_step, " ", at.window_first_step);
   });
+  context_.set_gather([this](absl::string_view bytes) -> absl::StatusOr<std::vector<std::string>> {
+    RETURN_IF_ERROR(agreement_.meet({"hook", loop_.position.progress.window}, share(nullptr)));
+    return parts_.collectives->all_gather(bytes);
+  });
   hooks_.set_event_log(parts_.event_log.get());
   hooks_.set_timer(timer_.get());
 }
@@ -367,7 +371,11 @@ absl::StatusOr<TrainerLoop::PassEnd> TrainerLoop::train_windows() {
     if (!state->window.damage.empty()) recorder_.damaged_window();
     // A failure here leaves hooks between two states, which no checkpoint may contain.
     RETURN_IF_ERROR(loop_.consistency.suspend([&]() -> absl::Status {
-      RETURN_IF_ERROR(hooks_.before_window(context_, state->window));
+      {
+        // A hook may read the window.
+        const PhaseScope reading(*parts_.collectives, progress(), RankPhase::kWindowWait);
+        RETURN_IF_ERROR(hooks_.before_window(context_, state->window));
+      }
       return evaluate_window();
     }));
     if (loop_.stop.stopped) return PassEnd::kInterrupted;

@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/progress.h"
@@ -41,6 +43,13 @@ class HookContext {
   virtual bool due(const Cadence& cadence) const = 0;
   // Returns the object that takes requests to the trainer.
   Requests& requests();
+  // Returns the bytes of each rank, by rank. Collective: the hook calls it on all ranks, in the
+  // same event of training; allowed in before_window. A rank on which an earlier hook, or this one,
+  // has failed makes it fail on all. Errors: Aborted with the failure of another rank. The default
+  // returns `bytes`, as with one rank.
+  virtual absl::StatusOr<std::vector<std::string>> gather(absl::string_view bytes) {
+    return std::vector<std::string>{std::string(bytes)};
+  }
   // Adds a value to the next report or, during an evaluation, to the result of the evaluation.
   virtual void report(absl::string_view name, double value,
                       Reduction reduction = Reduction::kMean) = 0;
@@ -108,8 +117,8 @@ class Hook {
   // resumed run continues. An error ends the run before the epoch's first step.
   virtual absl::Status before_epoch(HookContext& context);
   // Called when a window is open, before the progressive evaluation and the first step of the
-  // window; again for the rest of a window that a resumed run continues. An error ends the run
-  // before this step.
+  // window; again for the rest of a window that a resumed run continues. Ranks wait for one another
+  // without a time-out. An error ends the run before this step.
   virtual absl::Status before_window(HookContext& context, const Window& window);
   // Called when the data of a step has been read, before the forward pass; in an evaluation before
   // each batch. An error discards the step on all ranks and ends the run.

@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 
@@ -81,7 +80,8 @@ absl::Status WindowGateHook::before_window(HookContext& context, const Window& w
   if (context.phase() != Phase::kTrain || !window.is_new || !window.damage.empty()) {
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(const std::vector<int64_t> counts, sum_over_ranks(count()));
+  ASSIGN_OR_RETURN(const std::vector<int64_t> own, count());
+  ASSIGN_OR_RETURN(const std::vector<int64_t> counts, sum_over_ranks(context, own));
   WindowIoState::Finished& figures = *options_.figures;
   figures.Clear();
   figures.set_index(context.progress().window);
@@ -138,20 +138,16 @@ void WindowGateHook::count_batch(const Batch& batch, std::vector<int64_t>* count
   }
 }
 
-// A rank that fails tells the others, which wait for it.
 absl::StatusOr<std::vector<int64_t>> WindowGateHook::sum_over_ranks(
-    const absl::StatusOr<std::vector<int64_t>>& own) const {
-  if (!options_.all_gather) return own;
-  const std::string told = own.ok() ? absl::StrJoin(*own, " ") : "";
-  ASSIGN_OR_RETURN(const std::vector<std::string> all, options_.all_gather(told));
-  RETURN_IF_ERROR(own.status());
-  std::vector<int64_t> sums(1 + shares_.size());
+    HookContext& context, const std::vector<int64_t>& own) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> all, context.gather(absl::StrJoin(own, " ")));
+  std::vector<int64_t> sums(own.size());
   for (const std::string& one : all) {
     const std::vector<absl::string_view> counts = absl::StrSplit(one, ' ');
     for (size_t i = 0; i < sums.size(); ++i) {
       int64_t count = 0;
       if (counts.size() != sums.size() || !absl::SimpleAtoi(counts[i], &count)) {
-        return absl::AbortedError("another rank could not read the window");
+        return absl::InternalError("a rank counts something else");
       }
       sums[i] += count;
     }
@@ -169,15 +165,15 @@ std::vector<std::string> WindowGateHook::faults() const {
   if (config.max_rows() > 0 && rows > config.max_rows()) {
     faults.push_back(absl::StrCat(rows, " rows, and max_rows is ", config.max_rows()));
   }
-  for (size_t i = 0; i < shares_.size(); ++i) {
+  for (size_t i = 0; i < shares_.size() && rows > 0; ++i) {
     const double share = options_.figures->share(static_cast<int>(i)).share();
     const WindowGateConfig::Share& limit = *shares_[i].limit;
     const bool is_low = share < limit.min();
     if (!is_low && share <= limit.max()) continue;
-    faults.push_back(absl::StrCat(shares_[i].field == "label" ? "positive " : "rows with ",
-                                  limit.feature(), " are ", share, " of all, and ",
-                                  shares_[i].field, is_low ? ".min" : ".max", " is ",
-                                  is_low ? limit.min() : limit.max()));
+    faults.push_back(
+        absl::StrCat("the share of rows with ", shares_[i].field == "label" ? "a positive " : "",
+                     limit.feature(), " is ", share, ", and ", shares_[i].field,
+                     is_low ? ".min" : ".max", " is ", is_low ? limit.min() : limit.max()));
   }
   return faults;
 }

@@ -24,8 +24,6 @@ struct WindowGateOptions {
   WindowGateConfig config;
   // Returns the features of the job.
   std::function<absl::StatusOr<FeatureSchema>()> schema;
-  // Collectives::all_gather; null: there is one rank.
-  std::function<absl::StatusOr<std::vector<std::string>>(absl::string_view)> all_gather;
   // Receives index, rows and shares of the window; never null.
   std::shared_ptr<WindowIoState::Finished> figures;
 };
@@ -62,8 +60,8 @@ class WindowGateHook : public Hook {
   // Returns the rows, and the rows of each share, of this rank.
   absl::StatusOr<std::vector<int64_t>> count() const;
   void count_batch(const Batch& batch, std::vector<int64_t>* counts) const;
-  absl::StatusOr<std::vector<int64_t>> sum_over_ranks(
-      const absl::StatusOr<std::vector<int64_t>>& own) const;
+  static absl::StatusOr<std::vector<int64_t>> sum_over_ranks(HookContext& context,
+                                                             const std::vector<int64_t>& own);
   // Returns what is beyond a limit.
   std::vector<std::string> faults() const;
 

@@ -143,13 +143,14 @@ TEST_F(WindowGateHookTest, LimitsEndTheRunOrWarn) {
   EXPECT_THAT(
       check("min_rows: 5 label { feature: 'click' max: 0.2 } present { feature: 'user' min: 0.6 }"),
       StatusIs(absl::StatusCode::kDataLoss,
-               AllOf(HasSubstr("window w: 4 rows, and min_rows is 5; positive click are 0.25 of "
-                               "all, and label.max is 0.2; rows with user are 0.5 of all, and "
-                               "present.min is 0.6 (run.window_gate)"),
+               AllOf(HasSubstr("window w: 4 rows, and min_rows is 5; the share of rows with a "
+                               "positive click is 0.25, and label.max is 0.2; the share of rows "
+                               "with user is 0.5, and present.min is 0.6 (run.window_gate)"),
                      HasSubstr("windows.skip"))));
   EXPECT_THAT(check("max_rows: 3").message(), HasSubstr("4 rows, and max_rows is 3"));
   EXPECT_OK(check("min_rows: 5 action: WARN"));
   windows_.has_rows = false;
+  EXPECT_OK(check("label { feature: 'click' min: 0.5 }"));
   EXPECT_THAT(check("min_rows: 1").message(), HasSubstr("0 rows, and min_rows is 1"));
 }
 
@@ -162,23 +163,32 @@ TEST_F(WindowGateHookTest, ChecksNewWindowsOnly) {
   EXPECT_EQ(windows_.opened, 0);
 }
 
+// A context with a second rank.
+class TwoRanks : public FakeHookContext {
+ public:
+  absl::StatusOr<std::vector<std::string>> gather(absl::string_view bytes) override {
+    told = std::string(bytes);
+    return std::vector<std::string>{told, other};
+  }
+  std::string told, other;
+};
+
 TEST_F(WindowGateHookTest, SumsOverRanks) {
-  WindowGateOptions options = options_of("min_rows: 14 label { feature: 'click' }");
-  std::string told;
-  options.all_gather = [&](absl::string_view own) {
-    told = std::string(own);
-    return std::vector<std::string>{told, "10 6"};
-  };
-  ASSERT_OK(check(options));
-  EXPECT_EQ(told, "4 1");
+  const WindowGateOptions options = options_of("min_rows: 14 label { feature: 'click' }");
+  WindowGateHook hook(options, windows_);
+  TwoRanks context;
+  context.windowed_is = true;
+  context.other = "10 6";
+  ASSERT_OK(hook.start(context));
+  ASSERT_OK(hook.before_window(context, new_window()));
+  EXPECT_EQ(context.told, "4 1");
   EXPECT_EQ(options.figures->rows(), 14);
   EXPECT_EQ(options.figures->share(0).share(), 0.5);
-  options.all_gather = [](absl::string_view own) {
-    return std::vector<std::string>{std::string(own), ""};
-  };
-  EXPECT_THAT(check(options), StatusIs(absl::StatusCode::kAborted));
+  context.other = "10";
+  EXPECT_THAT(hook.before_window(context, new_window()), StatusIs(absl::StatusCode::kInternal));
   windows_.status = absl::DataLossError("it cannot be read");
-  EXPECT_THAT(check(options), StatusIs(absl::StatusCode::kDataLoss, "it cannot be read"));
+  EXPECT_THAT(hook.before_window(context, new_window()),
+              StatusIs(absl::StatusCode::kDataLoss, "it cannot be read"));
 }
 
 TEST_F(WindowGateHookTest, UnknownFeatures) {

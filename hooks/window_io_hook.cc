@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -108,6 +109,11 @@ absl::Status WindowIoHook::after_step(HookContext& context, const StepResult&) {
 }
 
 void WindowIoHook::report(HookContext& context) {
+  // Sums of one step must not be added twice.
+  if (std::exchange(reported_step_, context.progress().steps_done()) ==
+      context.progress().steps_done()) {
+    return;
+  }
   for (const StreamFigure& figure : windows_.figures()) {
     const bool is_sum = figure.over == StreamFigure::kSum;
     context.report(figure.name, figure.value, is_sum ? Reduction::kSum : Reduction::kMin);
@@ -124,7 +130,9 @@ void WindowIoHook::read_ahead() {
 }
 
 absl::Status WindowIoHook::after_window(HookContext& context, const Window& window) {
-  if (context.phase() != Phase::kTrain || context.rank() != 0) return absl::OkStatus();
+  if (context.phase() != Phase::kTrain) return absl::OkStatus();
+  report(context);  // a report may follow
+  if (context.rank() != 0) return absl::OkStatus();
   WindowIoState::Finished& finished = *state_.add_window();
   // Not window.index, which begins at 0 again in each epoch of a list.
   finished.set_index(context.progress().window - 1);

@@ -38,7 +38,7 @@ struct WindowIoOptions {
   // Returns the number of windows in the oldest checkpoint that a run could resume from. Required
   // for moving files.
   std::function<absl::StatusOr<int64_t>()> oldest_windows;
-  // What the hook window_gate counted of the window with this index; null: there is none.
+  // The counts of the hook window_gate, of the window with this index; null: there is no gate.
   std::shared_ptr<const WindowIoState::Finished> figures = nullptr;
 };
 
@@ -89,9 +89,10 @@ class WindowIoHook : public Hook {
   Clock& clock_;
   WindowIoState state_;
   std::map<int64_t, std::string> streams_;  // Window::stream of windows that are not saved
-  int64_t acknowledged_ = -2;               // the last window in the file; -1: none; -2: not read
-  bool ahead_ = false;                      // the next window was read ahead
-  bool tried_ = false;                      // moves were tried, or will be in `start`
+  int64_t reported_step_ = -1;
+  int64_t acknowledged_ = -2;  // the last window in the file; -1: none; -2: not read
+  bool ahead_ = false;         // the next window was read ahead
+  bool tried_ = false;         // moves were tried, or will be in `start`
   absl::Duration last_read_ahead_ = absl::ZeroDuration();  // the clock's elapsed()
 };
 

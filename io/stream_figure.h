@@ -6,7 +6,7 @@
 
 namespace millrace {
 
-// What one rank knows of where a stream is.
+// A value of one rank about the position of a stream.
 struct StreamFigure {
   std::string name;  // "kafka_lag_records"
   double value = 0;

@@ -70,8 +70,8 @@ class WindowedDataset : public Dataset {
   // Window::stream. Called on rank 0. The default implementation does nothing.
   virtual void saved(absl::string_view stream) {}
 
-  // Returns what this rank knows of where the stream is. The default implementation returns
-  // nothing.
+  // Returns values of this rank about the position of the stream. The default implementation
+  // returns none.
   virtual std::vector<StreamFigure> figures() { return {}; }
 };
 

@@ -128,11 +128,12 @@ HookPointer make_window_io(const DefaultHookParts& parts) {
 }
 
 HookPointer make_window_gate(const DefaultHookParts& parts) {
-  if (parts.train_windows == nullptr || !parts.config.run().has_window_gate()) return nullptr;
+  if (parts.train_windows == nullptr || !has_limits(parts.config.run().window_gate())) {
+    return nullptr;
+  }
   WindowGateOptions options;
   options.config = parts.config.run().window_gate();
   options.schema = [train = parts.config.train()] { return FeatureSchema::create(train); };
-  options.all_gather = parts.all_gather;
   options.figures = parts.window_figures;
   return std::make_unique<WindowGateHook>(std::move(options), *parts.train_windows);
 }

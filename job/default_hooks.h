@@ -9,8 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "base/clock.h"
 #include "base/file_system.h"
 #include "framework/report/jsonl_event_log.h"
@@ -48,9 +46,7 @@ struct DefaultHookParts {
   int64_t epoch_steps = 0;                     // of training, about; 0: not known
   RankActivity* activity = nullptr;            // see JobResources
   StatusFile* status = nullptr;                // see JobResources
-  // Collectives::all_gather; null: there is one rank.
-  std::function<absl::StatusOr<std::vector<std::string>>(absl::string_view)> all_gather = nullptr;
-  // What the hook window_gate tells the hook window_io.
+  // The counts of the hook window_gate, for the hook window_io.
   std::shared_ptr<WindowIoState::Finished> window_figures =
       std::make_shared<WindowIoState::Finished>();
 };

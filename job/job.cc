@@ -373,9 +373,6 @@ class JobBuilder {
     parts.has_evaluation_sets = has_evaluation_sets_;
     parts.has_dynamic_sources = reloads_;
     parts.train_windows = data_.windows();
-    parts.all_gather = [ranks = collectives_](absl::string_view bytes) {
-      return ranks->all_gather(bytes);
-    };
     const TrainConfig& train = config_.train();
     const int64_t examples =
         epoch_examples_ > 0 ? epoch_examples_ : data_.estimated_training_examples();

@@ -21,4 +21,9 @@ bool is_list_of_windows(const DataConfig& data) {
          !finds_own_files(data.windows());
 }
 
+bool has_limits(const WindowGateConfig& gate) {
+  return gate.min_rows() > 0 || gate.max_rows() > 0 || gate.label_size() > 0 ||
+         gate.present_size() > 0;
+}
+
 }  // namespace millrace

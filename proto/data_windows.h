@@ -15,6 +15,9 @@ bool finds_own_files(const WindowsConfig& windows);
 // Returns true if the windows are those of a fixed list of files, which can begin again.
 bool is_list_of_windows(const DataConfig& data);
 
+// Returns true if the gate has anything to check.
+bool has_limits(const WindowGateConfig& gate);
+
 }  // namespace millrace
 
 #endif  // MILLRACE_PROTO_DATA_WINDOWS_H_

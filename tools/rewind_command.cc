@@ -3,7 +3,6 @@
 #include <memory>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
 #include "checkpoint/objects/object_files.h"
@@ -25,12 +24,14 @@ absl::StatusOr<int> run(const RewindFlags& flags) {
                                     flags.window, flags.dry_run));
   const char* const removes = flags.dry_run ? "would remove " : "removed ";
   for (const std::string& path : rewound.removed) std::cout << removes << path << "\n";
-  std::cout << "training " << (flags.dry_run ? "would resume " : "resumes ")
-            << (rewound.checkpoint.empty()
-                    ? std::string("anew, without a checkpoint")
-                    : absl::StrCat("from ", rewound.checkpoint, ", which holds ", rewound.windows,
-                                   rewound.windows == 1 ? " window" : " windows"))
-            << "\n";
+  std::cout << "window " << rewound.window << " (" << rewound.name << "): training "
+            << (flags.dry_run ? "would resume" : "resumes") << " from " << rewound.checkpoint
+            << ", which holds " << rewound.windows
+            << (rewound.windows == 1 ? " window\n" : " windows\n");
+  if (!rewound.missing.empty()) {
+    std::cout << rewound.missing.size() << " files of the windows behind it are not here, such as "
+              << rewound.missing.front() << ": move them back before the next run\n";
+  }
   return kExitFinished;
 }
 

@@ -158,7 +158,10 @@ def produce(options):
 
 
 def run(options, *arguments):
-  done = subprocess.run([options.millrace, *arguments], capture_output=True, text=True, check=False)
+  try:
+    done = subprocess.run([options.millrace, *arguments], capture_output=True, text=True, check=False)
+  except OSError as error:
+    sys.exit("%s: %s" % (options.millrace, error.strerror))
   if done.returncode != 0:
     sys.exit("millrace %s: %s" % (arguments[0], done.stderr[-2000:]))
   return done.stdout
@@ -250,16 +253,27 @@ def main():
   parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument("command", choices=("generate", "age"))
   parser.add_argument("--directory", default="out/preferences")
-  parser.add_argument("--users", type=int, default=20000)
-  parser.add_argument("--items", type=int, default=1000000)
-  parser.add_argument("--steps", type=int, default=20)
-  parser.add_argument("--rows", type=int, default=50000, help="of each step")
-  parser.add_argument("--drift", type=float, default=0.05, help="of a preference in a step, from 0 to 1")
-  parser.add_argument("--seed", type=int, default=1)
-  parser.add_argument("--ages", type=int, nargs="+", default=[0, 1, 5])
-  parser.add_argument("--millrace", default="millrace")
-  parser.add_argument("--broker", default="")
+  parser.add_argument("--users", type=int, default=20000, help="[20000]")
+  parser.add_argument("--items", type=int, default=1000000, help="[1000000]")
+  parser.add_argument("--steps", type=int, default=20, help="of time [20]")
+  parser.add_argument("--rows", type=int, default=50000, help="of each step [50000]")
+  parser.add_argument("--drift", type=float, default=0.05, help="of a preference in a step, from 0 to 1 [0.05]")
+  parser.add_argument("--seed", type=int, default=1, help="[1]")
+  parser.add_argument("--ages", type=int, nargs="+", default=[0, 1, 5], help="of models, in windows [0 1 5]")
+  parser.add_argument("--millrace", default="millrace", help="the program [millrace]")
+  parser.add_argument("--broker", metavar="HOST:PORT", default="", help="trains on a topic, too")
   options = parser.parse_args()
+  for name in ("users", "items", "steps", "rows"):
+    if getattr(options, name) < 1:
+      parser.error("--%s must be at least 1" % name)
+  if not 0 <= options.drift <= 1:
+    parser.error("--drift must be from 0 to 1")
+  if options.items < options.steps:
+    parser.error("--items must be at least --steps")
+  if options.command == "age" and (min(options.ages) < 0 or options.steps < max(options.ages) + 3):
+    parser.error("--steps must be at least 3 more than the greatest age")
+  if options.command == "age" and not os.path.exists(data_file(options, options.steps - 1)):
+    parser.error("%s is missing: generate the data first" % data_file(options, options.steps - 1))
   (generate if options.command == "generate" else age)(options)
 
 

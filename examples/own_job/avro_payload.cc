@@ -12,6 +12,9 @@
 namespace millrace {
 namespace {
 
+constexpr double kExactFloats = 0x1p24;
+constexpr int64_t kMaxValues = int64_t{1} << 32;  // of an array
+
 // Reads values of a record; https://avro.apache.org/docs/1.12.0/specification/#binary-encoding.
 class AvroCursor {
  public:
@@ -89,6 +92,7 @@ absl::StatusOr<int64_t> read_field(const AvroConfig::Field& field, AvroCursor& r
     ASSIGN_OR_RETURN(int64_t count, record.take_long());
     if (count == 0) return values;
     if (count < 0) {
+      if (count < -kMaxValues) return absl::DataLossError("a block of too many values");
       RETURN_IF_ERROR(record.take_long().status());  // the bytes of the block
       count = -count;
     }
@@ -102,13 +106,14 @@ class AvroPayload : public KafkaPayload {
  public:
   explicit AvroPayload(AvroConfig config) : config_(std::move(config)) {}
 
-  absl::StatusOr<std::vector<FileColumn>> columns(absl::string_view) override {
+  absl::StatusOr<std::vector<FileColumn>> columns(absl::Span<const absl::string_view>) override {
     std::vector<FileColumn> columns;
     for (const AvroConfig::Field& field : config_.field()) {
       FileColumn& column = columns.emplace_back();
       column.name = field.name();
       column.type = type_of(field);
       column.type_name = AvroConfig::Type_Name(field.type());
+      if (field.type() == AvroConfig::FLOAT) column.exact_integers = kExactFloats;
     }
     return columns;
   }
@@ -120,6 +125,7 @@ class AvroPayload : public KafkaPayload {
     for (int i = 0; i < config_.field_size(); ++i) {
       fields[i].type = type_of(config_.field(i));
       fields[i].offsets.push_back(0);
+      if (config_.field(i).type() == AvroConfig::FLOAT) fields[i].exact_integers = kExactFloats;
     }
     KafkaRows rows;
     for (const absl::string_view value : values) {
@@ -130,7 +136,7 @@ class AvroPayload : public KafkaPayload {
         RETURN_IF_ERROR(read(value, &fields));
       } else {
         const auto record = static_cast<int64_t>(rows.records.size()) - 1;
-        RETURN_IF_ERROR(bad(record, 0, absl::StrCat(": ", status.message())));
+        RETURN_IF_ERROR(bad(record, -1, status.message()));
       }
     }
     for (const ColumnRequest& request : requests) {

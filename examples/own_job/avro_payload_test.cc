@@ -30,7 +30,7 @@ TEST(AvroPayloadTest, DecodesFields) {
   add("items", AvroConfig::LONG)->set_array(true);
   add("city", AvroConfig::STRING);
   ASSERT_OK_AND_ASSIGN(const auto payload, kafka_payload_registry().create(config, DataConfig()));
-  ASSERT_OK_AND_ASSIGN(const auto columns, payload->columns(""));
+  ASSERT_OK_AND_ASSIGN(const auto columns, payload->columns({}));
   ASSERT_EQ(columns.size(), 4u);
 
   const std::string id("\0\0\0\0\x07", 5);
@@ -48,7 +48,7 @@ TEST(AvroPayloadTest, DecodesFields) {
                                         {1, ValueType::kDouble},
                                         {2, ValueType::kInt64}},
                                        [&](int64_t record, int64_t, absl::string_view why) {
-                                         bad.push_back(absl::StrCat(record, why));
+                                         bad.push_back(absl::StrCat(record, ": ", why));
                                          return absl::OkStatus();
                                        }));
   EXPECT_THAT(rows.records, ElementsAre(1, 0, 1, 0, 1));

@@ -2,9 +2,13 @@
 #ifndef MILLRACE_FRAMEWORK_LOOP_LOOP_CONTEXT_H_
 #define MILLRACE_FRAMEWORK_LOOP_LOOP_CONTEXT_H_
 
+#include <functional>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/progress.h"
 #include "base/scoped_value.h"
@@ -50,6 +54,13 @@ class LoopContext : public HookContext {
   void report(absl::string_view name, double value, Reduction reduction) override;
   void report_distribution(absl::string_view name, Distribution distribution) override;
   bool report_due() const override;
+  absl::StatusOr<std::vector<std::string>> gather(absl::string_view bytes) override {
+    return gather_ ? gather_(bytes) : HookContext::gather(bytes);
+  }
+
+  using Gather = std::function<absl::StatusOr<std::vector<std::string>>(absl::string_view bytes)>;
+  // Sets how gather() asks the other ranks.
+  void set_gather(Gather gather) { gather_ = std::move(gather); }
 
   // Begins a run: drops values reported between runs, and counts cadences from the current
   // position.
@@ -72,6 +83,7 @@ class LoopContext : public HookContext {
   const LoopPosition& position_;
   RequestQueue& requests_;
   const Reported training_;
+  Gather gather_;  // null: there is one rank
   ReportedValues evaluation_values_;
   Progress served_;
   Phase phase_ = Phase::kTrain;

@@ -22,24 +22,33 @@ namespace {
 
 using Batches = std::vector<std::shared_ptr<arrow::RecordBatch>>;
 
-// Columns are those of the first record; other records may have them in another order, and more.
+// Columns are those of the given records together; each has the type that it has first. Other
+// records may have them in another order, and more.
 class ArrowPayload : public KafkaPayload {
  public:
-  explicit ArrowPayload(int64_t max_bytes) : memory_(max_bytes) {}
+  ArrowPayload(int64_t max_bytes, int64_t max_rows) : memory_(max_bytes), max_rows_(max_rows) {}
 
   bool describes_itself() const override { return true; }
 
-  absl::StatusOr<std::vector<FileColumn>> columns(absl::string_view record) override {
-    std::vector<FileColumn> columns;
-    RETURN_IF_ERROR(guard([&]() -> arrow::Status {
-      ARROW_ASSIGN_OR_RAISE(const auto stream,
-                            open(record, arrow::ipc::IpcReadOptions::Defaults()));
-      for (const auto& field : stream->schema()->fields()) {
-        columns.push_back(describe_field(*field));
-      }
-      return arrow::Status::OK();
-    }));
-    columns_ = columns;
+  absl::StatusOr<std::vector<FileColumn>> columns(
+      absl::Span<const absl::string_view> records) override {
+    columns_.clear();
+    absl::Status bad = absl::DataLossError("there are no records");
+    bool is_known = false;
+    for (const absl::string_view record : records) {
+      const absl::Status status = guard([&]() -> arrow::Status {
+        ARROW_ASSIGN_OR_RAISE(const auto stream,
+                              open(record, arrow::ipc::IpcReadOptions::Defaults()));
+        for (const auto& field : stream->schema()->fields()) add(describe_field(*field));
+        return arrow::Status::OK();
+      });
+      is_known |= status.ok();
+      if (!status.ok()) bad = status;
+    }
+    if (!is_known) return bad;
+    // A later record may have values.
+    std::vector<FileColumn> columns = columns_;
+    for (FileColumn& column : columns) column.is_empty = false;
     return columns;
   }
 
@@ -61,17 +70,16 @@ class ArrowPayload : public KafkaPayload {
           append(value, requests, absl::MakeSpan(rows.columns), absl::MakeSpan(bad_values));
       if (!count.ok()) {
         for (Column& column : rows.columns) keep_rows(before, column);
-        RETURN_IF_ERROR(bad(record, 0, absl::StrCat(": ", count.status().message())));
+        RETURN_IF_ERROR(bad(record, -1, count.status().message()));
         continue;
       }
       rows.records.back() = *count;
       for (size_t i = 0; i < requests.size(); ++i) {
         for (const BadValue& value : bad_values[i]) {
-          const Column& column = rows.columns[i];
-          const int64_t row = row_of_value(column.offsets, value.index);
+          const int64_t row = row_of_value(rows.columns[i].offsets, value.index);
           RETURN_IF_ERROR(
               bad(record, row - before,
-                  absl::StrCat(", column ", columns_[requests[i].column].name, ": ", value.what)));
+                  absl::StrCat("column ", columns_[requests[i].column].name, ": ", value.what)));
         }
       }
     }
@@ -89,13 +97,24 @@ class ArrowPayload : public KafkaPayload {
       status = arrow::Status::IOError(error.what());
     }
     if (status.ok()) return absl::OkStatus();
-    return absl::DataLossError(
-        absl::StrCat("no Arrow IPC stream: ", arrow_message(status).substr(0, 200)));
+    // A KeyError is of this file, and never of Arrow: the stream is sound, its content is not.
+    const char* const what = status.IsKeyError() ? "" : "no Arrow IPC stream: ";
+    return absl::DataLossError(absl::StrCat(what, arrow_message(status).substr(0, 200)));
+  }
+
+  // Adds a column that is new, or has a type for the first time.
+  void add(const FileColumn& column) {
+    for (FileColumn& known : columns_) {
+      if (known.name != column.name) continue;
+      if (known.is_empty) known = column;
+      return;
+    }
+    columns_.push_back(column);
   }
 
   arrow::Result<std::shared_ptr<arrow::ipc::RecordBatchStreamReader>> open(
       absl::string_view value, arrow::ipc::IpcReadOptions options) {
-    if (value.empty()) return arrow::Status::IOError("a record without a value");
+    if (value.empty()) return arrow::Status::KeyError("a record without a value");
     // Values are aligned as they lie in a message that is.
     aligned_.resize((value.size() + sizeof(uint64_t) - 1) / sizeof(uint64_t));
     std::memcpy(aligned_.data(), value.data(), value.size());
@@ -115,11 +134,12 @@ class ArrowPayload : public KafkaPayload {
     for (const ColumnRequest& request : requests) {
       const FileColumn& column = columns_[request.column];
       const int index = stream->schema()->GetFieldIndex(column.name);
-      if (index < 0) return arrow::Status::Invalid("column ", column.name, " is missing");
+      if (index < 0) return arrow::Status::KeyError("column ", column.name, " is missing");
       const FileColumn here = describe_field(*stream->schema()->field(index));
-      if (here.supported != column.supported || here.type != column.type) {
-        return arrow::Status::Invalid("column ", column.name, " is of type ", here.type_name,
-                                      ", that of an earlier record of type ", column.type_name);
+      const ValueType type = column.is_empty ? read_type(request.as) : column.type;
+      if (!here.supported || (!here.is_empty && here.type != type)) {
+        return arrow::Status::KeyError("column ", column.name, " is of type ", here.type_name,
+                                       ", that of an earlier record of type ", column.type_name);
       }
       options.included_fields.push_back(index);
     }
@@ -131,11 +151,18 @@ class ArrowPayload : public KafkaPayload {
     if (!reads_all) {
       ARROW_ASSIGN_OR_RAISE(stream, open(value, options));
     }
+    int64_t rows = 0;
     while (true) {
       std::shared_ptr<arrow::RecordBatch> batch;
       ARROW_RETURN_NOT_OK(stream->ReadNext(&batch));
       if (batch == nullptr) return arrow::Status::OK();
-      ARROW_RETURN_NOT_OK(batch->Validate());
+      rows += batch->num_rows();
+      if (batch->num_rows() > max_rows_ || rows > max_rows_) {
+        return arrow::Status::KeyError("a record of more than ", max_rows_,
+                                       " rows (windows.kafka.rows_per_record)");
+      }
+      // The bytes are another program's: every offset must be within its buffer.
+      ARROW_RETURN_NOT_OK(batch->ValidateFull());
       batches->push_back(std::move(batch));
     }
   }
@@ -162,6 +189,7 @@ class ArrowPayload : public KafkaPayload {
   }
 
   static void keep_rows(int64_t rows, Column& column) {
+    if (column.rows == rows) return;
     Column kept;
     kept.type = column.type;
     kept.exact_integers = column.exact_integers;
@@ -170,13 +198,15 @@ class ArrowPayload : public KafkaPayload {
   }
 
   ArrowMemory memory_;
+  const int64_t max_rows_;  // of a record
   std::vector<FileColumn> columns_;
   std::vector<uint64_t> aligned_;  // the value that is decoded
 };
 
 absl::StatusOr<std::unique_ptr<KafkaPayload>> make_arrow(const CustomConfig&,
                                                          const DataConfig& data) {
-  return std::make_unique<ArrowPayload>(data.max_group_bytes());
+  const int64_t rows = data.custom_format().GetExtension(kafka).rows_per_record();
+  return std::make_unique<ArrowPayload>(data.max_group_bytes(), rows);
 }
 
 MILLRACE_REGISTER_KAFKA_PAYLOAD(arrow, "rows as a stream of Arrow's IPC format", &make_arrow);

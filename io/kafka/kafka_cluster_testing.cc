@@ -60,7 +60,7 @@ int64_t KafkaCluster::committed(const std::string& group, const std::string& top
   const int64_t offset = list->elems[0].offset;
   rd_kafka_topic_partition_list_destroy(list);
   rd_kafka_destroy(client);
-  return offset < 0 ? 0 : offset;
+  return offset < 0 ? -1 : offset;
 }
 
 void KafkaCluster::set_down(int32_t broker, bool is_down) {

@@ -27,7 +27,7 @@ class KafkaCluster {
   void produce(const std::string& topic, int32_t partition, absl::string_view value,
                absl::string_view key = "", int64_t time_ms = 0);
   void flush();
-  // Returns the offset that a group has committed; 0: none.
+  // Returns the offset that a group has committed; -1: none.
   int64_t committed(const std::string& group, const std::string& topic, int32_t partition) const;
   // Lets a broker, numbered from 1, refuse and close connections, or not.
   void set_down(int32_t broker, bool is_down);

@@ -5,7 +5,6 @@
 #include <numeric>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -19,7 +18,7 @@
 namespace millrace {
 namespace {
 
-constexpr absl::string_view kNoValue = ": a record without a value";
+constexpr absl::string_view kNoValue = "a record without a value";
 
 // Text in memory.
 class TextFile : public ReadableFile {
@@ -54,7 +53,7 @@ class TextFiles : public ForwardingFileSystem {
 // A format of files of rows, of which each record holds one: records become such a file, in memory.
 class FilePayload : public KafkaPayload {
  public:
-  absl::StatusOr<std::vector<FileColumn>> columns(absl::string_view) override {
+  absl::StatusOr<std::vector<FileColumn>> columns(absl::Span<const absl::string_view>) override {
     TextFiles none("");
     ASSIGN_OR_RETURN(const std::unique_ptr<FileReader> empty, open(none));
     std::vector<FileColumn> columns = empty->columns();
@@ -75,15 +74,19 @@ class FilePayload : public KafkaPayload {
       if (error.empty()) {
         records.push_back(record);
       } else {
-        RETURN_IF_ERROR(bad(record, 0, error));
+        RETURN_IF_ERROR(bad(record, -1, error));
       }
     }
-    if (requests.empty()) return rows;
     rows.columns.resize(requests.size());
-    if (records.empty()) return rows;
-    TextFiles files(file);
-    ASSIGN_OR_RETURN(const std::unique_ptr<FileReader> reader, open(files));
-    RETURN_IF_ERROR(parse(*reader, records, requests, bad, &rows.columns));
+    for (size_t i = 0; i < requests.size(); ++i) rows.columns[i].type = read_type(requests[i].as);
+    if (requests.empty() || records.empty()) return rows;
+    std::vector<int64_t> bad_rows;
+    RETURN_IF_ERROR(
+        parse(file, static_cast<int64_t>(records.size()), requests, &rows.columns, &bad_rows));
+    for (const int64_t row : bad_rows) {
+      const absl::string_view value = values[records[row]];
+      RETURN_IF_ERROR(bad(records[row], 0, error_of(value, requests)));
+    }
     return rows;
   }
 
@@ -96,47 +99,51 @@ class FilePayload : public KafkaPayload {
   static constexpr const char* kPath = "records";
 
  private:
-  static absl::Status parse(FileReader& reader, absl::Span<const int64_t> records,
-                            absl::Span<const ColumnRequest> requests, const BadRecord& bad,
-                            std::vector<Column>* columns) {
-    const std::vector<int64_t>& groups = reader.group_rows();
-    if (std::accumulate(groups.begin(), groups.end(), size_t{0}) != records.size()) {
+  // Reads all rows of a file, which are `count`.
+  absl::Status parse(absl::string_view file, int64_t count,
+                     absl::Span<const ColumnRequest> requests, std::vector<Column>* columns,
+                     std::vector<int64_t>* bad_rows) const {
+    TextFiles files(file);
+    ASSIGN_OR_RETURN(const std::unique_ptr<FileReader> reader, open(files));
+    const std::vector<int64_t>& groups = reader->group_rows();
+    if (std::accumulate(groups.begin(), groups.end(), int64_t{0}) != count) {
       return absl::DataLossError("a record is not one row");
     }
     int64_t row = 0;
     for (size_t group = 0; group < groups.size(); ++group) {
-      const int64_t count = groups[group];
-      BadRows of_group(count, /*skip=*/true);
-      ASSIGN_OR_RETURN(std::vector<Column> part,
-                       reader.read({static_cast<int64_t>(group), 0, count}, requests, of_group));
-      for (int64_t i = 0; i < count; ++i) {
-        if (!of_group.contains(i)) continue;
-        const int64_t number = reader.row_lines().empty() ? row + i : reader.row_lines()[i];
-        RETURN_IF_ERROR(bad(records[row + i], 0, what_of(of_group.first().message(), number)));
+      BadRows of_group(groups[group], /*skip=*/true);
+      ASSIGN_OR_RETURN(
+          std::vector<Column> part,
+          reader->read({static_cast<int64_t>(group), 0, groups[group]}, requests, of_group));
+      for (int64_t i = 0; i < groups[group]; ++i) {
+        if (of_group.contains(i)) bad_rows->push_back(row + i);
       }
       for (size_t c = 0; c < columns->size(); ++c) {
         if (group == 0) {
           (*columns)[c] = std::move(part[c]);
         } else {
-          append_rows(part[c], 0, count, (*columns)[c]);
+          append_rows(part[c], 0, groups[group], (*columns)[c]);
         }
       }
-      row += count;
+      row += groups[group];
     }
     return absl::OkStatus();
   }
 
-  // Returns what an error says, without the place, if it is of the row of this number, of a line or
-  // record.
-  static absl::string_view what_of(absl::string_view message, int64_t number) {
-    constexpr absl::string_view kOther = ": values that do not fit";
-    if (!absl::ConsumePrefix(&message, absl::StrCat(kPath, ", line ", number)) &&
-        !absl::ConsumePrefix(&message, absl::StrCat(kPath, ", record ", number))) {
-      return kOther;
-    }
-    if (message.empty() || absl::ascii_isdigit(message.front())) return kOther;
-    const size_t what = std::min(message.find(": "), message.find(", column "));
-    return what == absl::string_view::npos ? kOther : message.substr(what);
+  // Returns why the row of a value is bad, by reading it alone.
+  std::string error_of(absl::string_view value, absl::Span<const ColumnRequest> requests) const {
+    constexpr char kOther[] = "values that do not fit";
+    std::string file;
+    append(value, &file);
+    TextFiles files(file);
+    const absl::StatusOr<std::unique_ptr<FileReader>> reader = open(files);
+    if (!reader.ok()) return kOther;
+    const absl::Status status = (*reader)->read({0, 0, 1}, requests).status();
+    absl::string_view message = status.message();
+    if (!absl::ConsumePrefix(&message, kPath)) return status.ok() ? kOther : std::string(message);
+    // ", line 1, column x: …" or ", record 0: …".
+    const size_t place = std::min(message.find(": "), message.find(", column "));
+    return place == absl::string_view::npos ? kOther : std::string(message.substr(place + 2));
   }
 };
 
@@ -148,7 +155,7 @@ class LinePayload : public FilePayload {
   absl::string_view append(absl::string_view value, std::string* file) const override {
     while (absl::ConsumeSuffix(&value, "\n") || absl::ConsumeSuffix(&value, "\r")) {
     }
-    const absl::string_view error = error_of(value);
+    const absl::string_view error = fault_of(value);
     if (error.empty()) absl::StrAppend(file, value, "\n");
     return error;
   }
@@ -158,10 +165,10 @@ class LinePayload : public FilePayload {
   }
 
  private:
-  absl::string_view error_of(absl::string_view line) const {
+  absl::string_view fault_of(absl::string_view line) const {
     if (line.empty()) return kNoValue;
     if (csv_.literal_quotes() || !absl::StrContains(line, '"')) {
-      return absl::StrContains(line, '\n') ? ": a record of several lines" : "";
+      return absl::StrContains(line, '\n') ? "a record of several lines" : "";
     }
     // A quoted cell that did not end would take the next records along.
     enum { kBegins, kPlain, kQuoted, kAfterQuote } state = kBegins;
@@ -171,12 +178,12 @@ class LinePayload : public FilePayload {
       } else if (c == '"' && state != kPlain) {
         state = kQuoted;  // a cell that begins with a quote, or a doubled quote in one
       } else if (c == '\n') {
-        return ": a record of several lines";
+        return "a record of several lines";
       } else {
         state = c == csv_.delimiter()[0] ? kBegins : kPlain;
       }
     }
-    return state == kQuoted ? ": a quoted cell that does not end" : "";
+    return state == kQuoted ? "a quoted cell that does not end" : "";
   }
 
   const CsvConfig csv_;

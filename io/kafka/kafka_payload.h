@@ -21,13 +21,14 @@ namespace millrace {
 
 // The rows of some records.
 struct KafkaRows {
-  std::vector<Column> columns;   // one for each request; the rows of one record after another
-  std::vector<int64_t> records;  // the number of rows of each record; 0: it is bad
+  // One for each request, of the type read_type(request.as); the rows of one record after another.
+  std::vector<Column> columns;
+  // The number of rows of each record, at most windows.kafka.rows_per_record; 0 of a bad one.
+  std::vector<int64_t> records;
 };
 
-// Receives a row that is bad, counted from 0 in its record, or a whole record (row 0, and the
-// record has no rows), and why: ": it has no value", ", column x: \"y\" is no number". Returns the
-// error if bad rows are not skipped.
+// Receives a bad row, counted from 0 in its record, or a bad record (row -1), and the reason: "it
+// has no value", "column x: \"y\" is no number". Returns the error if bad rows are not skipped.
 using BadRecord = std::function<absl::Status(int64_t record, int64_t row, absl::string_view why)>;
 
 // A decoder, used by one thread at a time.
@@ -35,26 +36,29 @@ class KafkaPayload {
  public:
   virtual ~KafkaPayload() = default;
 
-  // Returns true if the columns are in the records. Default: false.
+  // Returns true if columns() needs records. Default: false.
   virtual bool describes_itself() const { return false; }
-  // Returns the columns. `record`: the value of a record, or "" unless describes_itself(). Errors:
-  // DataLoss if the value is bad.
-  virtual absl::StatusOr<std::vector<FileColumn>> columns(absl::string_view record) = 0;
-  // Decodes the requested columns of `values`, one for each record. REQUIRES: columns() gave what
-  // `requests` count in. Errors: those of `bad`.
+  // Returns the columns. `records`: values of some records, none unless describes_itself(); bad
+  // ones do not matter. Errors: DataLoss if all are bad.
+  virtual absl::StatusOr<std::vector<FileColumn>> columns(
+      absl::Span<const absl::string_view> records) = 0;
+  // Decodes the requested columns of `values`, one for each record. REQUIRES: `requests` index the
+  // result of the last columns(). Errors: those of `bad`.
   virtual absl::StatusOr<KafkaRows> decode(absl::Span<const absl::string_view> values,
                                            absl::Span<const ColumnRequest> requests,
                                            const BadRecord& bad) = 0;
 };
 
-// Makes a decoder for windows.kafka.payload; `data` has the settings of formats.
+// Makes a decoder for windows.kafka.payload. `data`: the settings of formats; its custom_format has
+// the windows.kafka, except in a check of the configuration. Errors: InvalidArgument for settings
+// that the decoder cannot use.
 using KafkaPayloadFactory = std::function<absl::StatusOr<std::unique_ptr<KafkaPayload>>(
     const CustomConfig& config, const DataConfig& data)>;
 
 // Has csv and tf_example; //io/kafka:arrow_payload adds arrow.
 CustomRegistry<KafkaPayloadFactory>& kafka_payload_registry();
 
-// Returns windows.kafka.payload, or what stands for it where it is not given.
+// Returns windows.kafka.payload or, if it is not set, the one that follows from `data`.
 CustomConfig kafka_payload_of(const KafkaWindows& kafka, const DataConfig& data);
 
 }  // namespace millrace

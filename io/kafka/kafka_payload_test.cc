@@ -23,6 +23,7 @@ using ::testing::HasSubstr;
 
 std::unique_ptr<KafkaPayload> payload_of(const std::string& name) {
   DataConfig data;
+  data.mutable_custom_format()->MutableExtension(kafka)->set_rows_per_record(3);
   for (const char* column : {"x", "y"}) {
     data.mutable_csv()->add_column(column);
     data.mutable_tfrecord()->add_column()->set_name(column);
@@ -43,7 +44,7 @@ absl::StatusOr<Decoded> decode(KafkaPayload& payload, const std::vector<absl::st
                                const std::vector<ColumnRequest>& requests) {
   Decoded decoded;
   const auto bad = [&](int64_t record, int64_t row, absl::string_view why) {
-    decoded.bad.push_back(absl::StrCat(record, "/", row, why));
+    decoded.bad.push_back(absl::StrCat(record, "/", row, ": ", why));
     return absl::OkStatus();
   };
   ASSIGN_OR_RETURN(decoded.rows, payload.decode(values, requests, bad));
@@ -52,27 +53,51 @@ absl::StatusOr<Decoded> decode(KafkaPayload& payload, const std::vector<absl::st
 
 TEST(KafkaPayloadTest, ArrowRecordsHoldRows) {
   const auto payload = payload_of("arrow");
-  ASSERT_OK_AND_ASSIGN(const auto columns, payload->columns(arrow_stream(0, 1)));
+  const std::string sample = arrow_stream(0, 1);
+  ASSERT_OK_AND_ASSIGN(const auto columns, payload->columns({sample}));
   ASSERT_EQ(columns.size(), 4u);
   EXPECT_EQ(columns[1].name, "x");
   EXPECT_EQ(columns[1].type, ValueType::kDouble);
   const std::string one = arrow_stream(4, 3), two = arrow_stream(7, 1);
+  const std::string cut = two.substr(0, 400), four = arrow_stream(0, 4);
   const std::string other = arrow_stream(7, 1, /*other_type=*/true), none = arrow_stream(0, 0);
   ASSERT_OK_AND_ASSIGN(const Decoded all,
-                       decode(*payload, {one, "", other, none, "stream?", two.substr(0, 400), two},
+                       decode(*payload, {one, "", other, none, "stream?", cut, two, four},
                               {{2, ValueType::kInt64}, {1, ValueType::kDouble}}));
-  EXPECT_THAT(all.rows.records, ElementsAre(3, 0, 0, 0, 0, 0, 1));
+  EXPECT_THAT(all.rows.records, ElementsAre(3, 0, 0, 0, 0, 0, 1, 0));
   EXPECT_THAT(all.rows.columns[0].int64s, ElementsAre(4, 5, 5, 7));
   EXPECT_THAT(all.rows.columns[0].offsets, ElementsAre(0, 1, 3, 3, 4));
   EXPECT_THAT(all.rows.columns[1].doubles, ElementsAre(2, 2.5, 3, 3.5));
-  EXPECT_THAT(all.bad,
-              ElementsAre("1/0: no Arrow IPC stream: a record without a value",
-                          HasSubstr("2/0: no Arrow IPC stream: column x is of type int32, that of "
-                                    "an earlier record of type double"),
-                          HasSubstr("4/0: no Arrow IPC stream: "),
-                          HasSubstr("5/0: no Arrow IPC stream: ")));
+  EXPECT_THAT(
+      all.bad,
+      ElementsAre("1/-1: a record without a value",
+                  "2/-1: column x is of type int32, that of an earlier record of type double",
+                  HasSubstr("4/-1: no Arrow IPC stream: "),
+                  HasSubstr("5/-1: no Arrow IPC stream: "),
+                  "7/-1: a record of more than 3 rows (windows.kafka.rows_per_record)"));
   ASSERT_OK_AND_ASSIGN(const Decoded empty, decode(*payload, {one, two}, {}));
   EXPECT_THAT(empty.rows.records, ElementsAre(3, 1)) << "rows are counted without columns";
+}
+
+// The columns of a topic are those of several records: the first one may lack some, or values.
+TEST(KafkaPayloadTest, ArrowColumnsAreThoseOfSeveralRecords) {
+  const auto payload = payload_of("arrow");
+  const std::string full = arrow_stream(0, 1), other = arrow_stream(0, 1, /*other_type=*/true);
+  ASSERT_OK_AND_ASSIGN(const auto columns, payload->columns({"?", full, other}));
+  ASSERT_EQ(columns.size(), 4u);
+  EXPECT_EQ(columns[1].type, ValueType::kDouble);
+  EXPECT_THAT(payload->columns({"?", ""}).status(), StatusIs(absl::StatusCode::kDataLoss));
+}
+
+TEST(KafkaPayloadTest, EachBadRecordOfTextHasItsReason) {
+  const auto payload = payload_of("csv");
+  ASSERT_OK(payload->columns({}).status());
+  ASSERT_OK_AND_ASSIGN(const Decoded decoded,
+                       decode(*payload, {"a,1", "1", "b,2", "3,4"}, {{0, ValueType::kInt64}}));
+  EXPECT_THAT(decoded.bad, ElementsAre(HasSubstr("0/0: column x: "), HasSubstr("1/0: "),
+                                       HasSubstr("2/0: column x: ")));
+  EXPECT_THAT(decoded.bad[1], HasSubstr("cells"));
+  EXPECT_THAT(decoded.bad[2], HasSubstr("b"));
 }
 
 // Whatever a record holds leaves its neighbours theirs; if text is taken, it is one row.
@@ -99,7 +124,7 @@ TEST(KafkaPayloadTest, RandomRecords) {
       }
     }
     const std::string good = is_arrow ? batch : "7,8";
-    ASSERT_OK(payload->columns(good).status());
+    ASSERT_OK(payload->columns({good}).status());
     const std::vector<ColumnRequest> requests =
         is_arrow ? std::vector<ColumnRequest>{{1, ValueType::kDouble}, {2, ValueType::kInt64}}
                  : std::vector<ColumnRequest>{{0, ValueType::kInt64}};

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/forwarding_file_system.h"
@@ -24,7 +25,7 @@ constexpr int kOwnColumns = 4;
 constexpr const char* kOwnNames[kOwnColumns] = {"kafka_key", "kafka_time_ms", "kafka_offset",
                                                 "kafka_partition"};
 
-// Some records and what they became.
+// Some records.
 struct Records {
   int64_t begin = 0, end = 0;  // offsets that were read
   std::vector<int64_t> offsets, times;
@@ -33,19 +34,26 @@ struct Records {
   int64_t size() const { return static_cast<int64_t>(offsets.size()); }
 };
 
+// Values of records that tell the columns, so that opening the range again reads nothing.
+struct KafkaLayout : public FileLayout {
+  std::vector<std::string> samples;
+};
+
 // Row groups are of whole records, of which each has the same number of places for its rows; those
 // without a row are omitted.
 class KafkaReader : public FileReader {
  public:
   using FileReader::read;
   KafkaReader(std::string path, KafkaRange range, std::unique_ptr<KafkaPayload> payload,
-              std::shared_ptr<KafkaTopic> topic, FileSystem& files)
+              std::shared_ptr<KafkaTopic> topic, FileSystem& files,
+              std::shared_ptr<const FileLayout> layout)
       : path_(std::move(path)),
         range_(std::move(range)),
         payload_(std::move(payload)),
         topic_(std::move(topic)),
         places_(topic_->config().rows_per_record()),
-        files_(files) {}
+        files_(files),
+        layout_(std::dynamic_pointer_cast<const KafkaLayout>(std::move(layout))) {}
 
   absl::Status start() {
     ASSIGN_OR_RETURN(columns_, value_columns());
@@ -74,6 +82,7 @@ class KafkaReader : public FileReader {
   const std::string& path() const override { return path_; }
   const std::vector<FileColumn>& columns() const override { return columns_; }
   const std::vector<int64_t>& group_rows() const override { return rows_; }
+  std::shared_ptr<const FileLayout> layout() const override { return layout_; }
   absl::Span<const int64_t> row_lines() const override { return offsets_; }
   absl::string_view line_name() const override { return "offset"; }
 
@@ -93,12 +102,17 @@ class KafkaReader : public FileReader {
     std::vector<absl::string_view> values;
     for (int64_t i = 0; i < records_.size(); ++i) values.push_back(records_.values[i]);
     std::vector<int64_t> bad_places;
+    int64_t kept = -1;  // the last record in the file of bad ones
     ASSIGN_OR_RETURN(
         KafkaRows rows,
-        payload_->decode(values, of_values, [&](int64_t record, int64_t row, auto why) {
-          return add_bad(record, row, why, places, bad, &bad_places);
-        }));
-    RETURN_IF_ERROR(drop_large(places, rows, bad, &bad_places));
+        payload_->decode(values, of_values,
+                         [&](int64_t record, int64_t row, absl::string_view why) -> absl::Status {
+                           if (std::exchange(kept, record) != record) {
+                             RETURN_IF_ERROR(keep_bad(record, why, places));
+                           }
+                           return add_bad(record, row, why, places, bad, &bad_places);
+                         }));
+    RETURN_IF_ERROR(check(rows, of_values));
     put_in_place(places, of_values, bad_places, rows, bad);
     std::vector<Column> columns;
     auto next = rows.columns.begin();
@@ -114,6 +128,7 @@ class KafkaReader : public FileReader {
 
  private:
   static constexpr int64_t kGroupRows = 16384;  // kMaxUnitRows
+  static constexpr int64_t kSamples = 16;
 
   // The places [begin, begin + count); the first one of an offset is offset * places_.
   struct Places {
@@ -121,16 +136,60 @@ class KafkaReader : public FileReader {
   };
 
   absl::StatusOr<std::vector<FileColumn>> value_columns() {
-    if (!payload_->describes_itself()) return payload_->columns("");
+    if (!payload_->describes_itself()) return payload_->columns({});
+    if (layout_ == nullptr) RETURN_IF_ERROR(take_samples());
+    const std::vector<std::string>& samples = layout_->samples;
+    return payload_->columns(std::vector<absl::string_view>(samples.begin(), samples.end()));
+  }
+
+  // Finds records that tell the columns: the first ones of the range of which one can be read, else
+  // those of another range of the topic.
+  absl::Status take_samples() {
+    auto layout = std::make_shared<KafkaLayout>();
     absl::Status bad = absl::DataLossError("there are no records");
-    for (int64_t offset = range_.begin; offset < range_.end; ++offset) {
-      RETURN_IF_ERROR(fetch(offset, offset + 1));
-      if (records_.size() == 0) continue;
-      absl::StatusOr<std::vector<FileColumn>> columns = payload_->columns(records_.values[0]);
-      if (columns.ok()) return columns;
-      bad = error_at(offset, columns.status().message());
+    int64_t count = kSamples;
+    for (int64_t begin = range_.begin; begin < range_.end; begin += count, count *= 2) {
+      RETURN_IF_ERROR(fetch(begin, std::min(range_.end, begin + count)));
+      std::vector<absl::string_view> values;
+      for (int64_t i = 0; i < records_.size(); ++i) values.push_back(records_.values[i]);
+      if (values.empty()) continue;
+      bad = payload_->columns(values).status();
+      if (!bad.ok()) continue;
+      values.resize(std::min<size_t>(values.size(), kSamples));
+      for (const absl::string_view value : values) layout->samples.emplace_back(value);
+      topic_->set_samples(layout->samples);
+      break;
     }
-    return annotate(bad, absl::StrCat(path_, ": no record tells its columns"));
+    if (layout->samples.empty()) layout->samples = topic_->samples();
+    if (layout->samples.empty()) {
+      RETURN_IF_ERROR(sample_topic(&layout->samples));
+    }
+    if (layout->samples.empty()) {
+      return annotate(bad, absl::StrCat(path_, ": no record tells its columns"));
+    }
+    layout_ = std::move(layout);
+    return absl::OkStatus();
+  }
+
+  // Takes the last records of each partition, until one can be read. A range may have none, or only
+  // the marker of a transaction.
+  absl::Status sample_topic(std::vector<std::string>* samples) const {
+    return topic_->with_consumer([&](KafkaConsumer& consumer) -> absl::Status {
+      ASSIGN_OR_RETURN(const int32_t partitions, consumer.partitions());
+      for (int32_t partition = 0; partition < partitions; ++partition) {
+        ASSIGN_OR_RETURN(const KafkaOffsets held, consumer.offsets(partition));
+        std::vector<std::string> last;
+        RETURN_IF_ERROR(consumer.read(
+            partition, std::max(held.begin, held.end - kSamples), held.end,
+            [&](const KafkaRecord& record) { last.push_back(std::string(record.value)); }));
+        const std::vector<absl::string_view> values(last.begin(), last.end());
+        if (values.empty() || !payload_->columns(values).ok()) continue;
+        topic_->set_samples(last);
+        *samples = std::move(last);
+        return absl::OkStatus();
+      }
+      return absl::OkStatus();
+    });
   }
 
   // Makes records_ those of the offsets [begin, end).
@@ -142,6 +201,7 @@ class KafkaReader : public FileReader {
       records_.times.push_back(record.time_ms);
       records_.keys.push_back(record.key);
       records_.values.push_back(record.value);
+      KafkaCounters::of(range_.topic).note(record);
     };
     RETURN_IF_ERROR(topic_->with_consumer(
         [&](KafkaConsumer& consumer) { return read_records(consumer, begin, end, visit); }));
@@ -153,7 +213,7 @@ class KafkaReader : public FileReader {
   // Reads [begin, end). Records that the brokers do not have are an error, or as none.
   absl::Status read_records(KafkaConsumer& consumer, int64_t begin, int64_t end,
                             const std::function<void(const KafkaRecord&)>& visit) const {
-    KafkaPatience patience(topic_->config().timeout_seconds(), Clock::real());
+    KafkaPatience patience(topic_->config(), Clock::real());
     while (begin < end) {
       const absl::Status read = consumer.read(range_.partition, begin, end, visit);
       if (!absl::IsOutOfRange(read)) return read;
@@ -173,44 +233,37 @@ class KafkaReader : public FileReader {
     return absl::OkStatus();
   }
 
-  // Adds a bad row. A bad record is that of its first place, so that units that share the record
-  // count it once.
+  // Adds a bad row, or all places of a bad record, so that max_bad_fraction is of records.
   absl::Status add_bad(int64_t record, int64_t row, absl::string_view why, const Places& places,
                        BadRows& bad, std::vector<int64_t>* bad_places) const {
     const int64_t offset = records_.offsets[record];
-    const int64_t place = offset * places_ + row - places.begin;
-    if (row >= places_ || place < 0 || place >= places.count) return absl::OkStatus();
-    RETURN_IF_ERROR(keep_bad(record, row, why));
-    bad_places->push_back(place);
-    const std::string at = places_ == 1 ? "" : absl::StrCat(", row ", row);
-    return bad.add(place, error_at(offset, absl::StrCat(at, why)));
-  }
-
-  // Records of more rows than have a place are bad.
-  absl::Status drop_large(const Places& places, KafkaRows& rows, BadRows& bad,
-                          std::vector<int64_t>* bad_places) const {
-    int64_t row = 0;
-    for (int64_t i = 0; i < records_.size(); ++i) {
-      int64_t& count = rows.records[i];
-      if (count > places_) {
-        const std::string why = absl::StrCat(
-            ": a record of ", count, " rows (windows.kafka.rows_per_record: ", places_, ")");
-        RETURN_IF_ERROR(add_bad(i, 0, why, places, bad, bad_places));
-        for (Column& column : rows.columns) remove_rows(row, count, column);
-        count = 0;
-      }
-      row += count;
+    const int64_t first = offset * places_ - places.begin;
+    const std::string at = row < 0 || places_ == 1 ? "" : absl::StrCat(", row ", row);
+    const absl::string_view sign = absl::StartsWith(why, "column ") ? ", " : ": ";
+    for (int64_t place = first + std::max<int64_t>(row, 0);
+         place < first + (row < 0 ? places_ : row + 1); ++place) {
+      if (place < 0 || place >= places.count) continue;
+      bad_places->push_back(place);
+      RETURN_IF_ERROR(bad.add(place, error_at(offset, absl::StrCat(at, sign, why))));
     }
     return absl::OkStatus();
   }
 
-  static void remove_rows(int64_t begin, int64_t count, Column& column) {
-    Column rest;
-    append_rows(column, 0, begin, rest);
-    append_rows(column, begin + count, column.rows, rest);
-    rest.type = column.type;
-    rest.exact_integers = column.exact_integers;
-    column = std::move(rest);
+  // Payloads may be another program's.
+  absl::Status check(const KafkaRows& rows, absl::Span<const ColumnRequest> requests) const {
+    int64_t count = 0;
+    bool fits = rows.records.size() == static_cast<size_t>(records_.size()) &&
+                rows.columns.size() == requests.size();
+    for (const int64_t of_record : rows.records) {
+      fits &= of_record >= 0 && of_record <= places_;
+      count += of_record;
+    }
+    for (size_t i = 0; fits && i < requests.size(); ++i) {
+      fits = rows.columns[i].rows == count && rows.columns[i].type == read_type(requests[i].as);
+    }
+    if (fits) return absl::OkStatus();
+    return absl::InternalError(
+        absl::StrCat(path_, ": the payload gives other rows or columns than it was asked for"));
   }
 
   // Makes the columns have one row for each place, and omits places without one.
@@ -268,16 +321,19 @@ class KafkaReader : public FileReader {
     return column;
   }
 
-  // Appends a record to the file of bad ones.
-  absl::Status keep_bad(int64_t record, int64_t row, absl::string_view why) const {
+  // Appends a record to the file of bad ones, if its first place is one of these: other units may
+  // share the record.
+  absl::Status keep_bad(int64_t record, absl::string_view why, const Places& places) const {
     const std::string& path = topic_->config().bad_records();
-    if (path.empty()) return absl::OkStatus();
+    const int64_t first = records_.offsets[record] * places_;
+    if (path.empty() || first < places.begin || first >= places.begin + places.count) {
+      return absl::OkStatus();
+    }
     nlohmann::ordered_json json{{"topic", range_.topic},
                                 {"partition", range_.partition},
                                 {"offset", records_.offsets[record]},
-                                {"row", row},
                                 {"time_ms", records_.times[record]},
-                                {"why", std::string(absl::StripPrefix(why, ": "))}};
+                                {"why", std::string(why)}};
     json["key_base64"] = absl::Base64Escape(records_.keys[record]);
     json["value_base64"] = absl::Base64Escape(records_.values[record]);
     ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file, files_.open_for_append(path),
@@ -296,6 +352,7 @@ class KafkaReader : public FileReader {
   const std::shared_ptr<KafkaTopic> topic_;
   const int64_t places_;  // for the rows of a record
   FileSystem& files_;
+  std::shared_ptr<const KafkaLayout> layout_;  // null: not known, or not needed
   std::vector<FileColumn> columns_;
   int64_t value_columns_ = 0;
   int64_t group_records_ = 0;
@@ -306,13 +363,14 @@ class KafkaReader : public FileReader {
 
 absl::StatusOr<std::unique_ptr<FileReader>> open_kafka(FileSystem& files, const std::string& path,
                                                        const DataConfig& config,
-                                                       std::shared_ptr<const FileLayout>) {
+                                                       std::shared_ptr<const FileLayout> layout) {
   ASSIGN_OR_RETURN(KafkaRange range, parse_kafka_path(path));
   KafkaWindows windows = config.custom_format().GetExtension(kafka);
   const CustomConfig name = kafka_payload_of(windows, config);
   ASSIGN_OR_RETURN(auto payload, kafka_payload_registry().create(name, config));
-  auto reader = std::make_unique<KafkaReader>(path, std::move(range), std::move(payload),
-                                              KafkaTopic::shared(windows), files);
+  auto reader =
+      std::make_unique<KafkaReader>(path, std::move(range), std::move(payload),
+                                    KafkaTopic::shared(windows), files, std::move(layout));
   RETURN_IF_ERROR(reader->start());
   return std::unique_ptr<FileReader>(std::move(reader));
 }

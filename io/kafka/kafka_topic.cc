@@ -6,8 +6,10 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "io/kafka/kafka_library.h"
@@ -22,7 +24,8 @@ constexpr int kCommitMs = 2000;
 constexpr absl::Duration kSayWaiting = absl::Seconds(5), kSayAgain = absl::Minutes(1);
 constexpr absl::Duration kMostOther = absl::Seconds(10);  // for failures but silence
 
-// What windows rest on: nothing is committed, read from elsewhere, or left out.
+// Options that windows rest on: nothing is committed but by commit(), read from elsewhere, or left
+// out.
 constexpr std::pair<const char*, const char*> kOwnOptions[] = {
     {"auto.offset.reset", "error"},        {"enable.auto.commit", "false"},
     {"enable.auto.offset.store", "false"}, {"enable.partition.eof", "true"},
@@ -189,7 +192,7 @@ class Consumer : public KafkaConsumer {
       partition_ = partition;
       next_ = begin;
     }
-    KafkaPatience patience(config_.timeout_seconds(), Clock::real());
+    KafkaPatience patience(config_, Clock::real());
     while (next_ < end) {
       const absl::StatusOr<Message> polled = poll();
       if (absl::IsOutOfRange(polled.status())) return polled.status();
@@ -207,9 +210,7 @@ class Consumer : public KafkaConsumer {
         break;
       } else {
         next_ = message.offset + 1;
-        const KafkaRecord record = record_of(message);
-        note_record(record);
-        visit(record);
+        visit(record_of(message));
       }
     }
     return absl::OkStatus();
@@ -365,15 +366,6 @@ class Consumer : public KafkaConsumer {
     return message;
   }
 
-  static void note_record(const KafkaRecord& record) {
-    KafkaCounters& counters = KafkaCounters::of_process();
-    counters.bytes += static_cast<int64_t>(record.value.size());
-    int64_t last = counters.last_time_ms;
-    while (record.time_ms > last &&
-           !counters.last_time_ms.compare_exchange_weak(last, record.time_ms)) {
-    }
-  }
-
   KafkaRecord record_of(const rd_kafka_message_t& message) const {
     KafkaRecord record{.offset = message.offset};
     rd_kafka_timestamp_type_t type = RD_KAFKA_TIMESTAMP_NOT_AVAILABLE;
@@ -404,9 +396,29 @@ absl::StatusOr<std::unique_ptr<KafkaConsumer>> KafkaConsumer::create(const Kafka
   return std::unique_ptr<KafkaConsumer>(std::move(consumer));
 }
 
-KafkaCounters& KafkaCounters::of_process() {
-  static auto& counters = *new KafkaCounters;
-  return counters;
+KafkaCounters& KafkaCounters::of(const std::string& topic) {
+  static auto& mutex = *new Mutex;
+  static auto& counters = *new std::map<std::string, KafkaCounters>;
+  MutexLock lock(mutex);
+  return counters[topic];
+}
+
+void KafkaCounters::note(const KafkaRecord& record) {
+  bytes += static_cast<int64_t>(record.value.size());
+  int64_t last = last_time_ms;
+  if (record.time_ms <= last || record.time_ms > absl::ToUnixMillis(absl::Now())) return;
+  while (record.time_ms > last && !last_time_ms.compare_exchange_weak(last, record.time_ms)) {
+  }
+}
+
+std::vector<std::string> KafkaTopic::samples() {
+  MutexLock lock(mutex_);
+  return samples_;
+}
+
+void KafkaTopic::set_samples(std::vector<std::string> samples) {
+  MutexLock lock(mutex_);
+  if (samples_.empty()) samples_ = std::move(samples);
 }
 
 int64_t size_of(absl::Span<const KafkaOffsets> ranges) {
@@ -420,7 +432,7 @@ absl::Status KafkaPatience::note(const absl::Status& result) {
     since_.reset();
     return result;
   }
-  ++KafkaCounters::of_process().retries;
+  ++counters_.retries;
   const absl::Duration now = clock_.elapsed();
   if (!since_.has_value()) {
     since_ = now;
@@ -470,6 +482,15 @@ absl::Status KafkaTopic::with_consumer(const std::function<absl::Status(KafkaCon
 
 absl::Status check_kafka(absl::string_view where, const KafkaWindows& config) {
   if (config.brokers().empty()) return wrong(where, "brokers is missing; write HOST:PORT");
+  for (const absl::string_view broker : absl::StrSplit(config.brokers(), ',')) {
+    const size_t colon = broker.rfind(':');
+    int32_t port = 0;
+    if (colon != absl::string_view::npos && colon > 0 &&
+        absl::SimpleAtoi(broker.substr(colon + 1), &port) && port > 0 && port < 65536) {
+      continue;
+    }
+    return wrong(where, absl::StrCat("brokers has \"", broker, "\"; write HOST:PORT"));
+  }
   if (config.topic().empty()) return wrong(where, "topic is missing");
   for (const char c : config.topic()) {
     if (absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-') continue;

@@ -22,19 +22,20 @@
 
 namespace millrace {
 
-// What the consumers of this process did. Thread-safe.
-struct KafkaCounters {
-  static KafkaCounters& of_process();
-  std::atomic<int64_t> bytes = 0;         // of values
-  std::atomic<int64_t> retries = 0;       // calls that failed and were repeated
-  std::atomic<int64_t> last_time_ms = 0;  // the latest time of a record; 0: none was read
-};
-
 struct KafkaRecord {
   int64_t offset = 0;
   int64_t time_ms = -1;  // since 1970; -1: unknown
   absl::string_view key = {};
   absl::string_view value = {};
+};
+
+// Figures of this process. Thread-safe.
+struct KafkaCounters {
+  static KafkaCounters& of(const std::string& topic);
+  void note(const KafkaRecord& record);
+  std::atomic<int64_t> bytes = 0;         // of values that were read as data
+  std::atomic<int64_t> retries = 0;       // calls that failed and were repeated
+  std::atomic<int64_t> last_time_ms = 0;  // the latest time of these, if passed; 0: none was read
 };
 
 // Offsets [begin, end) of a partition.
@@ -44,7 +45,8 @@ struct KafkaOffsets {
 };
 int64_t size_of(absl::Span<const KafkaOffsets> ranges);
 
-// A client of one topic. Reads partitions by offset, and never takes part in a group of consumers.
+// A client of one topic. Reads partitions by offset. Takes no partitions from a group of consumers,
+// and stores nothing at the brokers but by commit().
 // Used by one thread at a time.
 //
 // Errors of the functions, of which each may pass (KafkaPatience), with what the client says:
@@ -83,14 +85,17 @@ class KafkaConsumer {
 // which a broker that has just started also reports, for ten seconds at most.
 class KafkaPatience {
  public:
-  KafkaPatience(double timeout_seconds, Clock& clock)
-      : timeout_(absl::Seconds(timeout_seconds)), clock_(clock) {}
+  KafkaPatience(const KafkaWindows& config, Clock& clock)
+      : timeout_(absl::Seconds(config.timeout_seconds())),
+        counters_(KafkaCounters::of(config.topic())),
+        clock_(clock) {}
   // Takes note of what an attempt gave. Returns OK after a success, or if the attempt is to be
   // repeated; the failure once it is not. Logs a warning now and then.
   absl::Status note(const absl::Status& result);
 
  private:
   const absl::Duration timeout_;
+  KafkaCounters& counters_;
   Clock& clock_;
   std::optional<absl::Duration> since_;  // the first failure after a success
   absl::Duration said_;                  // the time of the next warning
@@ -106,6 +111,9 @@ class KafkaTopic {
   static std::shared_ptr<KafkaTopic> shared(const KafkaWindows& config);
 
   const KafkaWindows& config() const { return config_; }
+  // Values of records from which payloads that describe themselves take columns.
+  std::vector<std::string> samples() ABSL_LOCKS_EXCLUDED(mutex_);
+  void set_samples(std::vector<std::string> samples) ABSL_LOCKS_EXCLUDED(mutex_);
   // Calls use() with an idle consumer, or a new one. Errors: those of use() and
   // KafkaConsumer::create().
   absl::Status with_consumer(const std::function<absl::Status(KafkaConsumer&)>& use);
@@ -114,6 +122,7 @@ class KafkaTopic {
   const KafkaWindows config_;
   Mutex mutex_;
   std::vector<std::unique_ptr<KafkaConsumer>> idle_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> samples_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Checks windows.kafka. Errors: InvalidArgument that begins with `where`.

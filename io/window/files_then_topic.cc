@@ -27,6 +27,11 @@ absl::StatusOr<Found> FilesThenTopic::find(bool no_more, WindowPosition& positio
   return Found::kWindow;
 }
 
+absl::StatusOr<Found> FilesThenTopic::look_ahead(WindowPosition& position) {
+  if (is_of_topic(position) || files_ == nullptr) return Found::kNotYet;
+  return files_->look_ahead(position);
+}
+
 void FilesThenTopic::set_format(const WindowPosition& position, DataConfig& data) const {
   if (is_of_topic(position)) topic_->set_format(position, data);
 }

@@ -26,6 +26,7 @@ class FilesThenTopic : public WindowSource {
       : make_files_(std::move(make_files)), topic_(std::move(topic)) {}
 
   absl::StatusOr<Found> find(bool no_more, WindowPosition& position) override;
+  absl::StatusOr<Found> look_ahead(WindowPosition& position) override;
   std::string path_of(const std::string& name) const override { return name; }
   bool has_files(const WindowPosition& position) const override { return !is_of_topic(position); }
   void set_format(const WindowPosition& position, DataConfig& data) const override;

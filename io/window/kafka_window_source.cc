@@ -47,9 +47,14 @@ absl::StatusOr<std::unique_ptr<KafkaWindowSource>> KafkaWindowSource::create(
   // configuration come later, and count.
   KafkaWindows resolved = config;
   resolved.clear_option();
-  resolved.add_option("fetch.message.max.bytes=65536");
+  if (config.bytes() == 0) resolved.add_option("fetch.message.max.bytes=65536");
   resolved.mutable_option()->MergeFrom(config.option());
   RETURN_IF_ERROR(resolve_secrets("windows.kafka", &resolved));
+  if (!config.bad_records().empty()) {
+    // A mistake in the path must not end a run at its first bad record.
+    RETURN_IF_ERROR(files.open_for_append(config.bad_records()).status(),
+                    "windows.kafka.bad_records");
+  }
   std::shared_ptr<KafkaTopic> topic = KafkaTopic::shared(resolved);
   RETURN_IF_ERROR(topic->with_consumer([](KafkaConsumer&) { return absl::OkStatus(); }));
   return std::unique_ptr<KafkaWindowSource>(
@@ -80,7 +85,7 @@ void KafkaWindowSource::saved(const WindowPosition& position) {
 }
 
 std::vector<StreamFigure> KafkaWindowSource::figures() const {
-  const KafkaCounters& counters = KafkaCounters::of_process();
+  const KafkaCounters& counters = KafkaCounters::of(config_.topic());
   std::vector<StreamFigure> figures = {
       {"kafka_bytes", static_cast<double>(counters.bytes)},
       {"kafka_retries", static_cast<double>(counters.retries)},
@@ -144,58 +149,83 @@ absl::StatusOr<Found> KafkaWindowSource::next_ranges(KafkaConsumer& consumer, bo
   int64_t end = 0;
   for (const KafkaOffsets& range : *ranges) end += range.end;
   news_ += end != std::exchange(end_, end) ? 1 : 0;
-  cut(config_.records(), ranges);
-  bool is_full = false;
+  Measure measure = Measure::kRest;
   std::string size = absl::StrCat(records, " of ", config_.records());
   if (config_.bytes() > 0 && records > 0) {
-    ASSIGN_OR_RETURN(is_full, cut_to_bytes(consumer, position, ranges));
+    ASSIGN_OR_RETURN(measure, cut_to_bytes(consumer, position, ranges));
     absl::StrAppend(&size, ", ", measured_.bytes, " bytes of ", config_.bytes());
+  } else {
+    cut(config_.records(), ranges);
   }
-  if (records == 0 || !(no_more || is_full || is_due(records, position))) {
+  const bool is_ready = no_more || measure == Measure::kFull || is_due(records, position);
+  if (records == 0 || measure == Measure::kGoesOn || !is_ready) {
     waits_for_ = absl::StrCat("records of topic ", config_.topic(), " (", size, " are there)");
-    return no_more ? Found::kEnded : Found::kNotYet;
+    return no_more && records == 0 ? Found::kEnded : Found::kNotYet;
   }
   RETURN_IF_ERROR(consumer.confirm(/*wanted=*/0, ranges));
   return Found::kWindow;
 }
 
-// Reads some records of each partition in turn, so that none falls behind.
-absl::StatusOr<bool> KafkaWindowSource::cut_to_bytes(KafkaConsumer& consumer,
-                                                     const WindowPosition& position,
-                                                     Ranges* ranges) {
-  constexpr int64_t kInTurn = 100;
-  if (measured_.position != key_of(position) || measured_.ends.size() > ranges->size()) {
-    measured_ = Measured();
-    measured_.position = key_of(position);
-  }
+// Gives each partition an equal share of the bytes that are left, until no share holds a record.
+absl::StatusOr<KafkaWindowSource::Measure> KafkaWindowSource::cut_to_bytes(
+    KafkaConsumer& consumer, const WindowPosition& position, Ranges* ranges) {
+  constexpr int64_t kAtOnce = 1000;  // records
   Measured& at = measured_;
+  if (at.position != key_of(position) || at.ends.size() > ranges->size()) {
+    at = Measured();
+    at.position = key_of(position);
+  }
   for (size_t i = at.ends.size(); i < ranges->size(); ++i) at.ends.push_back((*ranges)[i].begin);
-  for (bool any = true; any && !at.is_full;) {
-    any = false;
-    for (size_t i = 0; i < ranges->size() && !at.is_full; ++i) {
-      const int64_t begin = std::max(at.ends[i], (*ranges)[i].begin);
-      const int64_t end = std::min((*ranges)[i].end, begin + kInTurn);
-      if (begin >= end) continue;
+  const absl::Duration limit = Clock::real().elapsed() + absl::Seconds(1);
+  bool is_full = false, goes_on = false;
+  // A record that is larger than a window makes one.
+  const auto fits = [&](int64_t size, int64_t share) {
+    return at.records < config_.records() && (at.records == 0 || size <= share);
+  };
+  int64_t parts = static_cast<int64_t>(ranges->size());
+  for (bool any = true; any && !goes_on;) {
+    any = is_full = false;
+    const int64_t each = (config_.bytes() - at.bytes) / parts;
+    for (size_t i = 0; i < ranges->size() && !goes_on; ++i) {
+      int64_t share = std::min(each, config_.bytes() - at.bytes);
+      int64_t end = std::max(at.ends[i], (*ranges)[i].begin);
+      bool has_room = true;
+      while (has_room && end < (*ranges)[i].end) {
+        const int64_t stop = std::min((*ranges)[i].end, end + kAtOnce);
+        const absl::Status read =
+            consumer.read(static_cast<int32_t>(i), end, stop, [&](const KafkaRecord& record) {
+              const auto size = static_cast<int64_t>(record.value.size());
+              has_room &= fits(size, share);
+              if (!has_room) return;
+              share -= size;
+              at.bytes += size;
+              ++at.records;
+              at.ends[i] = record.offset + 1;
+              any = true;
+            });
+        // Retention was faster than this look; the next one begins behind what is gone.
+        if (absl::IsOutOfRange(read) && config_.missing() == KafkaWindows::SKIP) {
+          return absl::UnavailableError(read.message());
+        }
+        RETURN_IF_ERROR(read);
+        if (has_room) at.ends[i] = stop;
+        end = at.ends[i];
+        goes_on = Clock::real().elapsed() > limit;
+        if (goes_on) break;
+      }
+      is_full |= !has_room;
+    }
+    // What the shares left goes to whoever can use it.
+    if (!any && parts > 1) {
+      parts = 1;
       any = true;
-      at.ends[i] = end;
-      RETURN_IF_ERROR(
-          consumer.read(static_cast<int32_t>(i), begin, end, [&](const KafkaRecord& record) {
-            if (at.is_full) return;
-            const auto size = static_cast<int64_t>(record.value.size());
-            if (at.records > 0 && at.bytes + size > config_.bytes()) {
-              at.is_full = true;
-              at.ends[i] = record.offset;
-              return;
-            }
-            at.bytes += size;
-            ++at.records;
-          }));
     }
   }
   for (size_t i = 0; i < ranges->size(); ++i) {
-    (*ranges)[i].end = std::clamp(at.ends[i], (*ranges)[i].begin, (*ranges)[i].end);
+    (*ranges)[i].end = std::max(at.ends[i], (*ranges)[i].begin);
   }
-  return at.is_full;
+  if (goes_on) return Measure::kGoesOn;
+  return is_full ? Measure::kFull : Measure::kRest;
 }
 
 bool KafkaWindowSource::is_due(int64_t records, const WindowPosition& position) {

@@ -33,6 +33,7 @@ class KafkaWindowSource : public WindowSource {
   absl::Status start_status() const { return start_offsets_.status(); }
 
   absl::StatusOr<Found> find(bool no_more, WindowPosition& position) override;
+  absl::StatusOr<Found> look_ahead(WindowPosition&) override { return Found::kNotYet; }
   std::string path_of(const std::string& name) const override;
   const std::string& waits_for() const override { return waits_for_; }
   int64_t seen() const override { return news_; }
@@ -40,9 +41,9 @@ class KafkaWindowSource : public WindowSource {
   void set_format(const WindowPosition& position, DataConfig& data) const override;
   // Commits the offsets to the group of consumers. A failure is a warning.
   void saved(const WindowPosition& position) override;
-  // kafka_lag_records, of rank 0: what the brokers had behind the last window when the next one was
-  // looked for. kafka_lag_seconds: the age of the last record read. kafka_bytes and kafka_retries:
-  // values read, and calls repeated, by this process.
+  // kafka_lag_records, of rank 0: the records behind the last window when the next one was looked
+  // for. kafka_lag_seconds: the age of the latest record that was read as data. kafka_bytes and
+  // kafka_retries: bytes of such values, and repeated calls, of this process for the topic.
   std::vector<StreamFigure> figures() const override;
 
  private:
@@ -54,7 +55,7 @@ class KafkaWindowSource : public WindowSource {
         start_offsets_(std::move(start_offsets)),
         topic_(std::move(topic)),
         clock_(clock),
-        patience_(config.timeout_seconds(), clock) {}
+        patience_(config, clock) {}
 
   absl::StatusOr<Found> next_ranges(KafkaConsumer& consumer, bool no_more,
                                     const WindowPosition& position, Ranges* ranges);
@@ -65,9 +66,11 @@ class KafkaWindowSource : public WindowSource {
   static absl::StatusOr<Offsets> read_start_offsets(FileSystem& files, const KafkaWindows& config);
   absl::Status begin_at(int32_t partition, int64_t begin, KafkaOffsets& range);
   bool is_due(int64_t records, const WindowPosition& position);
-  // Cuts the ranges to KafkaWindows.bytes. Returns true if there is more.
-  absl::StatusOr<bool> cut_to_bytes(KafkaConsumer& consumer, const WindowPosition& position,
-                                    Ranges* ranges);
+  // Cuts the ranges to KafkaWindows.bytes and records. Measures for about a second at most; the
+  // next look goes on.
+  enum class Measure { kRest, kFull, kGoesOn };
+  absl::StatusOr<Measure> cut_to_bytes(KafkaConsumer& consumer, const WindowPosition& position,
+                                       Ranges* ranges);
 
   const KafkaWindows config_;
   const absl::StatusOr<Offsets> start_offsets_;
@@ -79,12 +82,11 @@ class KafkaWindowSource : public WindowSource {
   // Since when there are records behind this position.
   std::string due_position_;
   absl::Duration due_since_;
-  // What the records behind a position take, as far as they were read.
+  // The size of the records behind a position, as far as they were read.
   struct Measured {
     std::string position;
     std::vector<int64_t> ends;  // by partition
     int64_t records = 0, bytes = 0;
-    bool is_full = false;
   } measured_;
   std::string waits_for_;
   int64_t news_ = 0;  // looks that found more records, or no broker

@@ -9,37 +9,52 @@
 
 namespace millrace {
 
-// Returns the names of the manifests by number.
-absl::StatusOr<std::map<int64_t, std::string>> ManifestWindowSource::manifests() const {
-  std::map<int64_t, std::string> found;
+std::optional<ManifestWindowSource::Number> ManifestWindowSource::parse(absl::string_view stem) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(stem, '-');
+  Number number{0, -1};
+  const auto read = [](absl::string_view digits, int64_t* value) {
+    return !digits.empty() && absl::ascii_isdigit(digits.front()) &&
+           absl::SimpleAtoi(digits, value);
+  };
+  if (parts.size() > 2 || !read(parts[0], &number.first)) return std::nullopt;
+  if (parts.size() == 2 && !read(parts[1], &number.second)) return std::nullopt;
+  return number;
+}
+
+absl::StatusOr<ManifestWindowSource::Listing> ManifestWindowSource::list() const {
+  Listing listing;
   ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, files_.list(config_.path()),
                    "windows.manifest.path");
   for (const DirectoryEntry& entry : entries) {
-    absl::string_view digits = entry.name;
-    int64_t number = 0;
-    if (!absl::ConsumeSuffix(&digits, ".manifest") || digits.empty() ||
-        !absl::ascii_isdigit(digits.front()) || !absl::SimpleAtoi(digits, &number)) {
-      continue;
-    }
-    const auto [place, is_new] = found.emplace(number, entry.name);
+    listing.has_end |= entry.name == "_END";
+    absl::string_view stem = entry.name;
+    if (!absl::ConsumeSuffix(&stem, ".manifest")) continue;
+    const std::optional<Number> number = parse(stem);
+    if (!number.has_value()) continue;
+    const auto [place, is_new] = listing.manifests.emplace(*number, entry.name);
     if (is_new) continue;
     return absl::DataLossError(
         absl::StrCat(config_.path(), ": ", place->second, " and ", entry.name, " have one number"));
   }
-  return found;
+  return listing;
 }
 
 absl::StatusOr<Found> ManifestWindowSource::find(bool no_more, WindowPosition& position) {
-  int64_t last = -1;
-  if (position.has_last_name() && !absl::SimpleAtoi(position.last_name(), &last)) {
+  std::optional<Number> last = Number{-1, -1};
+  if (position.has_last_name()) last = parse(position.last_name());
+  if (!last.has_value()) {
     return absl::InvalidArgumentError("the position is not of windows of manifests");
   }
-  ASSIGN_OR_RETURN(const auto all, manifests());
-  seen_ = static_cast<int64_t>(all.size());
-  const auto next = all.upper_bound(last);
-  if (next == all.end()) {
+  ASSIGN_OR_RETURN(Listing listing, list());
+  if (listing.has_end) {
+    // Manifests that arrived during the first listing may be missing from it.
+    ASSIGN_OR_RETURN(listing, list());
+  }
+  seen_ = static_cast<int64_t>(listing.manifests.size());
+  const auto next = listing.manifests.upper_bound(*last);
+  if (next == listing.manifests.end()) {
     waits_for_ = absl::StrCat("a manifest in ", config_.path());
-    return no_more ? Found::kEnded : Found::kNotYet;
+    return no_more || listing.has_end ? Found::kEnded : Found::kNotYet;
   }
   ASSIGN_OR_RETURN(const std::string text,
                    read_file(files_, join_path(config_.path(), next->second)));
@@ -48,8 +63,9 @@ absl::StatusOr<Found> ManifestWindowSource::find(bool no_more, WindowPosition& p
     line = absl::StripAsciiWhitespace(line);
     if (!line.empty()) position.add_file()->set_name(std::string(line));
   }
-  position.set_last_name(absl::StrCat(next->first));
-  position.set_name(std::string(absl::StripSuffix(next->second, ".manifest")));
+  const std::string stem(absl::StripSuffix(next->second, ".manifest"));
+  position.set_last_name(stem);
+  position.set_name(stem);
   return Found::kWindow;
 }
 

@@ -4,16 +4,20 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "base/file_system.h"
 #include "io/window/window_source.h"
 
 namespace millrace {
 
-// The window after manifest N (WindowPosition.last_name) is that of the lowest number above N. So a
-// manifest that arrives after one with a higher number was taken is never read.
+// The window after manifest N, or N-P (WindowPosition.last_name), is that of the lowest number
+// above it, where N is below N-0. So a manifest that arrives after one with a higher number was
+// taken is never read.
 class ManifestWindowSource : public WindowSource {
  public:
   // Borrows `files`.
@@ -26,7 +30,13 @@ class ManifestWindowSource : public WindowSource {
   int64_t seen() const override { return seen_; }
 
  private:
-  absl::StatusOr<std::map<int64_t, std::string>> manifests() const;
+  using Number = std::pair<int64_t, int64_t>;  // without a part: -1
+  static std::optional<Number> parse(absl::string_view stem);
+  struct Listing {
+    std::map<Number, std::string> manifests;  // names
+    bool has_end = false;
+  };
+  absl::StatusOr<Listing> list() const;
 
   FileSystem& files_;
   const ManifestWindows config_;

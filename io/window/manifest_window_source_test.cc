@@ -46,6 +46,12 @@ TEST_F(ManifestWindowSourceTest, InTheOrderOfTheNumbers) {
   files_.put("in/0012.manifest", "");
   EXPECT_THAT(next(), ElementsAre("0012"));
   EXPECT_THAT(next(/*no_more=*/true), ElementsAre("ended"));
+  files_.put("in/13-10.manifest", "b");
+  files_.put("in/13-9.manifest", "a");
+  files_.put("in/_END", "");
+  EXPECT_THAT(next(), ElementsAre("13-9", "a"));
+  EXPECT_THAT(next(), ElementsAre("13-10", "b"));
+  EXPECT_THAT(next(), ElementsAre("ended"));
 }
 
 TEST_F(ManifestWindowSourceTest, NamedErrors) {

@@ -38,6 +38,12 @@ class WindowSource {
   // position of another source.
   virtual absl::StatusOr<Found> find(bool no_more, WindowPosition& position) = 0;
 
+  // Does as find() for reading files ahead, without a question to others, where that is known.
+  // Default: find().
+  virtual absl::StatusOr<Found> look_ahead(WindowPosition& position) {
+    return find(/*no_more=*/false, position);
+  }
+
   // Returns the path of a file of a position.
   virtual std::string path_of(const std::string& name) const = 0;
 

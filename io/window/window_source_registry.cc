@@ -6,7 +6,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "base/parts/part_family.h"
 #include "base/status_macros.h"
 #include "io/kafka/kafka_payload.h"
 #include "io/window/directory_window_source.h"
@@ -90,7 +89,6 @@ bool has_history(const DataConfig& data) {
   return data.windows().kafka().has_start_offsets() && data.path_size() > 0;
 }
 
-// Records have no line of names, and no first ones to find the columns in.
 absl::Status check_payload(absl::string_view where, const DataConfig& data) {
   if (!data.windows().has_kafka()) return absl::OkStatus();
   const KafkaWindows& kafka = data.windows().kafka();
@@ -105,17 +103,13 @@ absl::Status check_payload(absl::string_view where, const DataConfig& data) {
   if (!kafka.has_payload() && (data.has_custom_format() || !may_be_payload)) {
     return wrong(where, "kafka.payload is missing; the format of the data is of files only");
   }
-  RETURN_IF_ERROR(PartFamily::check("Kafka payload", payload),
+  RETURN_IF_ERROR(kafka_payload_registry().create(kafka_payload_of(kafka, data), data).status(),
                   absl::StrCat(where, ".kafka.payload"));
   if ((is_text || is_example) && kafka.rows_per_record() > 1) {
     return wrong(where, absl::StrCat("kafka.rows_per_record is ", kafka.rows_per_record(),
                                      ", but a record of ", payload, " is one row"));
   }
-  const bool has_columns = (!is_text || data.csv().column_size() > 0) &&
-                           (!is_example || data.tfrecord().column_size() > 0);
-  if (has_columns) return absl::OkStatus();
-  return wrong(where, absl::StrCat("kafka needs the columns of a record, in ",
-                                   is_example ? "tfrecord" : "csv", ".column of the data"));
+  return absl::OkStatus();
 }
 
 absl::Status check_size(absl::string_view where, const DataConfig& data) {

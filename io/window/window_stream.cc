@@ -76,7 +76,10 @@ absl::StatusOr<Found> WindowStream::next(WindowPosition& position) {
     if (found != Found::kWindow) return found;
     position.clear_repeat();
     position.clear_damage();
-    if (is_skipped(position.name())) position.set_damage("left out by windows.skip");
+    if (is_skipped(position.name())) {
+      MILLRACE_LOG(INFO) << "window " << position.name() << " is left out (windows.skip)";
+      position.set_damage(kSkippedWindow);
+    }
     position.set_files_before(given);
     add_digests(position);
   }
@@ -86,12 +89,11 @@ absl::StatusOr<Found> WindowStream::next(WindowPosition& position) {
 }
 
 std::vector<std::string> WindowStream::upcoming(const WindowPosition& position) const {
-  if (!source_->has_files(position)) return {};
   if (position.has_index() && !position.last_repeat()) return {};
   WindowPosition next = position;
-  const absl::StatusOr<Found> found = source_->find(/*no_more=*/false, next);
+  const absl::StatusOr<Found> found = source_->look_ahead(next);
   if (!found.ok() || *found != Found::kWindow) return {};
-  return source_->has_files(next) ? paths_of(next) : std::vector<std::string>();
+  return paths_of(next);
 }
 
 // A file that cannot be read gets no digest; opening it says why.

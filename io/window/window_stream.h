@@ -72,6 +72,9 @@ class WindowStream {
   int64_t seen_ = -1;
 };
 
+// WindowPosition.damage of a window that windows.skip names.
+inline constexpr char kSkippedWindow[] = "left out by windows.skip";
+
 // Returns true if `status` is an error of opening a window that bad_data: SKIP skips.
 bool is_window_damage(const absl::Status& status);
 

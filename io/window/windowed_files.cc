@@ -236,7 +236,7 @@ absl::StatusOr<WindowAnnouncement> WindowedFiles::look() {
     ASSIGN_OR_RETURN(found, find_next(position));
   }
   if (found == Found::kWindow) {
-    RETURN_IF_ERROR(check_size(position));
+    if (position.damage() != kSkippedWindow) RETURN_IF_ERROR(check_size(position));
     RETURN_IF_ERROR(open_or_leave_out(position),
                     absl::StrCat("window ", position.index(), " (", position.name(), ")"));
     announcement.set_kind(WindowState::kReady);
@@ -341,7 +341,9 @@ absl::Status WindowedFiles::open_or_leave_out(WindowPosition& position) {
   // Nothing is left of a mix, and damage is why.
   const std::string damage = has_data(position) ? "" : first_damage(position);
   if (!damage.empty()) position.set_damage(damage);
-  return is_counted || position.damage().empty() ? absl::OkStatus() : count_damaged(position);
+  const bool is_skipped = position.damage() == kSkippedWindow;
+  return is_counted || is_skipped || position.damage().empty() ? absl::OkStatus()
+                                                               : count_damaged(position);
 }
 
 // Ends a run of which every window is left out: a column that a producer renamed, or a mistake in

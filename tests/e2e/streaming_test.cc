@@ -141,8 +141,8 @@ TEST_F(StreamingTest, RewindsToAWindow) {
   const auto all = trained("out");
   const ProgramResult look = millrace_ok({"rewind", "out", "--to", "part-0002.csv", "--dry_run"});
   EXPECT_THAT(look.out, HasSubstr("would remove out/checkpoints/step-00000016\n"));
-  EXPECT_THAT(look.out,
-              HasSubstr("would resume from out/checkpoints/step-00000008, which holds 2"));
+  EXPECT_THAT(look.out, HasSubstr("window 2 (part-0002.csv): training would resume from "
+                                  "out/checkpoints/step-00000008, which holds 2 windows"));
   EXPECT_EQ(content_of("out"), content);
   millrace_ok({"rewind", "out", "--to", "part-0002.csv"});
   EXPECT_EQ(newest_step("out"), 2 * kSteps);
@@ -164,11 +164,11 @@ TEST_F(StreamingTest, RewindsToAWindow) {
     std::filesystem::remove_all(path(absl::StrCat("out/checkpoints/step-0000000", step)));
   }
   fails("1", kUsage, "no checkpoint in out/checkpoints is of step 4, where window 1 began");
+  fails("0", kUsage, "or a new output directory to begin anew");
   EXPECT_EQ(content_of("out"), content) << "nothing was removed";
-  millrace_ok({"rewind", "out", "--to", "0"});
-  EXPECT_EQ(newest_step("out"), 0);
-  ASSERT_EQ(run(keeps).exit_code, 0);
-  EXPECT_EQ(content_of("out"), content);
+  std::filesystem::remove(path("incoming/part-0003.csv"));
+  EXPECT_THAT(millrace_ok({"rewind", "out", "--to", "3"}).out,
+              HasSubstr("1 files of the windows behind it are not here"));
   EXPECT_EQ(millrace({"rewind", "nowhere", "--to", "0"}).exit_code, 66);
 }
 

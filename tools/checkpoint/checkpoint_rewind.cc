@@ -66,9 +66,9 @@ absl::StatusOr<int64_t> number_of(const std::vector<Finished>& windows, const st
   int64_t number = 0;
   const int64_t count = windows.empty() ? 0 : windows.back().window + 1;
   if (absl::SimpleAtoi(window, &number) && number >= 0 && number <= count) return number;
+  if (windows.empty()) return absl::NotFoundError("no window of this job is in a checkpoint");
   return absl::NotFoundError(absl::StrCat("no window is ", window, "; the last is number ",
-                                          count - 1, ", ",
-                                          windows.empty() ? "" : windows.back().name));
+                                          count - 1, ", ", windows.back().name));
 }
 
 // Returns the newest checkpoint with at most these windows and steps from which training can
@@ -85,6 +85,18 @@ std::optional<size_t> find_start(const std::vector<ListedCheckpoint>& checkpoint
     if (resumes && manifest.progress().window() <= windows) return i;
   }
   return std::nullopt;
+}
+
+// Adds the files of a window that are there no more. URIs are not looked at.
+void add_missing(FileSystem& files, const Finished& finished, std::vector<std::string>* missing) {
+  const auto json = nlohmann::json::parse(finished.line, nullptr, /*allow_exceptions=*/false);
+  if (!json.contains("files") || !json["files"].is_array()) return;
+  for (const auto& file : json["files"]) {
+    if (!file.is_string() || is_uri(file.get<std::string>())) continue;
+    if (absl::IsNotFound(files.link_info(file.get<std::string>()).status())) {
+      missing->push_back(file.get<std::string>());
+    }
+  }
 }
 
 absl::Status drop_windows(FileSystem& files, const std::string& path,
@@ -112,25 +124,29 @@ absl::StatusOr<Rewound> rewind_to_window(FileSystem& files, Clock& clock,
   Rewound rewound;
   ASSIGN_OR_RETURN(rewound.window, number_of(windows, window));
   int64_t last_step = 0;  // before the window
+  rewound.name = window;
   for (const Finished& finished : windows) {
     if (finished.window < rewound.window) last_step = finished.step;
+    if (finished.window == rewound.window) rewound.name = finished.name;
   }
   ASSIGN_OR_RETURN(const std::vector<ListedCheckpoint> checkpoints,
                    list_checkpoints(files, folder));
   const std::optional<size_t> start = find_start(checkpoints, rewound.window, last_step);
-  if (!start.has_value() && last_step > 0) {
+  if (!start.has_value()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "no checkpoint in ", folder, " is of step ", last_step, ", where window ", rewound.window,
-        " began, or before; choose a later window. run.checkpoint.keep_last and keep_every retain "
-        "more checkpoints"));
+        " (", rewound.name,
+        ") began, or before; choose a later window, or a new output directory "
+        "to begin anew. run.checkpoint.keep_last and keep_every retain more checkpoints"));
   }
-  if (start.has_value()) {
-    rewound.checkpoint = checkpoints[*start].path;
-    rewound.step = checkpoints[*start].step;
-    rewound.windows = checkpoints[*start].reader->manifest().progress().window();
-  }
-  for (size_t i = checkpoints.size(); i-- > (start.has_value() ? *start + 1 : 0);) {
+  rewound.checkpoint = checkpoints[*start].path;
+  rewound.step = checkpoints[*start].step;
+  rewound.windows = checkpoints[*start].reader->manifest().progress().window();
+  for (size_t i = checkpoints.size(); i-- > *start + 1;) {
     rewound.removed.push_back(checkpoints[i].path);
+  }
+  for (const Finished& finished : windows) {
+    if (finished.window >= rewound.windows) add_missing(files, finished, &rewound.missing);
   }
   if (only_look) return rewound;
   // The newest first: after an interruption there is a newest one to resume from, and the windows
@@ -140,7 +156,7 @@ absl::StatusOr<Rewound> rewind_to_window(FileSystem& files, Clock& clock,
   }
   RETURN_IF_ERROR(drop_windows(files, path, windows, rewound.windows));
   JsonlEventLog events(files, clock, join_path(output_dir, "events.jsonl"), /*rank=*/0);
-  LoopEvent event{.kind = LoopEvent::kRewound, .what = "window", .detail = window};
+  LoopEvent event{.kind = LoopEvent::kRewound, .what = "window", .detail = rewound.name};
   event.progress.step = rewound.step;
   event.progress.window = rewound.windows;
   events.open();

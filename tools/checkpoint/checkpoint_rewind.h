@@ -14,10 +14,12 @@ namespace millrace {
 
 struct Rewound {
   int64_t window = 0;                // the one to train on again, and those behind it
-  std::string checkpoint;            // from which training resumes; "": it begins anew
+  std::string name;                  // of the window
+  std::string checkpoint;            // from which training resumes
   int64_t step = 0;                  // of the checkpoint
   int64_t windows = 0;               // that the checkpoint holds
   std::vector<std::string> removed;  // newer checkpoints, the newest first
+  std::vector<std::string> missing;  // files of these windows that are no longer there
 };
 
 // Makes the job of `output_dir` resume from its newest checkpoint in which nothing of `window` was

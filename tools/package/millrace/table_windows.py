@@ -6,9 +6,10 @@ TABLE is the path or URI of a Delta table (needs the package deltalake), or the 
 table or, with --catalog, NAMESPACE.TABLE in a catalog that pyiceberg knows (needs the package pyiceberg).
 
 For each snapshot that added rows, DIRECTORY/NUMBER.manifest lists its new files, one path a line; `windows { manifest {
-path: "DIRECTORY" } }` trains on each as a window. NUMBER is the version of a Delta table, or the sequence number of an
-Iceberg snapshot. Snapshots up to --after [that of the newest manifest in DIRECTORY; without one, none] are left out. With
---poll the table is looked at again after SECONDS, until the program is stopped.
+path: "DIRECTORY" } }` trains on each as a window. A snapshot of many files makes several, NUMBER-PART.manifest. NUMBER
+is the version of a Delta table, or the sequence number of an Iceberg snapshot. Snapshots up to --after [that of the
+newest manifest in DIRECTORY; without one, none] are left out. With --poll the table is looked at again after SECONDS,
+until the program is stopped.
 
 A snapshot that deleted or changed rows is an error (exit code 65): training cannot take back what it learnt. Rewritten
 files of a compaction have no new rows, and make no manifest. Files that a later compaction replaced must still be
@@ -19,6 +20,12 @@ import os
 import pathlib
 import sys
 import time
+
+
+MOST_BYTES = 40000  # of the paths of a manifest: a checkpoint holds them
+# Operations of Delta that append rows, rewrite files, or change no row.
+APPENDS = ("WRITE", "CREATE TABLE", "CREATE TABLE AS SELECT", "STREAMING UPDATE", "COPY INTO", "OPTIMIZE", "VACUUM START",
+           "VACUUM END", "ADD COLUMNS", "ADD CONSTRAINT", "SET TBLPROPERTIES", "FSCK")
 
 
 class Refused(Exception):
@@ -36,7 +43,10 @@ def delta_windows(table, after):
     added = [path for path in files if path not in before]
     removed = before.difference(files)
     before = set(files)
-    if operations.get(version, "").upper() == "OPTIMIZE":
+    operation = operations.get(version, "").upper()
+    if operation and operation not in APPENDS:
+      raise Refused("version %d is of %s" % (version, operation))
+    if operation == "OPTIMIZE":
       continue
     if removed:
       raise Refused("version %d (%s) removed %d files, such as %s" %
@@ -51,13 +61,16 @@ def iceberg_windows(table, catalog, after):
   from pyiceberg.manifest import ManifestContent, ManifestEntryStatus  # pylint: disable=import-outside-toplevel
   from pyiceberg.table import StaticTable  # pylint: disable=import-outside-toplevel
   opened = load_catalog(catalog).load_table(table) if catalog else StaticTable.from_metadata(table)
+  if opened.metadata.format_version < 2:
+    raise Refused("its format is version %d, whose snapshots have no number; upgrade it to version 2" %
+                  opened.metadata.format_version)
   # The line of the current snapshot: others are of branches, or were rolled back.
   line, snapshot = [], opened.current_snapshot()
   while snapshot is not None and snapshot.sequence_number > after:
     line.append(snapshot)
     parent = snapshot.parent_snapshot_id
     snapshot = None if parent is None else opened.snapshot_by_id(parent)
-    if parent is not None and snapshot is None:
+    if parent is not None and snapshot is None and line[-1].sequence_number > after + 1:
       raise Refused("snapshot %d, before %d, was expired: its files are not known" % (parent, line[-1].snapshot_id))
   for snapshot in reversed(line):
     operation = snapshot.summary.operation.value if snapshot.summary else ""
@@ -80,49 +93,76 @@ def iceberg_windows(table, catalog, after):
 
 
 def newest_manifest(directory):
-  """Returns the greatest number of a manifest in a directory, -1 without one."""
-  stems = [path.stem for path in directory.glob("*.manifest")]
-  return max((int(stem) for stem in stems if stem.isdigit()), default=-1)
+  """Returns the greatest number of a manifest in a directory, 0 without one."""
+  numbers = [path.stem.split("-")[0] for path in directory.glob("*.manifest")]
+  return max((int(number) for number in numbers if number.isdigit()), default=0)
 
 
-def write_manifest(directory, number, paths):
-  """Writes a manifest so that it appears as a whole, and returns its path."""
-  local = [path[len("file://"):] if path.startswith("file://") else path for path in paths]
-  target = directory / ("%d.manifest" % number)
+def parts_of(paths):
+  """Yields lists of the paths, each short enough for a manifest."""
+  part, size = [], 0
+  for path in sorted(path[len("file://"):] if path.startswith("file://") else path for path in paths):
+    if part and size + len(path) > MOST_BYTES:
+      yield part
+      part, size = [], 0
+    part.append(path)
+    size += len(path) + 20
+  yield part
+
+
+def write_manifests(directory, number, paths):
+  """Writes the manifests of a snapshot that are missing, and returns their number."""
+  parts = list(parts_of(paths))
+  names = ["%d" % number] if len(parts) == 1 else ["%d-%d" % (number, part) for part in range(len(parts))]
+  missing = [(name, part) for name, part in zip(names, parts) if not (directory / (name + ".manifest")).exists()]
+  for name, part in missing:
+    write_manifest(directory, name, part)
+  return len(missing)
+
+
+def write_manifest(directory, name, paths):
+  """Writes a manifest so that it appears as a whole."""
+  target = directory / (name + ".manifest")
   unfinished = directory / (".%s.tmp" % target.name)
   with open(unfinished, "w", encoding="utf-8") as file:
-    file.writelines(path + "\n" for path in sorted(local))
+    file.writelines(path + "\n" for path in paths)
     file.flush()
     os.fsync(file.fileno())
   unfinished.rename(target)
-  return target
 
 
 def main(arguments=None):
   parser = argparse.ArgumentParser(prog="python3 -m millrace.table_windows", description=__doc__,
                                    formatter_class=argparse.RawDescriptionHelpFormatter)
-  parser.add_argument("table")
-  parser.add_argument("directory", type=pathlib.Path)
-  parser.add_argument("--catalog", default="")
-  parser.add_argument("--after", type=int)
-  parser.add_argument("--poll", type=float, default=0)
+  parser.add_argument("table", metavar="TABLE")
+  parser.add_argument("directory", metavar="DIRECTORY", type=pathlib.Path)
+  parser.add_argument("--catalog", metavar="NAME", default="")
+  parser.add_argument("--after", metavar="NUMBER", type=int)
+  parser.add_argument("--poll", metavar="SECONDS", type=float, default=0)
   options = parser.parse_args(arguments)
   options.directory.mkdir(parents=True, exist_ok=True)
   is_iceberg = bool(options.catalog) or options.table.endswith(".metadata.json")
   while True:
-    newest = newest_manifest(options.directory)
+    # The newest snapshot again: a call that was interrupted may have written some of its manifests.
+    newest = newest_manifest(options.directory) - 1
     after = newest if options.after is None else max(options.after, newest)
     try:
       windows = (iceberg_windows(options.table, options.catalog, after)
                  if is_iceberg else delta_windows(options.table, after))
       for number, paths in windows:
-        print("%s: %d files" % (write_manifest(options.directory, number, paths), len(paths)), flush=True)
+        if manifests := write_manifests(options.directory, number, paths):
+          print("%d: %d files in %d manifests" % (number, len(paths), manifests), flush=True)
     except Refused as error:
       print("table_windows: %s: %s; begin behind it with --after" % (options.table, error), file=sys.stderr)
       return 65
     except ImportError as error:
       print("table_windows: %s; install it with pip" % error, file=sys.stderr)
       return 64
+    except Exception as error:  # pylint: disable=broad-except
+      # Of a package, whose errors have no common class: a store that does not answer, a table that is not there.
+      print("table_windows: %s: %s" % (options.table, " ".join(str(error).split())), file=sys.stderr)
+      if options.poll <= 0:
+        return 74
     if options.poll <= 0:
       return 0
     time.sleep(options.poll)
