@@ -41,7 +41,7 @@ class WindowGateHook : public Hook {
 
   absl::string_view name() const override { return "window_gate"; }
   absl::Status start(HookContext& context) override;
-  // Errors: DataLoss that names each limit; those of reading the window.
+  // Errors: DataLoss that names each limit; errors of reading the window.
   absl::Status before_window(HookContext& context, const Window& window) override;
   absl::Status save_state(HookState& state) const override;
   absl::Status load_state(absl::Span<const HookState> per_rank) override;

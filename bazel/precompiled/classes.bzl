@@ -212,6 +212,7 @@ CLASSES = {
     "io/kafka": {
         "arrow_payload": "proto",
         "kafka": "proto",
+        "kafka_payload_conformance": "proto",
         "kafka_test": "proto",
     },
     "io/look": {

@@ -22,8 +22,8 @@ namespace {
 
 using Batches = std::vector<std::shared_ptr<arrow::RecordBatch>>;
 
-// Columns are those of the given records together; each has the type that it has first. Other
-// records may have them in another order, and more.
+// The columns are the union over the given records, each with its first type. Other records may
+// have more columns, and another order.
 class ArrowPayload : public KafkaPayload {
  public:
   ArrowPayload(int64_t max_bytes, int64_t max_rows) : memory_(max_bytes), max_rows_(max_rows) {}

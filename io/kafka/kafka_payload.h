@@ -43,7 +43,7 @@ class KafkaPayload {
   virtual absl::StatusOr<std::vector<FileColumn>> columns(
       absl::Span<const absl::string_view> records) = 0;
   // Decodes the requested columns of `values`, one for each record. REQUIRES: `requests` index the
-  // result of the last columns(). Errors: those of `bad`.
+  // result of the last columns(). Errors: the errors of `bad`.
   virtual absl::StatusOr<KafkaRows> decode(absl::Span<const absl::string_view> values,
                                            absl::Span<const ColumnRequest> requests,
                                            const BadRecord& bad) = 0;
@@ -55,7 +55,7 @@ class KafkaPayload {
 using KafkaPayloadFactory = std::function<absl::StatusOr<std::unique_ptr<KafkaPayload>>(
     const CustomConfig& config, const DataConfig& data)>;
 
-// Has csv and tf_example; //io/kafka:arrow_payload adds arrow.
+// Returns the registry, with csv and tf_example; //io/kafka:arrow_payload adds arrow.
 CustomRegistry<KafkaPayloadFactory>& kafka_payload_registry();
 
 // Returns windows.kafka.payload or, if it is not set, the one that follows from `data`.

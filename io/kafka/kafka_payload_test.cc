@@ -14,12 +14,15 @@
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "io/kafka/arrow_stream_testing.h"
+#include "io/kafka/kafka_payload_conformance.h"
+#include "proto/tf_example.pb.h"
 
 namespace millrace {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 std::unique_ptr<KafkaPayload> payload_of(const std::string& name) {
   DataConfig data;
@@ -51,6 +54,41 @@ absl::StatusOr<Decoded> decode(KafkaPayload& payload, const std::vector<absl::st
   return decoded;
 }
 
+[[maybe_unused]] const bool kCsv =
+    register_kafka_payload_conformance("Csv", {.make = [] { return payload_of("csv"); },
+                                               .good = {"1,a", "2,b\r\n", "3,\"c,d\""},
+                                               .bad = {"", "1", "1,2,3", "1,\"2", "1,2\n3,4"}});
+
+std::string example_of(int64_t x) {
+  TfExample example;
+  auto& features = *example.mutable_features()->mutable_feature();
+  features["x"].mutable_int64_list()->add_value(x);
+  features["y"].mutable_int64_list()->add_value(x + 1);
+  return example.SerializeAsString();
+}
+
+[[maybe_unused]] const bool kExample = register_kafka_payload_conformance(
+    "TfExample", {.make = [] { return payload_of("tf_example"); },
+                  .good = {example_of(1), example_of(2)},
+                  .bad = {"", "\n!"}});
+
+[[maybe_unused]] const bool kArrow = register_kafka_payload_conformance(
+    "Arrow", {.make = [] { return payload_of("arrow"); },
+              .good = {arrow_stream(0, 3), arrow_stream(3, 1), arrow_stream(4, 2)},
+              .bad = {"", "stream?", arrow_stream(0, 4), arrow_stream(0, 2).substr(0, 300)}});
+
+TEST(KafkaPayloadConformanceTest, ABrokenPromiseFails) {
+  const auto make = [] { return payload_of("csv"); };
+  const auto fails = [](const KafkaPayloadConformance& c) {
+    return failing_properties(kafka_payload_properties(c));
+  };
+  EXPECT_THAT(fails({.make = make, .good = {"1,a", "2,b"}, .bad = {"1"}}), IsEmpty());
+  EXPECT_THAT(fails({.make = make, .good = {"1,a", "1,a"}, .bad = {"1"}}),
+              ElementsAre("DecodesValuesTogetherAsAlone"));
+  EXPECT_THAT(fails({.make = make, .good = {"1,a", "2,b"}, .bad = {"3,c"}}),
+              ElementsAre("ReportsBadValues"));
+}
+
 TEST(KafkaPayloadTest, ArrowRecordsHoldRows) {
   const auto payload = payload_of("arrow");
   const std::string sample = arrow_stream(0, 1);
@@ -79,7 +117,7 @@ TEST(KafkaPayloadTest, ArrowRecordsHoldRows) {
   EXPECT_THAT(empty.rows.records, ElementsAre(3, 1)) << "rows are counted without columns";
 }
 
-// The columns of a topic are those of several records: the first one may lack some, or values.
+// Several records tell the columns of a topic: the first one may lack some, or values.
 TEST(KafkaPayloadTest, ArrowColumnsAreThoseOfSeveralRecords) {
   const auto payload = payload_of("arrow");
   const std::string full = arrow_stream(0, 1), other = arrow_stream(0, 1, /*other_type=*/true);
@@ -100,7 +138,7 @@ TEST(KafkaPayloadTest, EachBadRecordOfTextHasItsReason) {
   EXPECT_THAT(decoded.bad[2], HasSubstr("b"));
 }
 
-// Whatever a record holds leaves its neighbours theirs; if text is taken, it is one row.
+// A bad record changes no other record; text that is taken is one row.
 // MILLRACE_FUZZED_RECORDS=1000000: the number of random records.
 TEST(KafkaPayloadTest, RandomRecords) {
   const char* const asked = std::getenv("MILLRACE_FUZZED_RECORDS");

@@ -142,8 +142,8 @@ class KafkaReader : public FileReader {
     return payload_->columns(std::vector<absl::string_view>(samples.begin(), samples.end()));
   }
 
-  // Finds records that tell the columns: the first ones of the range of which one can be read, else
-  // those of another range of the topic.
+  // Finds records that tell the columns: the first records of the range of which one can be read,
+  // else records of the topic elsewhere.
   absl::Status take_samples() {
     auto layout = std::make_shared<KafkaLayout>();
     absl::Status bad = absl::DataLossError("there are no records");
@@ -192,7 +192,7 @@ class KafkaReader : public FileReader {
     });
   }
 
-  // Makes records_ those of the offsets [begin, end).
+  // Reads the offsets [begin, end) into records_.
   absl::Status fetch(int64_t begin, int64_t end) {
     if (records_.begin == begin && records_.end == end) return absl::OkStatus();
     records_ = Records();

@@ -248,7 +248,7 @@ TEST_F(KafkaArrowTest, ColumnsAreOfTheFirstRecordThatCanBeRead) {
   ASSERT_OK_AND_ASSIGN(const auto file,
                        open_file(UriFileSystem::process(), "kafka://t/0/2-4", data_));
   EXPECT_EQ(file->columns()[1].name, "x");
-  // A range without one takes those of others.
+  // A range without such a record has the columns of others.
   ASSERT_OK(open_file(UriFileSystem::process(), "kafka://t/0/2-3", data_).status());
   topic().set_topic("u");
   cluster_.create_topic("u", 2);

@@ -290,7 +290,7 @@ class Consumer : public KafkaConsumer {
   void note(rd_kafka_resp_err_t error, absl::string_view reason) {
     MutexLock lock(mutex_);
     is_refused_ |= is_refusal(error);
-    // That no broker is there says less than why.
+    // The reason is known already; that all brokers are down adds nothing.
     if (error == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && !last_log_.empty()) return;
     last_log_ = std::string(reason);
   }

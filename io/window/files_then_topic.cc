@@ -19,7 +19,7 @@ absl::StatusOr<Found> FilesThenTopic::find(bool no_more, WindowPosition& positio
   for (WindowPosition::File& file : *position.mutable_file()) {
     file.set_name(topic_->path_of(file.name()));
   }
-  // Of the last window of files.
+  // These fields are left from the last window of files.
   position.clear_begin_row();
   position.clear_end_row();
   position.clear_rest_files();

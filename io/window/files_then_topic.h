@@ -15,8 +15,8 @@
 
 namespace millrace {
 
-// The windows of a list of files, and behind the last one those of a topic. A position with
-// WindowPosition.next_offset is of the topic; its files are named by their whole paths.
+// The windows of a list of files, then the windows of a topic. A position in the topic has
+// WindowPosition.next_offset, and whole paths as the names of its files.
 class FilesThenTopic : public WindowSource {
  public:
   // `make_files` makes the list, unless the stream resumes in the topic: the files may be gone

@@ -215,7 +215,7 @@ absl::StatusOr<KafkaWindowSource::Measure> KafkaWindowSource::cut_to_bytes(
       }
       is_full |= !has_room;
     }
-    // What the shares left goes to whoever can use it.
+    // In the last rounds, a partition may use all bytes that the equal shares left.
     if (!any && parts > 1) {
       parts = 1;
       any = true;

@@ -127,6 +127,15 @@ TEST_F(StreamingTest, AGateStopsBeforeABadWindowAndTheWindowCanBeSkipped) {
   EXPECT_EQ(windows[1]["damage"], "left out by windows.skip");
   EXPECT_THAT(read("out/metrics/train.jsonl"), HasSubstr("window_positive_label"));
 
+  // Ranks count together, and stop together.
+  std::vector<std::string> ranks = {"launch",        "-n",           "2",  "--", "train",
+                                    "job.textproto", "--output_dir", "two"};
+  ranks.insert(ranks.end(), gate.begin(), gate.end());
+  const ProgramResult two = millrace(ranks);
+  EXPECT_EQ(two.exit_code, kBadData) << two.err;
+  EXPECT_THAT(two.err, HasSubstr("window part-0001.csv: 50 rows, and min_rows is 100"));
+  EXPECT_EQ(read_json_lines("two/windows.jsonl")[0]["rows"], 200);
+
   const ProgramResult wrong = run({"--set", "run.window_gate={present {feature: 'c2' min: 2}}"});
   EXPECT_EQ(wrong.exit_code, kUsage);
   EXPECT_THAT(wrong.err, HasSubstr("run.window_gate.present"));

@@ -87,7 +87,7 @@ std::optional<size_t> find_start(const std::vector<ListedCheckpoint>& checkpoint
   return std::nullopt;
 }
 
-// Adds the files of a window that are there no more. URIs are not looked at.
+// Adds the local files of a window that no longer exist.
 void add_missing(FileSystem& files, const Finished& finished, std::vector<std::string>* missing) {
   const auto json = nlohmann::json::parse(finished.line, nullptr, /*allow_exceptions=*/false);
   if (!json.contains("files") || !json["files"].is_array()) return;
