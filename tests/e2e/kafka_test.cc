@@ -142,7 +142,8 @@ TEST_F(KafkaTest, FilesAndThenTheTopic) {
 
 TEST_F(KafkaTest, RecordsOfArrowHoldRows) {
   write_job_on(absl::StrCat(
-      "shuffle_rows: 30 bad_data: SKIP windows { idle_seconds: 1 kafka { brokers: '",
+      "shuffle_rows: 30 bad_data: SKIP max_bad_fraction: 0.5 windows { idle_seconds: 1 kafka { "
+      "brokers: '",
       cluster_.brokers(), "' topic: 'clicks' records: 20 rows_per_record: 10 group: 'trainers' ",
       "bad_records: 'bad.jsonl' payload { name: 'arrow' } } }"));
   replace_in_job("feature { name: \"i1\" kind: DENSE }",

@@ -172,7 +172,8 @@ TEST_F(StreamingTest, RewindsToAWindow) {
   for (const int64_t step : {3, 4}) {
     std::filesystem::remove_all(path(absl::StrCat("out/checkpoints/step-0000000", step)));
   }
-  fails("1", kUsage, "no checkpoint in out/checkpoints is of step 4, where window 1 began");
+  fails("1", kUsage,
+        "no checkpoint in out/checkpoints is of step 4, where window 1 (part-0001.csv) began");
   fails("0", kUsage, "or a new output directory to begin anew");
   EXPECT_EQ(content_of("out"), content) << "nothing was removed";
   std::filesystem::remove(path("incoming/part-0003.csv"));
