@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file_system.h"
 #include "base/path/path_check.h"
+#include "base/status_macros.h"
 #include "base/text.h"
 #include "proto/data_windows.h"
 #include "proto/field_check.h"

@@ -22,6 +22,7 @@
 #include "checkpoint/format/checkpoint_names.h"
 #include "checkpoint/format/chunked_file.h"
 #include "checkpoint/format/manifest.h"
+#include "checkpoint/inspect/checkpoint_content.h"
 #include "checkpoint/inspect/table_scan.h"
 
 namespace millrace {
