@@ -37,8 +37,8 @@ class ArrowPayload : public KafkaPayload {
     bool is_known = false;
     for (const absl::string_view record : records) {
       const absl::Status status = guard([&]() -> arrow::Status {
-        ARROW_ASSIGN_OR_RAISE(const auto stream,
-                              open(record, arrow::ipc::IpcReadOptions::Defaults()));
+        ARROW_RETURN_NOT_OK(take(record));
+        ARROW_ASSIGN_OR_RAISE(const auto stream, open(arrow::ipc::IpcReadOptions::Defaults()));
         for (const auto& field : stream->schema()->fields()) add(describe_field(*field));
         return arrow::Status::OK();
       });
@@ -112,25 +112,31 @@ class ArrowPayload : public KafkaPayload {
     columns_.push_back(column);
   }
 
-  arrow::Result<std::shared_ptr<arrow::ipc::RecordBatchStreamReader>> open(
-      absl::string_view value, arrow::ipc::IpcReadOptions options) {
+  // Copies a value for open(). Numbers are aligned if their message is.
+  arrow::Status take(absl::string_view value) {
     if (value.empty()) return arrow::Status::KeyError("a record without a value");
-    // Values are aligned as they lie in a message that is.
     aligned_.resize((value.size() + sizeof(uint64_t) - 1) / sizeof(uint64_t));
     std::memcpy(aligned_.data(), value.data(), value.size());
+    bytes_ = std::make_shared<arrow::Buffer>(reinterpret_cast<const uint8_t*>(aligned_.data()),
+                                             static_cast<int64_t>(value.size()));
+    return arrow::Status::OK();
+  }
+
+  // Opens the value that was taken last, at its beginning.
+  arrow::Result<std::shared_ptr<arrow::ipc::RecordBatchStreamReader>> open(
+      arrow::ipc::IpcReadOptions options) {
     options.memory_pool = memory_.pool();
     options.use_threads = false;
-    const auto bytes = std::make_shared<arrow::Buffer>(
-        reinterpret_cast<const uint8_t*>(aligned_.data()), static_cast<int64_t>(value.size()));
     return arrow::ipc::RecordBatchStreamReader::Open(
-        std::make_shared<arrow::io::BufferReader>(bytes), options);
+        std::make_shared<arrow::io::BufferReader>(bytes_), options);
   }
 
   // Reads the columns of the requests only.
   arrow::Status read(absl::string_view value, absl::Span<const ColumnRequest> requests,
                      Batches* batches) {
     arrow::ipc::IpcReadOptions options = arrow::ipc::IpcReadOptions::Defaults();
-    ARROW_ASSIGN_OR_RAISE(auto stream, open(value, options));
+    ARROW_RETURN_NOT_OK(take(value));
+    ARROW_ASSIGN_OR_RAISE(auto stream, open(options));
     for (const ColumnRequest& request : requests) {
       const FileColumn& column = columns_[request.column];
       const int index = stream->schema()->GetFieldIndex(column.name);
@@ -149,7 +155,7 @@ class ArrowPayload : public KafkaPayload {
       options.included_fields.push_back(0);
     }
     if (!reads_all) {
-      ARROW_ASSIGN_OR_RAISE(stream, open(value, options));
+      ARROW_ASSIGN_OR_RAISE(stream, open(options));
     }
     int64_t rows = 0;
     while (true) {
@@ -200,7 +206,8 @@ class ArrowPayload : public KafkaPayload {
   ArrowMemory memory_;
   const int64_t max_rows_;  // of a record
   std::vector<FileColumn> columns_;
-  std::vector<uint64_t> aligned_;  // the value that is decoded
+  std::vector<uint64_t> aligned_;         // the value that was taken last
+  std::shared_ptr<arrow::Buffer> bytes_;  // of aligned_
 };
 
 absl::StatusOr<std::unique_ptr<KafkaPayload>> make_arrow(const CustomConfig&,

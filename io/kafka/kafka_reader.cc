@@ -196,12 +196,13 @@ class KafkaReader : public FileReader {
   absl::Status fetch(int64_t begin, int64_t end) {
     if (records_.begin == begin && records_.end == end) return absl::OkStatus();
     records_ = Records();
+    KafkaCounters& counters = KafkaCounters::of(range_.topic);
     const auto visit = [&](const KafkaRecord& record) {
       records_.offsets.push_back(record.offset);
       records_.times.push_back(record.time_ms);
       records_.keys.push_back(record.key);
       records_.values.push_back(record.value);
-      KafkaCounters::of(range_.topic).note(record);
+      counters.note(record);
     };
     RETURN_IF_ERROR(topic_->with_consumer(
         [&](KafkaConsumer& consumer) { return read_records(consumer, begin, end, visit); }));
