@@ -103,7 +103,7 @@ TrainerLoop::TrainerLoop(TrainerOptions options, TrainerParts parts,
                         at.epoch_first_step, " ", at.window_first_step);
   });
   context_.set_gather([this](absl::string_view bytes) -> absl::StatusOr<std::vector<std::string>> {
-    RETURN_IF_ERROR(agreement_.meet({"hook", loop_.position.progress.window}, share(nullptr)));
+    RETURN_IF_ERROR(agreement_.meet({"hook", loop_.position.progress.window}));
     return parts_.collectives->all_gather(bytes);
   });
   hooks_.set_event_log(parts_.event_log.get());
