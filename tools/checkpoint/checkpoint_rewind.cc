@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/lines/file_lines.h"
 #include "base/status_macros.h"
 #include "checkpoint/folder/checkpoint_list.h"
 #include "checkpoint/folder/checkpoint_path.h"
@@ -24,8 +25,23 @@ struct Finished {
   int64_t window = 0;
   std::string name;
   int64_t step = 0;  // after its last step
-  std::string line;
+  std::vector<std::string> files;
 };
+
+// Returns none for another line.
+std::optional<Finished> parse(absl::string_view line) {
+  const auto json =
+      nlohmann::json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("window") || !json.contains("step")) return std::nullopt;
+  if (!json["window"].is_number_integer() || !json["step"].is_number_integer()) return std::nullopt;
+  Finished finished{.window = json["window"].get<int64_t>(), .step = json["step"].get<int64_t>()};
+  if (json.contains("name") && json["name"].is_string()) finished.name = json["name"];
+  if (!json.contains("files") || !json["files"].is_array()) return finished;
+  for (const auto& file : json["files"]) {
+    if (file.is_string()) finished.files.push_back(file);
+  }
+  return finished;
+}
 
 absl::StatusOr<std::vector<Finished>> read_windows(FileSystem& files, const std::string& path) {
   const absl::StatusOr<std::string> text = read_file(files, path);
@@ -36,17 +52,7 @@ absl::StatusOr<std::vector<Finished>> read_windows(FileSystem& files, const std:
   RETURN_IF_ERROR(text.status());
   std::vector<Finished> windows;
   for (const absl::string_view line : absl::StrSplit(*text, '\n', absl::SkipEmpty())) {
-    const auto json =
-        nlohmann::json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
-    // The last line of a killed process may be incomplete.
-    if (!json.is_object() || !json.contains("window") || !json.contains("step")) continue;
-    if (!json["window"].is_number_integer() || !json["step"].is_number_integer()) continue;
-    windows.push_back({.window = json["window"].get<int64_t>(),
-                       .name = json.contains("name") && json["name"].is_string()
-                                   ? json["name"].get<std::string>()
-                                   : "",
-                       .step = json["step"].get<int64_t>(),
-                       .line = std::string(line)});
+    if (const std::optional<Finished> finished = parse(line)) windows.push_back(*finished);
   }
   return windows;
 }
@@ -89,23 +95,9 @@ std::optional<size_t> find_start(const std::vector<ListedCheckpoint>& checkpoint
 
 // Adds the local files of a window that no longer exist.
 void add_missing(FileSystem& files, const Finished& finished, std::vector<std::string>* missing) {
-  const auto json = nlohmann::json::parse(finished.line, nullptr, /*allow_exceptions=*/false);
-  if (!json.contains("files") || !json["files"].is_array()) return;
-  for (const auto& file : json["files"]) {
-    if (!file.is_string() || is_uri(file.get<std::string>())) continue;
-    if (absl::IsNotFound(files.link_info(file.get<std::string>()).status())) {
-      missing->push_back(file.get<std::string>());
-    }
+  for (const std::string& file : finished.files) {
+    if (!is_uri(file) && absl::IsNotFound(files.link_info(file).status())) missing->push_back(file);
   }
-}
-
-absl::Status drop_windows(FileSystem& files, const std::string& path,
-                          const std::vector<Finished>& windows, int64_t kept) {
-  std::string text;
-  for (const Finished& finished : windows) {
-    if (finished.window < kept) absl::StrAppend(&text, finished.line, "\n");
-  }
-  return write_file_atomically(files, path, text);
 }
 
 }  // namespace
@@ -154,7 +146,11 @@ absl::StatusOr<Rewound> rewind_to_window(FileSystem& files, Clock& clock,
   for (const std::string& removed : rewound.removed) {
     RETURN_IF_ERROR(remove_checkpoint(files, removed));
   }
-  RETURN_IF_ERROR(drop_windows(files, path, windows, rewound.windows));
+  const auto is_kept = [&](const std::string& line) {
+    const std::optional<Finished> finished = parse(line);
+    return finished.has_value() && finished->window < rewound.windows;
+  };
+  RETURN_IF_ERROR(rewrite_lines(files, path, {}, is_kept).status());
   JsonlEventLog events(files, clock, join_path(output_dir, "events.jsonl"), /*rank=*/0);
   LoopEvent event{.kind = LoopEvent::kRewound, .what = "window", .detail = rewound.name};
   event.progress.step = rewound.step;
