@@ -56,7 +56,7 @@ absl::Status WindowGateHook::start(HookContext& context) {
 absl::StatusOr<WindowGateHook::Share> WindowGateHook::share_of(const WindowGateConfig::Share& limit,
                                                                bool is_label,
                                                                const FeatureSchema& schema) const {
-  Share share{.limit = &limit, .field = is_label ? "label" : "present"};
+  Share share{.limit = &limit};
   share.metric = absl::StrCat(is_label ? "positive_" : "present_", limit.feature());
   if (is_label) {
     if (const auto label = index_of(schema.labels(), limit.feature())) {
@@ -168,12 +168,12 @@ std::vector<std::string> WindowGateHook::faults() const {
   for (size_t i = 0; i < shares_.size() && rows > 0; ++i) {
     const double share = options_.figures->share(static_cast<int>(i)).share();
     const WindowGateConfig::Share& limit = *shares_[i].limit;
-    const bool is_low = share < limit.min();
+    const bool is_low = share < limit.min(), is_label = shares_[i].kind == Share::kLabel;
     if (!is_low && share <= limit.max()) continue;
-    faults.push_back(
-        absl::StrCat("the share of rows with ", shares_[i].field == "label" ? "a positive " : "",
-                     limit.feature(), " is ", share, ", and ", shares_[i].field,
-                     is_low ? ".min" : ".max", " is ", is_low ? limit.min() : limit.max()));
+    faults.push_back(absl::StrCat("the share of rows with ", is_label ? "a positive " : "",
+                                  limit.feature(), " is ", share, ", and ",
+                                  is_label ? "label" : "present", is_low ? ".min" : ".max", " is ",
+                                  is_low ? limit.min() : limit.max()));
   }
   return faults;
 }

@@ -52,7 +52,6 @@ class WindowGateHook : public Hook {
     const WindowGateConfig::Share* limit = nullptr;
     enum Kind { kLabel, kSparse, kDense } kind = kLabel;
     int64_t index = 0;   // of the label, the sparse or the dense feature
-    std::string field;   // "label", "present"
     std::string metric;  // "positive_click", "present_user"
   };
   absl::StatusOr<Share> share_of(const WindowGateConfig::Share& limit, bool is_label,
