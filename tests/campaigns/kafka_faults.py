@@ -137,10 +137,7 @@ class Case:
 
   def __init__(self, program, proxy, *flags):
     self.program, self.proxy = program, proxy
-    tansu = kafka.tansu_program()
-    self.broker = subprocess.Popen([tansu, "broker", "--listener-url", "tcp://127.0.0.1:%d" % proxy.to,
-                                    "--advertised-listener-url", "tcp://127.0.0.1:%d" % proxy.port, "--silent", *flags],
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    self.broker = kafka.run_broker(proxy.to, proxy.port, *flags)
 
   def __enter__(self):
     with open("job.textproto", "w", encoding="utf-8") as file:
