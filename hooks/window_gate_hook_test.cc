@@ -126,7 +126,7 @@ TEST_F(WindowGateHookTest, CountsRowsAndShares) {
   EXPECT_EQ(reported["window_rows"], 4);
   EXPECT_EQ(reported["window_positive_click"], 0.25);
 
-  // The figures are those of a run that resumes within the window.
+  // A run that resumes within the window has the same figures.
   HookState state;
   WindowGateHook hook(options, windows_);
   ASSERT_OK(hook.save_state(state));

@@ -66,8 +66,8 @@ class KafkaWindowSource : public WindowSource {
   static absl::StatusOr<Offsets> read_start_offsets(FileSystem& files, const KafkaWindows& config);
   absl::Status begin_at(int32_t partition, int64_t begin, KafkaOffsets& range);
   bool is_due(int64_t records, const WindowPosition& position);
-  // Cuts the ranges to KafkaWindows.bytes and records. Measures for about a second at most; the
-  // next look goes on.
+  // Cuts the ranges to KafkaWindows.bytes and records. Measures for about a second at most,
+  // and continues in the next look (kGoesOn).
   enum class Measure { kRest, kFull, kGoesOn };
   absl::StatusOr<Measure> cut_to_bytes(KafkaConsumer& consumer, const WindowPosition& position,
                                        Ranges* ranges);

@@ -15,9 +15,9 @@
 
 namespace millrace {
 
-// The window after manifest N, or N-P (WindowPosition.last_name), is that of the lowest number
-// above it, where N is below N-0. So a manifest that arrives after one with a higher number was
-// taken is never read.
+// A window is the files of one manifest. The next one has the lowest number, N or N-P, above
+// WindowPosition.last_name, where N is below N-0. So a manifest that arrives after one with a
+// higher number was taken is never read.
 class ManifestWindowSource : public WindowSource {
  public:
   // Borrows `files`.

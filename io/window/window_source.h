@@ -50,7 +50,7 @@ class WindowSource {
   // Returns false if path_of() names no files of the window at `position`: then nothing is read
   // ahead, and a resume does not check that they are unchanged. Default: true.
   virtual bool has_files(const WindowPosition& position) const { return true; }
-  // Sets the format of what path_of() names of the window at `position`. Default: that of the data.
+  // Sets in `data` the format of the files of the window at `position`. Default: changes nothing.
   virtual void set_format(const WindowPosition& position, DataConfig& data) const {}
 
   // Called once a durable checkpoint holds all windows up to `position`. Default: does nothing.

@@ -44,7 +44,7 @@ class WindowStream {
   absl::Status check_unchanged(const WindowPosition& position) const;
   std::vector<std::string> paths_of(const WindowPosition& position) const;
 
-  // As WindowSource.
+  // These call the functions of WindowSource.
   void set_format(const WindowPosition& position, DataConfig& data) const {
     source_->set_format(position, data);
   }
