@@ -1,9 +1,9 @@
 """How each external library is found. Nothing here downloads anything.
 
 System libraries (Abseil, protobuf, glog, ...) live in /usr and need no
-repository: see third_party/BUILD.bazel. LibTorch and Arrow, and for a test the
-package safetensors, come out of Python wheels in the environment that
-`./bazelw` prepares; `LIBTORCH` (a folder with `include/` and `lib/`) replaces
+repository: see third_party/BUILD.bazel. LibTorch and Arrow, for the tarball
+librdkafka, and for a test the package safetensors, come out of Python wheels
+in the environment that `./bazelw` prepares; `LIBTORCH` (a folder with `include/` and `lib/`) replaces
 the first. OpenSSL is changed before it is linked: see third_party/openssl.BUILD.
 """
 
@@ -78,6 +78,18 @@ safetensors_repository = repository_rule(
     attrs = {"_build_file": attr.label(default = "//third_party:safetensors.BUILD")},
 )
 
+def _librdkafka_impl(ctx):
+    for child in _wheel_folder(ctx, "confluent_kafka.libs").readdir():
+        if child.basename.startswith("librdkafka"):
+            ctx.symlink(child, "librdkafka.so.1")
+    ctx.file("BUILD.bazel", "exports_files([\"librdkafka.so.1\"])\n")
+
+librdkafka_repository = repository_rule(
+    implementation = _librdkafka_impl,
+    environ = ["MILLRACE_VENV"],
+    local = True,
+)
+
 def _openssl_impl(ctx):
     for name in ["libssl.a", "libcrypto.a"]:
         archive = ctx.path("/usr/lib/x86_64-linux-gnu/" + name)
@@ -129,6 +141,7 @@ def millrace_repositories():
     libtorch_repository(name = "libtorch")
     arrow_repository(name = "arrow")
     cuda_repository(name = "cuda")
+    librdkafka_repository(name = "librdkafka")
     openssl_repository(name = "openssl")
     python_repository(name = "python")
     safetensors_repository(name = "safetensors")

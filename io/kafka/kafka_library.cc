@@ -12,13 +12,13 @@ namespace {
 
 constexpr int kOldest = 0x02000200;  // 2.0.2, in the form of rd_kafka_version()
 constexpr char kVariable[] = "MILLRACE_LIBRDKAFKA";
-constexpr char kBeside[] = "MILLRACE_LIBRDKAFKA_BESIDE";  // set by the launcher of the wheel
+constexpr char kBeside[] = "MILLRACE_LIBRDKAFKA_BESIDE";  // set by packages
 constexpr char kName[] = "librdkafka.so.1";
 
 absl::Status no_library(absl::string_view what) {
   return absl::FailedPreconditionError(absl::StrCat(
       "windows.kafka needs librdkafka 2.0.2 or newer: ", what,
-      "; install it (Debian: librdkafka1; beside the wheel: pip install confluent-kafka), or let ",
+      "; install it (Debian: librdkafka1; for the wheel: pip install 'millrace[kafka]'), or let ",
       kVariable, " name the library"));
 }
 

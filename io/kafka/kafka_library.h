@@ -53,9 +53,9 @@ struct KafkaLibrary {
 
   // Returns the library that the environment variable MILLRACE_LIBRDKAFKA names or, without it,
   // the system's librdkafka.so.1 or, if that is missing or too old, the one that
-  // MILLRACE_LIBRDKAFKA_BESIDE names: the library of the wheel confluent-kafka. It stays
-  // open until the process ends. Thread-safe. Errors: FailedPrecondition if there is none, or one
-  // older than 2.0.2, saying what to install.
+  // MILLRACE_LIBRDKAFKA_BESIDE names, which packages set. It stays open until the process ends.
+  // Thread-safe. Errors: FailedPrecondition if there is none, or one older than 2.0.2, saying what
+  // to install.
   static absl::StatusOr<const KafkaLibrary*> get();
 };
 

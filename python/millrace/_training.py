@@ -16,7 +16,7 @@ import time
 import traceback
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, NamedTuple, Sequence, cast
 
-from millrace import _build
+from millrace import _build, _librdkafka
 
 if TYPE_CHECKING:
   from typing import TypeAlias, Union
@@ -59,6 +59,7 @@ def _import_extension() -> tuple[Any, Any]:
   except ImportError as error:
     raise ImportError("this build of Millrace has no extension for millrace.train (%s): install a wheel of Millrace "
                       "for CPython %d.%d, or build with the package libpython3.11-dev" % (error, *_PYTHON)) from None
+  _librdkafka.offer()
   return found[0], extension
 
 

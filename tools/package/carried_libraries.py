@@ -20,7 +20,7 @@ class MissingLibraryError(Exception):
 
 
 # A library by the name under which the loader searches it, with its file and the version of glibc
-# that it needs. `wheel` is the package of the Python wheel that has it, or None.
+# that it needs. `wheel` is the folder of the Python wheel that has it, or None.
 Library = collections.namedtuple("Library", "name path glibc_floor wheel")
 
 
@@ -31,7 +31,7 @@ def open_elf(path):
 
 
 def wheel_of(path):
-  """Returns the name of the package whose wheel has the file, such as torch; None if none has."""
+  """Returns the folder of the wheel that has the file, such as torch; None if none has."""
   parts = path.split(os.sep)
   return parts[parts.index(WHEELS_FOLDER) + 1] if WHEELS_FOLDER in parts[:-2] else None
 

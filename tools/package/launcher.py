@@ -2,12 +2,11 @@
 
 Each problem ends with one line on stderr and exit code 71.
 """
-import glob
 import importlib.metadata
 import os
 import sys
 
-from millrace import _build
+from millrace import _build, _librdkafka
 
 FAILED = 71
 FOLDER = os.path.dirname(os.path.abspath(__file__))
@@ -61,11 +60,6 @@ def check_files(files, folder):
                         "with pip install --force-reinstall --no-deps" % (path, found, size))
 
 
-def librdkafka(folder):
-  """Returns the library of the wheel confluent-kafka in `folder`, "" without one."""
-  return next(iter(sorted(glob.glob(os.path.join(folder, "confluent_kafka.libs", "librdkafka*.so*")))), "")
-
-
 def glibc_version():
   try:
     return os.confstr("CS_GNU_LIBC_VERSION")
@@ -80,7 +74,7 @@ def main():
     check_glibc(_build.GLIBC, glibc_version())
     check_files(_build.FILES, FOLDER)
     check_packages(_build.PINS, PACKAGES)
-    os.environ.setdefault("MILLRACE_LIBRDKAFKA_BESIDE", librdkafka(PACKAGES))
+    _librdkafka.offer()
     os.execv(program, ["millrace"] + sys.argv[1:])
   except CannotStart as error:
     print("millrace: %s" % error, file=sys.stderr)

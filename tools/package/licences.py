@@ -5,8 +5,8 @@ import re
 import subprocess
 
 DOCUMENTATION = "/usr/share/doc"
-# OpenSSL is linked statically, the others are headers.
-COMPILED_IN = ("libboost1.74-dev", "libcli11-dev", "libfast-float-dev", "libssl-dev",
+# OpenSSL is linked statically, the others are headers; librdkafka's wheel has the licence of Python's part alone.
+COMPILED_IN = ("libboost1.74-dev", "libcli11-dev", "libfast-float-dev", "librdkafka-dev", "libssl-dev",
                "nlohmann-json3-dev")
 COMMON = re.compile(r"/usr/share/common-licenses/([A-Za-z0-9][A-Za-z0-9.+-]*[A-Za-z0-9])")
 
@@ -27,12 +27,13 @@ def debian_package_of(path):
 
 def _wheel_licences(library):
   folder = library.path[:library.path.rindex("/%s/" % library.wheel)]
-  for information in glob.glob(os.path.join(glob.escape(folder), library.wheel + "-*.dist-info")):
+  package = library.wheel.partition(".")[0]  # auditwheel puts libraries beside it, into PACKAGE.libs
+  for information in glob.glob(os.path.join(glob.escape(folder), package + "-*.dist-info")):
     licences = os.path.join(information, "licenses")
     for at, _, names in os.walk(licences):
       for name in names:
         path = os.path.join(at, name)
-        yield os.path.join(library.wheel, os.path.relpath(path, licences)), path
+        yield os.path.join(package, os.path.relpath(path, licences)), path
 
 
 def _debian_licences(library):

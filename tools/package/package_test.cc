@@ -185,6 +185,27 @@ TEST_F(TarballTest, TakesNoLibraryOfTheEnvironment) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
 }
 
+// A job opens the carried library where the system's is none.
+TEST_F(TarballTest, CarriesALibraryForKafka) {
+  write("broken/librdkafka.so.1", "no library");
+  const std::string folder = work_folder();
+  write("CarriesALibraryForKafka/topic.textproto", R"(
+    train {
+      train_data {
+        batch_size: 5 csv { column: ["label", "c"] }
+        windows { kafka { brokers: "127.0.0.1:1" topic: "t" records: 50 timeout_seconds: 1 } }
+      }
+      feature { name: "label" kind: LABEL }
+      feature { name: "c" }
+      table { name: "c" dim: 4 }
+      model { name: "deepfm" }
+    })");
+  const ProgramResult result =
+      run_as_user(folder, {home_ + "/bin/millrace", "train", "topic.textproto"},
+                  {"LD_LIBRARY_PATH=" + path("broken")});
+  EXPECT_THAT(result.err, HasSubstr("(librdkafka 2.16.0)"));
+}
+
 // The example in C predicts as `millrace predict` does.
 TEST_F(TarballTest, CMakeBuildsAProgramInC) {
   for (const char* name : {"cmake", "pkg-config"}) {
@@ -234,8 +255,10 @@ TEST_F(TarballTest, HasTheExamplesAndTheLicences) {
       work_folder(),
       {home_ + "/bin/millrace", "config", "check", home_ + "/examples/quickstart.textproto"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  for (const char* name : {"LICENSE", "README.md", "licenses/torch/LICENSE",
-                           "licenses/pyarrow/LICENSE.txt", "licenses/libstdc++6/copyright"}) {
+  for (const char* name :
+       {"LICENSE", "README.md", "licenses/torch/LICENSE", "licenses/pyarrow/LICENSE.txt",
+        "licenses/libstdc++6/copyright", "licenses/confluent_kafka/LICENSE",
+        "licenses/librdkafka-dev/copyright"}) {
     EXPECT_TRUE(fs::exists(fs::path(home_) / name)) << name;
   }
 }

@@ -9,6 +9,7 @@ import importlib.util
 import io
 import os
 import re
+import runpy
 import subprocess
 import sys
 import tarfile
@@ -207,6 +208,7 @@ class LicencesTest(FolderTest):
     self.assertEqual(missing, [])
     self.assertEqual(found["libssl-dev/copyright"], "/usr/share/doc/libssl-dev/copyright")
     self.assertIn("libboost1.74-dev/copyright", found)
+    self.assertIn("librdkafka-dev/copyright", found)
     self.assertIn("nlohmann-json3-dev/copyright", found)
     self.assertIn("common-licenses/Apache-2.0", found)
     self.assertEqual(licences.licences_of_parts(["no-such-package"]), ({}, ["no-such-package"]))
@@ -216,6 +218,12 @@ class LicencesTest(FolderTest):
     path = self.write("site-packages/torch/lib/libc10.so", "")
     library = carried_libraries.Library("libc10.so", path, (), "torch")
     self.assertEqual(licences.find_licences([library]), ({"torch/a/LICENSE": licence}, []))
+
+  def test_of_libraries_beside_a_wheel(self):
+    licence = self.write("site-packages/some_client-2.0.dist-info/licenses/LICENSE", "a")
+    path = self.write("site-packages/some_client.libs/libsome-12.so.1", "")
+    library = carried_libraries.Library("libsome.so.1", path, (), carried_libraries.wheel_of(path))
+    self.assertEqual(licences.find_licences([library]), ({"some_client/LICENSE": licence}, []))
 
   def test_names_libraries_without_one(self):
     library = carried_libraries.Library("liba.so", self.write("liba.so", ""), (), None)
@@ -400,7 +408,7 @@ class LauncherTest(FolderTest):
     build = types.ModuleType("millrace._build")
     build.VERSION, build.GLIBC, build.PINS, build.FILES = "1.2.3", "2.36", {"torch": "2.1.0"}, {}
     package = types.ModuleType("millrace")
-    package._build = build
+    package._build, package._librdkafka = build, None
     modules = {"millrace": package, "millrace._build": build}
     sys.modules.update(modules)
     self.addCleanup(lambda: [sys.modules.pop(name) for name in modules])
@@ -450,9 +458,10 @@ class LauncherTest(FolderTest):
       self.launcher.check_files({"lib/b.so": 5}, self.folder)
 
   def test_finds_the_library_of_confluent_kafka(self):
-    self.assertEqual(self.launcher.librdkafka(self.folder), "")
-    self.write("confluent_kafka.libs/librdkafka-12.so.1", "")
-    self.assertEqual(self.launcher.librdkafka(self.folder), self.path("confluent_kafka.libs/librdkafka-12.so.1"))
+    find = runpy.run_path(os.path.join(ROOT, "python/millrace/_librdkafka.py"))["find"]
+    self.assertEqual(find(self.folder), "")
+    library = self.write("confluent_kafka.libs/librdkafka-12.so.1", "")
+    self.assertEqual(find(self.folder), library)
 
   def test_reports_one_line_with_the_exit_code_of_the_machine(self):
     self.launcher.PACKAGES = self.folder

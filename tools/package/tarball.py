@@ -1,7 +1,7 @@
 """Writes millrace-VERSION-linux-x86_64.tar.gz, which carries all libraries but glibc's.
 
   tarball.py --output FOLDER --program FILE --version_header FILE --licence FILE
-             --start FILE --readme FILE --examples FILE...
+             --start FILE --readme FILE --librdkafka FILE --examples FILE...
              --serving_library FILE --serving_header FILE --serving_pkgconfig FILE
 
 The same inputs give the same bytes.
@@ -13,7 +13,8 @@ import sys
 import tarfile
 
 from elf_file import ElfError
-from carried_libraries import GLIBC, MissingLibraryError, open_elf
+from carried_libraries import GLIBC, Library, MissingLibraryError, find_libraries, open_elf, wheel_of
+from licences import find_licences
 from package_parts import (Entry, PackageError, collect_parts, floor_text, open_entry, read_version,
                            with_values)
 
@@ -39,6 +40,17 @@ def serving_entries(parts, library, header, pkgconfig):
       Entry("lib/pkgconfig/millrace-serving.pc", with_values(pkgconfig, {"VERSION": parts.version}), False),
       Entry("include/millrace_serving.h", header, False),
   ]
+
+
+def librdkafka_entries(path):
+  """Returns the entries of librdkafka, in a folder of its own: a job opens it if the system has none."""
+  path = os.path.realpath(path)
+  needed = [library.name for library in find_libraries(path)]
+  if needed:
+    raise PackageError("%s needs %s" % (path, ", ".join(needed)))
+  licences, _ = find_licences([Library("librdkafka.so.1", path, (), wheel_of(path))])
+  return [Entry("lib/kafka/librdkafka.so.1", path, True)] + [
+      Entry("licenses/" + name, licence, False) for name, licence in licences.items()]
 
 
 def entries_of(parts, licence, start, readme, examples):
@@ -86,13 +98,14 @@ def write_tarball(path, folder, entries):
 def main():
   parser = argparse.ArgumentParser(allow_abbrev=False)
   for flag in ("output", "program", "version_header", "licence", "start", "readme", "serving_library",
-               "serving_header", "serving_pkgconfig"):
+               "serving_header", "serving_pkgconfig", "librdkafka"):
     parser.add_argument("--" + flag, required=True)
   parser.add_argument("--examples", nargs="+", required=True)
   flags = parser.parse_args()
   parts = collect_parts(flags.program, read_version(flags.version_header), RPATH, wheels=())
   name = folder_of(parts.version)
   entries = entries_of(parts, flags.licence, flags.start, flags.readme, flags.examples)
+  entries += librdkafka_entries(flags.librdkafka)
   entries += serving_entries(parts, flags.serving_library, flags.serving_header, flags.serving_pkgconfig)
   write_tarball(os.path.join(flags.output, name + ".tar.gz"), name, entries)
 
