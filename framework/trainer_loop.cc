@@ -419,7 +419,7 @@ absl::StatusOr<std::optional<WindowState>> TrainerLoop::wait_for_window(Windowed
 // seen.
 absl::Status TrainerLoop::evaluate_window() {
   if (!options_.progressive_evaluation) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> data, windows()->open_window_again());
+  ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> data, windows()->open_window_again({}));
   if (data == nullptr) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::optional<EvaluationResult> result,
                    server_.evaluate(*data, named(kNextWindow)));

@@ -3,8 +3,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
-#include <cmath>
-#include <optional>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -18,12 +16,6 @@ namespace {
 
 constexpr int32_t kWindowGateVersion = 1;
 
-std::optional<int64_t> index_of(const std::vector<std::string>& names, const std::string& name) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) return std::nullopt;
-  return found - names.begin();
-}
-
 // Returns the number of rows of a column of float32 [rows, columns] for which `is` holds.
 template <typename Is>
 int64_t count_rows(const at::Tensor& table, int64_t column, Is is) {
@@ -36,44 +28,61 @@ int64_t count_rows(const at::Tensor& table, int64_t column, Is is) {
   return count;
 }
 
+// Returns a feature that is 1 where a value of `feature` is missing, else 0.
+FeatureConfig missing_values_of(const FeatureConfig& feature, const std::string& name) {
+  FeatureConfig missing;
+  missing.set_name(name);
+  missing.set_kind(FeatureConfig::DENSE);
+  missing.set_column(feature.has_column() ? feature.column() : feature.name());
+  if (feature.transform_size() > 0 && feature.transform(0).has_missing_values()) {
+    *missing.add_transform() = feature.transform(0);
+  }
+  missing.add_transform()->mutable_is_missing();
+  return missing;
+}
+
 }  // namespace
 
 absl::Status WindowGateHook::start(HookContext& context) {
   shares_.clear();
+  missing_.clear();
   if (context.phase() != Phase::kTrain) return absl::OkStatus();
   ASSIGN_OR_RETURN(const FeatureSchema schema, options_.schema());
   for (const auto& limit : options_.config.label()) {
-    ASSIGN_OR_RETURN(Share share, share_of(limit, /*is_label=*/true, schema));
-    shares_.push_back(std::move(share));
+    RETURN_IF_ERROR(add_label(limit, schema), "run.window_gate.label");
   }
   for (const auto& limit : options_.config.present()) {
-    ASSIGN_OR_RETURN(Share share, share_of(limit, /*is_label=*/false, schema));
-    shares_.push_back(std::move(share));
+    RETURN_IF_ERROR(add_present(limit, schema), "run.window_gate.present");
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<WindowGateHook::Share> WindowGateHook::share_of(const WindowGateConfig::Share& limit,
-                                                               bool is_label,
-                                                               const FeatureSchema& schema) const {
-  Share share{.limit = &limit};
-  share.metric = absl::StrCat(is_label ? "positive_" : "present_", limit.feature());
-  if (is_label) {
-    if (const auto label = index_of(schema.labels(), limit.feature())) {
-      share.index = *label;
-      return share;
-    }
-    return absl::InvalidArgumentError(
-        absl::StrCat("run.window_gate.label: ", limit.feature(), " is no label"));
+absl::Status WindowGateHook::add_label(const WindowGateConfig::Share& limit,
+                                       const FeatureSchema& schema) {
+  const std::vector<std::string>& labels = schema.labels();
+  const auto found = std::find(labels.begin(), labels.end(), limit.feature());
+  if (found == labels.end()) {
+    return absl::InvalidArgumentError(absl::StrCat(limit.feature(), " is no label"));
   }
-  if (const auto dense = index_of(schema.dense(), limit.feature())) {
-    share.kind = Share::kDense;
-    share.index = *dense;
-    return share;
+  shares_.push_back({.limit = &limit,
+                     .is_label = true,
+                     .column = found - labels.begin(),
+                     .metric = absl::StrCat("positive_", limit.feature())});
+  return absl::OkStatus();
+}
+
+absl::Status WindowGateHook::add_present(const WindowGateConfig::Share& limit,
+                                         const FeatureSchema& schema) {
+  for (const FeatureConfig& feature : schema.features()) {
+    if (feature.name() != limit.feature()) continue;
+    Share share{.limit = &limit};
+    share.metric = absl::StrCat("present_", feature.name());
+    share.column = static_cast<int64_t>(schema.dense().size() + missing_.size());
+    missing_.push_back(missing_values_of(feature, share.metric));
+    shares_.push_back(std::move(share));
+    return absl::OkStatus();
   }
-  share.kind = Share::kSparse;
-  ASSIGN_OR_RETURN(share.index, schema.sparse_index(limit.feature()), "run.window_gate.present");
-  return share;
+  return absl::InvalidArgumentError(absl::StrCat(limit.feature(), " is no feature"));
 }
 
 absl::Status WindowGateHook::before_window(HookContext& context, const Window& window) {
@@ -110,7 +119,7 @@ absl::Status WindowGateHook::before_window(HookContext& context, const Window& w
 
 absl::StatusOr<std::vector<int64_t>> WindowGateHook::count() const {
   std::vector<int64_t> counts(1 + shares_.size());
-  ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> data, windows_.open_window_again());
+  ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> data, windows_.open_window_again(missing_));
   if (data == nullptr) return counts;  // without rows
   RETURN_IF_ERROR(data->start_epoch(0));
   while (true) {
@@ -125,16 +134,9 @@ void WindowGateHook::count_batch(const Batch& batch, std::vector<int64_t>* count
   for (size_t i = 0; i < shares_.size(); ++i) {
     const Share& share = shares_[i];
     int64_t& count = (*counts)[i + 1];
-    if (share.kind == Share::kLabel) {
-      count += count_rows(batch.labels, share.index, [](float value) { return value > 0; });
-    } else if (share.kind == Share::kDense) {
-      count += count_rows(batch.dense, share.index,
-                          [](float value) { return value != 0 && !std::isnan(value); });
-    } else {
-      const at::Tensor offsets = batch.sparse.offsets.contiguous();
-      const int64_t* const begin = offsets.const_data_ptr<int64_t>() + share.index * batch.size;
-      for (int64_t row = 0; row < batch.size; ++row) count += begin[row + 1] > begin[row] ? 1 : 0;
-    }
+    count += share.is_label
+                 ? count_rows(batch.labels, share.column, [](float value) { return value > 0; })
+                 : count_rows(batch.dense, share.column, [](float value) { return value == 0; });
   }
 }
 
@@ -168,7 +170,7 @@ std::vector<std::string> WindowGateHook::faults() const {
   for (size_t i = 0; i < shares_.size() && rows > 0; ++i) {
     const double share = options_.figures->share(static_cast<int>(i)).share();
     const WindowGateConfig::Share& limit = *shares_[i].limit;
-    const bool is_low = share < limit.min(), is_label = shares_[i].kind == Share::kLabel;
+    const bool is_low = share < limit.min(), is_label = shares_[i].is_label;
     if (!is_low && share <= limit.max()) continue;
     faults.push_back(absl::StrCat("the share of rows with ", is_label ? "a positive " : "",
                                   limit.feature(), " is ", share, ", and ",

@@ -29,7 +29,8 @@ struct WindowGateOptions {
 };
 
 // Reads each new window once more, each rank its part, before its progressive evaluation and its
-// first step: counts rows, positive labels and rows with a value of a feature. Reports them as
+// first step: counts rows, positive labels and rows with a value of a feature, before transforms
+// and defaults. Reports them as
 // window_rows, window_positive_LABEL and window_present_FEATURE. A window beyond a limit ends the
 // run, or is a warning. The figures are the state of the hook, so that a window that a resume
 // continues has them.
@@ -50,12 +51,12 @@ class WindowGateHook : public Hook {
   // A share of the rows that is counted.
   struct Share {
     const WindowGateConfig::Share* limit = nullptr;
-    enum Kind { kLabel, kSparse, kDense } kind = kLabel;
-    int64_t index = 0;   // of the label, the sparse or the dense feature
+    bool is_label = false;
+    int64_t column = 0;  // of Batch::labels, or of Batch::dense: 1 where the value is missing
     std::string metric;  // "positive_click", "present_user"
   };
-  absl::StatusOr<Share> share_of(const WindowGateConfig::Share& limit, bool is_label,
-                                 const FeatureSchema& schema) const;
+  absl::Status add_label(const WindowGateConfig::Share& limit, const FeatureSchema& schema);
+  absl::Status add_present(const WindowGateConfig::Share& limit, const FeatureSchema& schema);
   // Returns the rows, and the rows of each share, of this rank.
   absl::StatusOr<std::vector<int64_t>> count() const;
   void count_batch(const Batch& batch, std::vector<int64_t>* counts) const;
@@ -67,6 +68,7 @@ class WindowGateHook : public Hook {
   const WindowGateOptions options_;
   WindowedDataset& windows_;
   std::vector<Share> shares_;
+  std::vector<FeatureConfig> missing_;  // tell which values are missing
 };
 
 }  // namespace millrace

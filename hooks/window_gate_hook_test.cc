@@ -26,6 +26,7 @@ using ::testing::HasSubstr;
 // Gives two batches.
 class TwoBatches : public Dataset {
  public:
+  explicit TwoBatches(size_t more) : more_(static_cast<int64_t>(more)) {}
   absl::Status start_epoch(int64_t) override { return absl::OkStatus(); }
   absl::Status seek(absl::Span<const Cursor>) override { return absl::OkStatus(); }
   void cancel() override {}
@@ -34,28 +35,31 @@ class TwoBatches : public Dataset {
     Batch batch;
     batch.size = 2;
     batch.labels = at::tensor({given_ == 0 ? 1.0f : 0.0f, 0.0f}).reshape({2, 1});
-    batch.dense = at::tensor({0.0f, 1.0f, 3.0f, 2.0f}).reshape({2, 2});
-    // Feature user has an id in the second row, item in both.
-    batch.sparse.values = at::tensor({int64_t{7}, int64_t{8}, int64_t{9}});
-    batch.sparse.offsets = at::tensor({int64_t{0}, int64_t{0}, int64_t{1}, int64_t{2}, int64_t{3}});
+    // age, price, and which values are missing: in the first row that of the last feature.
+    batch.dense = at::zeros({2, 2 + more_});
+    if (more_ > 0) batch.dense[0][1 + more_] = 1;
     ++given_;
     return batch;
   }
 
  private:
+  const int64_t more_;  // features
   int given_ = 0;
 };
 
 class Windows : public FakeWindowedDataset {
  public:
   Windows() : FakeWindowedDataset({}, {}) {}
-  absl::StatusOr<std::unique_ptr<Dataset>> open_window_again() override {
+  absl::StatusOr<std::unique_ptr<Dataset>> open_window_again(
+      absl::Span<const FeatureConfig> more) override {
     ++opened;
+    missing.assign(more.begin(), more.end());
     if (!status.ok()) return status;
-    return has_rows ? std::make_unique<TwoBatches>() : nullptr;
+    return has_rows ? std::make_unique<TwoBatches>(more.size()) : nullptr;
   }
   absl::Status status;
   bool has_rows = true;
+  std::vector<FeatureConfig> missing;
   int opened = 0;
 };
 
@@ -64,8 +68,8 @@ absl::StatusOr<FeatureSchema> schema() {
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
       R"(feature { name: "click" kind: LABEL }
          feature { name: "age" kind: DENSE } feature { name: "price" kind: DENSE }
-         feature { name: "user" kind: SPARSE table: "t" }
-         feature { name: "item" kind: SPARSE table: "t" })",
+         feature { name: "user" table: "t" column: "u" default_id: 3
+                   transform { missing_values { text: "-" } } transform { hash {} } })",
       &train));
   return FeatureSchema::create(train);
 }
@@ -85,8 +89,7 @@ WindowGateOptions options_of(const std::string& config) {
     }});
 
 constexpr char kShares[] =
-    "label { feature: 'click' } present { feature: 'age' } present { feature: 'price' } "
-    "present { feature: 'user' } present { feature: 'item' } ";
+    "label { feature: 'click' } present { feature: 'age' } present { feature: 'user' }";
 
 class WindowGateHookTest : public testing::Test {
  protected:
@@ -119,8 +122,15 @@ TEST_F(WindowGateHookTest, CountsRowsAndShares) {
   EXPECT_EQ(options.figures->rows(), 4);
   std::vector<double> shares;
   for (const auto& share : options.figures->share()) shares.push_back(share.share());
-  EXPECT_THAT(shares, testing::ElementsAre(0.25, 0.5, 1, 0.5, 1));
-  EXPECT_EQ(options.figures->share(3).name(), "present_user");
+  EXPECT_THAT(shares, testing::ElementsAre(0.25, 1, 0.5));
+  EXPECT_EQ(options.figures->share(2).name(), "present_user");
+  ASSERT_EQ(windows_.missing.size(), 2u);
+  FeatureConfig user;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      R"(name: "present_user" kind: DENSE column: "u"
+         transform { missing_values { text: "-" } } transform { is_missing {} })",
+      &user));
+  EXPECT_EQ(windows_.missing[1].DebugString(), user.DebugString());
   std::map<std::string, double> reported;
   context_.reported.drain(&reported);
   EXPECT_EQ(reported["window_rows"], 4);

@@ -9,8 +9,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "io/dataset.h"
 #include "io/stream_figure.h"
+#include "proto/config.pb.h"
 
 namespace millrace {
 
@@ -56,9 +58,11 @@ class WindowedDataset : public Dataset {
   virtual bool can_restart() const { return false; }
 
   // Returns the open window again, from its beginning, for evaluation before training on the
-  // window. Returns null if the window has no examples, was returned before, or is resumed; all
-  // ranks get the same result. The default implementation returns null.
-  virtual absl::StatusOr<std::unique_ptr<Dataset>> open_window_again() {
+  // window. Its batches have the features `more` after those of the job: dense ones are the last
+  // columns of Batch::dense. Returns null if the window has no examples, was returned before, or is
+  // resumed; all ranks get the same result. The default implementation returns null.
+  virtual absl::StatusOr<std::unique_ptr<Dataset>> open_window_again(
+      absl::Span<const FeatureConfig> more) {
     return std::unique_ptr<Dataset>();
   }
 

@@ -212,7 +212,7 @@ TEST_F(MixedWindowsTest, OnlyNewDataIsReadBeforeItIsTrainedOn) {
                             "'more.csv' } } "}});
   const auto data = begun_mix(of);
   ASSERT_OK(data->next_window().status());
-  ASSERT_OK_AND_ASSIGN(const auto again, data->open_window_again());
+  ASSERT_OK_AND_ASSIGN(const auto again, data->open_window_again({}));
   ASSERT_NE(again, nullptr);
   ASSERT_OK(again->start_epoch(0));
   std::vector<int64_t> ids;
@@ -224,7 +224,7 @@ TEST_F(MixedWindowsTest, OnlyNewDataIsReadBeforeItIsTrainedOn) {
   }
   EXPECT_THAT(ids, testing::UnorderedElementsAre(0, 1, 2, 3, 1000, 1001));
   ASSERT_OK(data->next_window().status());
-  EXPECT_THAT(data->open_window_again(), IsOkAndHolds(testing::IsNull())) << "a was trained on";
+  EXPECT_THAT(data->open_window_again({}), IsOkAndHolds(testing::IsNull())) << "a was trained on";
 }
 
 TEST_F(MixedWindowsTest, DefaultIdsNumberTheFilesOfEachSource) {
@@ -262,7 +262,7 @@ TEST_F(MixedWindowsTest, TheWindowOpenedAgainIsTheSame) {
   survey("x", 0, 3);
   const auto data = begun_mix(text_of());
   ASSERT_OK(data->next_window().status());
-  ASSERT_OK_AND_ASSIGN(const auto again, data->open_window_again());
+  ASSERT_OK_AND_ASSIGN(const auto again, data->open_window_again({}));
   ASSERT_NE(again, nullptr);
   ASSERT_OK(again->start_epoch(7));
   for (int i = 0; i < 3; ++i) {
@@ -321,7 +321,7 @@ TEST_F(MixedWindowsTest, AllRanksLeaveOutTheSame) {
         RETURN_IF_ERROR(data.next().status());  // and leaves the rest
         ASSIGN_OR_RETURN(const WindowState damaged, data.next_window());
         EXPECT_THAT(damaged.window.damage, HasSubstr("log/b"));
-        EXPECT_THAT(data.open_window_again(), IsOkAndHolds(testing::IsNull()));
+        EXPECT_THAT(data.open_window_again({}), IsOkAndHolds(testing::IsNull()));
         EXPECT_THAT(data.next(), IsOkAndHolds(testing::Eq(std::nullopt)));
         RETURN_IF_ERROR(data.next_window().status());
         while (true) {

@@ -61,7 +61,8 @@ class WindowedFiles : public WindowedDataset, public NamesFiles {
   absl::StatusOr<WindowState> next_window() override;
   // True for a list of files.
   bool can_restart() const override;
-  absl::StatusOr<std::unique_ptr<Dataset>> open_window_again() override;
+  absl::StatusOr<std::unique_ptr<Dataset>> open_window_again(
+      absl::Span<const FeatureConfig> more) override;
   std::vector<std::string> upcoming_files() override;
   void saved(absl::string_view stream) override;
   std::vector<StreamFigure> figures() override;

@@ -254,7 +254,12 @@ TEST_F(WindowedFilesTest, AWindowCanBeReadBeforeItIsTrainedOn) {
   put("b", 0, 0);
   const auto data = begun("windows { repeat: 2 }");
   ASSERT_OK(data->next_window().status());
-  ASSERT_OK_AND_ASSIGN(const auto again, data->open_window_again());
+  FeatureConfig more;
+  more.set_name("missing");
+  more.set_kind(FeatureConfig::DENSE);
+  more.set_column("id");
+  more.add_transform()->mutable_is_missing();
+  ASSERT_OK_AND_ASSIGN(const auto again, data->open_window_again({&more, 1}));
   ASSERT_NE(again, nullptr);
   ASSERT_OK(again->start_epoch(0));
   int64_t rows = 0;
@@ -262,6 +267,8 @@ TEST_F(WindowedFilesTest, AWindowCanBeReadBeforeItIsTrainedOn) {
     ASSERT_OK_AND_ASSIGN(const auto batch, again->next());
     if (!batch.has_value()) break;
     rows += batch->size;
+    ASSERT_EQ(batch->dense.size(1), 2);
+    EXPECT_EQ(batch->dense.select(1, 1).count_nonzero().item<int64_t>(), 0);
   }
   EXPECT_EQ(rows, 10);
   ASSERT_OK_AND_ASSIGN(const auto first, data->next());
@@ -270,11 +277,11 @@ TEST_F(WindowedFilesTest, AWindowCanBeReadBeforeItIsTrainedOn) {
   const auto resumed = open(options("windows { repeat: 2 }"));
   ASSERT_OK(resumed->seek({&first->cursor, 1}));
   ASSERT_OK(resumed->next_window().status());
-  EXPECT_THAT(resumed->open_window_again(), IsOkAndHolds(testing::IsNull()));
+  EXPECT_THAT(resumed->open_window_again({}), IsOkAndHolds(testing::IsNull()));
   ASSERT_OK(data->next_window().status());
-  EXPECT_THAT(data->open_window_again(), IsOkAndHolds(testing::IsNull()));
+  EXPECT_THAT(data->open_window_again({}), IsOkAndHolds(testing::IsNull()));
   ASSERT_OK(data->next_window().status());
-  EXPECT_THAT(data->open_window_again(), IsOkAndHolds(testing::IsNull())) << "b has no rows";
+  EXPECT_THAT(data->open_window_again({}), IsOkAndHolds(testing::IsNull())) << "b has no rows";
 }
 
 TEST_F(WindowedFilesTest, FilesAreDoneWithWhenNoWindowReadsThemAnyMore) {

@@ -103,14 +103,19 @@ TEST_F(StreamingTest, WindowsOfManifests) {
 
 TEST_F(StreamingTest, AGateStopsBeforeABadWindowAndTheWindowCanBeSkipped) {
   produce(0);
-  produce_rows(1, kRows, kRows + 50, "incoming");
+  std::string rows = "label,i1,c1,id\n";  // without an id in every second row
+  for (int64_t row = 0; row < 50; ++row) rows += row % 2 == 0 ? "1,0,,0\n" : line_of(row);
+  write("incoming/part-0001.csv", rows);
   produce(2);
   produce_end();
   const std::vector<std::string> gate = {
-      "--set", "run.window_gate={min_rows: 100 label {feature: 'label'} present {feature: 'c1'}}"};
+      "--set",
+      "run.window_gate={min_rows: 100 label {feature: 'label'} present {feature: 'i1'} "
+      "present {feature: 'c1' min: 0.9}}"};
   const ProgramResult stopped = run(gate);
   EXPECT_EQ(stopped.exit_code, kBadData);
-  EXPECT_THAT(stopped.err, HasSubstr("window part-0001.csv: 50 rows, and min_rows is 100"));
+  EXPECT_THAT(stopped.err, HasSubstr("window part-0001.csv: 50 rows, and min_rows is 100; the "
+                                     "share of rows with c1 is 0.5, and present.min is 0.9"));
   EXPECT_EQ(newest_step("out"), kSteps) << "nothing of the window was trained on";
   auto skips = gate;
   skips.insert(skips.end(), {"--set", "train.train_data.windows.skip='part-0001.csv'"});
@@ -123,6 +128,7 @@ TEST_F(StreamingTest, AGateStopsBeforeABadWindowAndTheWindowCanBeSkipped) {
   ASSERT_EQ(windows.size(), 3u);
   EXPECT_EQ(windows[0]["rows"], 200);
   EXPECT_EQ(windows[0]["present_c1"], 1.0);
+  EXPECT_EQ(windows[0]["present_i1"], 1.0) << "a 0 is a value";
   EXPECT_EQ(windows[0]["positive_label"], 0.335);
   EXPECT_EQ(windows[1]["damage"], "left out by windows.skip");
   EXPECT_THAT(read("out/metrics/train.jsonl"), HasSubstr("window_positive_label"));

@@ -36,7 +36,8 @@ absl::StatusOr<std::optional<Batch>> FakeWindowedDataset::next() {
   return batch;
 }
 
-absl::StatusOr<std::unique_ptr<Dataset>> FakeWindowedDataset::open_window_again() {
+absl::StatusOr<std::unique_ptr<Dataset>> FakeWindowedDataset::open_window_again(
+    absl::Span<const FeatureConfig>) {
   std::unique_ptr<Dataset> again;
   FakeDatasetOptions options = options_;
   options.batches = windows_[next_ - 1].batches;

@@ -31,7 +31,8 @@ class FakeWindowedDataset : public WindowedDataset {
   void cancel() override {}
   absl::StatusOr<WindowState> next_window() override;
   bool can_restart() const override { return can_restart_; }
-  absl::StatusOr<std::unique_ptr<Dataset>> open_window_again() override;
+  absl::StatusOr<std::unique_ptr<Dataset>> open_window_again(
+      absl::Span<const FeatureConfig> more) override;
 
   // Returns the windows in their current state, for another dataset: windows that have arrived are
   // ready at once, and the next window needs as many calls fewer.
