@@ -12,7 +12,6 @@ namespace {
 
 constexpr int kOldest = 0x02000200;  // 2.0.2, in the form of rd_kafka_version()
 constexpr char kVariable[] = "MILLRACE_LIBRDKAFKA";
-constexpr char kBeside[] = "MILLRACE_LIBRDKAFKA_BESIDE";  // set by packages
 constexpr char kName[] = "librdkafka.so.1";
 
 absl::Status no_library(absl::string_view what) {
@@ -49,10 +48,10 @@ absl::StatusOr<KafkaLibrary> open_library(const std::string& name) {
 }
 
 absl::StatusOr<KafkaLibrary> find_library() {
-  const std::string given = variable(kVariable), beside = variable(kBeside);
+  const std::string given = variable(kVariable), carried = KafkaLibrary::carried();
   absl::StatusOr<KafkaLibrary> library = open_library(given.empty() ? kName : given);
-  if (!library.ok() && given.empty() && !beside.empty()) {
-    const absl::StatusOr<KafkaLibrary> other = open_library(beside);
+  if (!library.ok() && given.empty() && !carried.empty()) {
+    const absl::StatusOr<KafkaLibrary> other = open_library(carried);
     if (other.ok()) return other;
   }
   if (!library.ok()) return no_library(library.status().message());
@@ -60,6 +59,8 @@ absl::StatusOr<KafkaLibrary> find_library() {
 }
 
 }  // namespace
+
+std::string KafkaLibrary::carried() { return variable("MILLRACE_LIBRDKAFKA_BESIDE"); }
 
 absl::StatusOr<const KafkaLibrary*> KafkaLibrary::get() {
   static const auto* const library = new absl::StatusOr<KafkaLibrary>(find_library());

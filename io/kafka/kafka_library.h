@@ -52,11 +52,13 @@ struct KafkaLibrary {
 #undef MILLRACE_KAFKA_MEMBER
 
   // Returns the library that the environment variable MILLRACE_LIBRDKAFKA names or, without it,
-  // the system's librdkafka.so.1 or, if that is missing or too old, the one that
-  // MILLRACE_LIBRDKAFKA_BESIDE names, which packages set. It stays open until the process ends.
-  // Thread-safe. Errors: FailedPrecondition if there is none, or one older than 2.0.2, saying what
-  // to install.
+  // the system's librdkafka.so.1 or, if that is missing or too old, carried(). It stays open until
+  // the process ends. Thread-safe. Errors: FailedPrecondition if there is none, or one older than
+  // 2.0.2, saying what to install.
   static absl::StatusOr<const KafkaLibrary*> get();
+  // Returns the library that the package of this program has: the value of the environment variable
+  // MILLRACE_LIBRDKAFKA_BESIDE, which packages set; "" without one.
+  static std::string carried();
 };
 
 }  // namespace millrace

@@ -130,17 +130,17 @@ class Consumer : public KafkaConsumer {
   }
 
   absl::Status confirm(int64_t wanted, std::vector<KafkaOffsets>* ranges) override {
-    const bool looks_further = size_of(*ranges) < wanted;
     const Partitions assigned(library_.topic_partition_list_new_(1), {&library_});
     std::vector<uint8_t> waits(ranges->size());
     for (size_t partition = 0; partition < ranges->size(); ++partition) {
       const auto [begin, end] = (*ranges)[partition];
-      if (begin >= end && !looks_further) continue;
+      if (wanted == 0 ? begin >= end : end - begin >= wanted) continue;
       waits[partition] = 1;
       add(static_cast<int32_t>(partition), end, assigned.get());
     }
-    RETURN_IF_ERROR(assign(*assigned));
     int count = assigned->cnt;
+    if (count == 0) return absl::OkStatus();
+    RETURN_IF_ERROR(assign(*assigned));
     absl::Status trouble;
     absl::Duration limit = Clock::real().elapsed() + absl::Milliseconds(kCallMs);
     while (count > 0 && Clock::real().elapsed() < limit) {
@@ -154,10 +154,9 @@ class Consumer : public KafkaConsumer {
       KafkaOffsets& range = (*ranges)[partition];
       const bool is_end = (*message)->err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
       if ((*message)->offset < range.end) continue;  // of an assignment before this one
-      if (looks_further) range.end = (*message)->offset + (is_end ? 0 : 1);
-      // What is behind an end shows that reading gets there. Each partition is looked through for
-      // as many as are wanted, so that their shares do not depend on which one answers first.
-      waits[partition] = !is_end && looks_further && range.end - range.begin < wanted;
+      if (wanted > 0) range.end = (*message)->offset + (is_end ? 0 : 1);
+      // What is behind an end shows that reading gets there.
+      waits[partition] = !is_end && range.end - range.begin < wanted;
       count -= waits[partition] == 0 ? 1 : 0;
     }
     release();
@@ -311,8 +310,9 @@ class Consumer : public KafkaConsumer {
         absl::StrCat(where_, " (librdkafka ", library_.version_str_(),
                      "): ", last_log_.empty() ? library_.err2str_(error) : last_log_);
     if (absl::StrContains(last_log_, "ApiVersionRequest failed")) {
-      absl::StrAppend(&what,
-                      "; the broker may need a newer library: let MILLRACE_LIBRDKAFKA name one");
+      const std::string carried = KafkaLibrary::carried();
+      absl::StrAppend(&what, "; the broker may need a newer library: let MILLRACE_LIBRDKAFKA name ",
+                      carried.empty() || carried == library_.name ? "one" : carried);
     }
     if (is_refused_ || is_refusal(error)) return absl::FailedPreconditionError(what);
     return absl::UnavailableError(what);

@@ -65,9 +65,9 @@ class KafkaConsumer {
   // Returns the offsets that a broker reports to have, up to the first record of an open
   // transaction. The end may be too low: there is a broker that does not count its last records.
   virtual absl::StatusOr<KafkaOffsets> offsets(int32_t partition) = 0;
-  // Checks that read() reaches the ends of `ranges`, one for each partition, without reading them.
-  // While they have fewer than `wanted` offsets in all, raises the ends by what is behind them.
-  // Errors also: FailedPrecondition for an end that the partition does not have.
+  // Raises the ends of `ranges`, one for each partition, by what is behind them, while a range has
+  // fewer than `wanted` offsets. With 0 for `wanted`, checks that read() reaches the ends, without
+  // reading them. Errors also: FailedPrecondition for an end that the partition does not have.
   virtual absl::Status confirm(int64_t wanted, std::vector<KafkaOffsets>* ranges) = 0;
   // Returns the offset of the first record of this time or later, the end if there is none.
   virtual absl::StatusOr<int64_t> offset_at(int32_t partition, absl::Time time) = 0;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -19,19 +18,34 @@
 namespace millrace {
 namespace {
 
+int64_t size_of(const KafkaOffsets& range) { return range.end - range.begin; }
+
+// Returns the largest number of offsets of which all ranges together have at most `limit`: no range
+// gives more than one above it.
+int64_t level_of(int64_t limit, absl::Span<const KafkaOffsets> ranges) {
+  std::vector<int64_t> sizes;
+  for (const KafkaOffsets& range : ranges) sizes.push_back(size_of(range));
+  std::sort(sizes.begin(), sizes.end());
+  auto left = static_cast<int64_t>(sizes.size());
+  for (const int64_t size : sizes) {
+    if (size > limit / left) return limit / left;
+    limit -= size;
+    --left;
+  }
+  return sizes.empty() ? 0 : sizes.back();
+}
+
 // Cuts the ranges to `limit` offsets in all: as many of each partition as it has, up to a level
-// that is equal for all, so that no partition falls behind.
+// that is equal for all, so that no partition falls behind. How much more a partition has does not
+// matter.
 void cut(int64_t limit, std::vector<KafkaOffsets>* ranges) {
-  std::vector<size_t> by_size(ranges->size());
-  std::iota(by_size.begin(), by_size.end(), 0);
-  const auto size = [&](size_t i) { return (*ranges)[i].end - (*ranges)[i].begin; };
-  std::stable_sort(by_size.begin(), by_size.end(),
-                   [&](size_t a, size_t b) { return size(a) < size(b); });
-  for (size_t done = 0; done < by_size.size(); ++done) {
-    KafkaOffsets& range = (*ranges)[by_size[done]];
-    const auto left = static_cast<int64_t>(by_size.size() - done);
-    range.end = std::min(range.end, range.begin + limit / left);
-    limit -= range.end - range.begin;
+  const int64_t level = level_of(limit, *ranges);
+  for (const KafkaOffsets& range : *ranges) limit -= std::min(size_of(range), level);
+  for (KafkaOffsets& range : *ranges) {
+    if (size_of(range) <= level) continue;
+    const int64_t more = limit > 0 ? 1 : 0;
+    range.end = range.begin + level + more;
+    limit -= more;
   }
 }
 
@@ -141,9 +155,12 @@ absl::StatusOr<Found> KafkaWindowSource::next_ranges(KafkaConsumer& consumer, bo
                                                      const WindowPosition& position,
                                                      Ranges* ranges) {
   ASSIGN_OR_RETURN(*ranges, ready(consumer, position));
-  // Reported ends may be too low.
+  // Reported ends may be too low. If they are not to limit the window, or what a partition gives to
+  // it, each has to be behind that or be confirmed.
   if (size_of(*ranges) < config_.records()) {
     RETURN_IF_ERROR(consumer.confirm(config_.records(), ranges));
+  } else if (config_.bytes() == 0) {
+    RETURN_IF_ERROR(consumer.confirm(level_of(config_.records(), *ranges) + 1, ranges));
   }
   const int64_t records = lag_ = size_of(*ranges);
   int64_t end = 0;

@@ -69,13 +69,26 @@ TEST_F(KafkaWindowSourceTest, WindowsTakeAsMuchOfEachPartition) {
   produce(2, 10);
   const auto again = source();  // as after a resume
   ASSERT_EQ(find(*again), Found::kWindow);
-  EXPECT_THAT(ranges(), ElementsAre("0/8-10", "1/1-4", "2/0-4"));
+  EXPECT_THAT(ranges(), ElementsAre("0/8-10", "1/1-5", "2/0-3"));
   ASSERT_EQ(find(*again), Found::kWindow);
-  EXPECT_THAT(ranges(), ElementsAre("1/4-9", "2/4-8"));
+  EXPECT_THAT(ranges(), ElementsAre("1/5-10", "2/3-7"));
   EXPECT_EQ(find(*again), Found::kNotYet);
   ASSERT_EQ(find(*again, /*no_more=*/true), Found::kWindow);
-  EXPECT_THAT(ranges(), ElementsAre("1/9-11", "2/8-10"));
+  EXPECT_THAT(ranges(), ElementsAre("1/10-11", "2/7-10"));
   EXPECT_EQ(find(*again, /*no_more=*/true), Found::kEnded);
+}
+
+// So that shares do not depend on how much of them a broker reports.
+TEST_F(KafkaWindowSourceTest, LooksBehindEndsThatAreTooLow) {
+  produce(0, 10);
+  produce(1, 1);
+  ASSERT_OK_AND_ASSIGN(const auto consumer, KafkaConsumer::create(config_));
+  std::vector<KafkaOffsets> ranges = {{.begin = 1, .end = 2}, {}, {}};
+  ASSERT_OK(consumer->confirm(4, &ranges));
+  const auto ends = [&] { return std::vector{ranges[0].end, ranges[1].end, ranges[2].end}; };
+  EXPECT_THAT(ends(), ElementsAre(5, 1, 0));
+  ASSERT_OK(consumer->confirm(0, &ranges));
+  EXPECT_THAT(ends(), ElementsAre(5, 1, 0));
 }
 
 TEST_F(KafkaWindowSourceTest, AWindowOfFewerRecordsAfterAWhile) {
