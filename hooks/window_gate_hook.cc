@@ -28,24 +28,11 @@ int64_t count_rows(const at::Tensor& table, int64_t column, Is is) {
   return count;
 }
 
-// Returns a feature that is 1 where a value of `feature` is missing, else 0.
-FeatureConfig missing_values_of(const FeatureConfig& feature, const std::string& name) {
-  FeatureConfig missing;
-  missing.set_name(name);
-  missing.set_kind(FeatureConfig::DENSE);
-  missing.set_column(feature.has_column() ? feature.column() : feature.name());
-  if (feature.transform_size() > 0 && feature.transform(0).has_missing_values()) {
-    *missing.add_transform() = feature.transform(0);
-  }
-  missing.add_transform()->mutable_is_missing();
-  return missing;
-}
-
 }  // namespace
 
 absl::Status WindowGateHook::start(HookContext& context) {
   shares_.clear();
-  missing_.clear();
+  missing_of_.clear();
   if (context.phase() != Phase::kTrain) return absl::OkStatus();
   ASSIGN_OR_RETURN(const FeatureSchema schema, options_.schema());
   for (const auto& limit : options_.config.label()) {
@@ -73,16 +60,17 @@ absl::Status WindowGateHook::add_label(const WindowGateConfig::Share& limit,
 
 absl::Status WindowGateHook::add_present(const WindowGateConfig::Share& limit,
                                          const FeatureSchema& schema) {
+  const std::string& name = limit.feature();
   for (const FeatureConfig& feature : schema.features()) {
-    if (feature.name() != limit.feature()) continue;
-    Share share{.limit = &limit};
-    share.metric = absl::StrCat("present_", feature.name());
-    share.column = static_cast<int64_t>(schema.dense().size() + missing_.size());
-    missing_.push_back(missing_values_of(feature, share.metric));
-    shares_.push_back(std::move(share));
+    if (feature.name() != name) continue;
+    if (feature.kind() != FeatureConfig::SPARSE && feature.kind() != FeatureConfig::DENSE) break;
+    shares_.push_back({.limit = &limit,
+                       .column = static_cast<int64_t>(schema.dense().size() + missing_of_.size()),
+                       .metric = absl::StrCat("present_", name)});
+    missing_of_.push_back(name);
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(absl::StrCat(limit.feature(), " is no feature"));
+  return absl::InvalidArgumentError(absl::StrCat(name, " is no sparse or dense feature"));
 }
 
 absl::Status WindowGateHook::before_window(HookContext& context, const Window& window) {
@@ -119,7 +107,7 @@ absl::Status WindowGateHook::before_window(HookContext& context, const Window& w
 
 absl::StatusOr<std::vector<int64_t>> WindowGateHook::count() const {
   std::vector<int64_t> counts(1 + shares_.size());
-  ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> data, windows_.open_window_again(missing_));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> data, windows_.open_window_again(missing_of_));
   if (data == nullptr) return counts;  // without rows
   RETURN_IF_ERROR(data->start_epoch(0));
   while (true) {

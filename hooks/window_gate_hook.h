@@ -29,8 +29,8 @@ struct WindowGateOptions {
 };
 
 // Reads each new window once more, each rank its part, before its progressive evaluation and its
-// first step: counts rows, positive labels and rows with a value of a feature, before transforms
-// and defaults. Reports them as
+// first step: counts rows, positive labels and rows with a value of a feature
+// (DatasetOptions::missing_of). Reports them as
 // window_rows, window_positive_LABEL and window_present_FEATURE. A window beyond a limit ends the
 // run, or is a warning. The figures are the state of the hook, so that a window that a resume
 // continues has them.
@@ -52,7 +52,7 @@ class WindowGateHook : public Hook {
   struct Share {
     const WindowGateConfig::Share* limit = nullptr;
     bool is_label = false;
-    int64_t column = 0;  // of Batch::labels, or of Batch::dense: 1 where the value is missing
+    int64_t column = 0;  // of Batch::labels or, with 1 where the value is missing, of Batch::dense
     std::string metric;  // "positive_click", "present_user"
   };
   absl::Status add_label(const WindowGateConfig::Share& limit, const FeatureSchema& schema);
@@ -68,7 +68,7 @@ class WindowGateHook : public Hook {
   const WindowGateOptions options_;
   WindowedDataset& windows_;
   std::vector<Share> shares_;
-  std::vector<FeatureConfig> missing_;  // tell which values are missing
+  std::vector<std::string> missing_of_;  // features, of which values may be missing
 };
 
 }  // namespace millrace

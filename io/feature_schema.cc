@@ -17,31 +17,24 @@ absl::StatusOr<FeatureSchema> FeatureSchema::create(const TrainConfig& config,
   RETURN_IF_ERROR(check_feature_schema("train", config));
   FeatureSchema schema;
   schema.kept_columns_ = std::move(kept_columns);
-  for (const FeatureConfig& feature : config.feature()) schema.add(feature);
-  return schema;
-}
-
-FeatureSchema FeatureSchema::with(absl::Span<const FeatureConfig> more) const {
-  FeatureSchema schema = *this;
-  for (const FeatureConfig& feature : more) schema.add(feature);
-  return schema;
-}
-
-void FeatureSchema::add(const FeatureConfig& feature) {
-  features_.push_back(feature);
-  switch (feature.kind()) {
-    case FeatureConfig::SPARSE:
-      sparse_.push_back({.name = feature.name(),
-                         .table = feature.table().empty() ? feature.name() : feature.table(),
-                         .pooling = feature.pooling(),
-                         .max_ids = feature.max_ids()});
-      break;
-    case FeatureConfig::DENSE: dense_.push_back(feature.name()); break;
-    case FeatureConfig::LABEL: labels_.push_back(feature.name()); break;
-    case FeatureConfig::WEIGHT:
-    case FeatureConfig::EXAMPLE_ID:
-    case FeatureConfig::GROUP_ID: break;
+  for (const FeatureConfig& feature : config.feature()) {
+    schema.features_.push_back(feature);
+    switch (feature.kind()) {
+      case FeatureConfig::SPARSE:
+        schema.sparse_.push_back(
+            {.name = feature.name(),
+             .table = feature.table().empty() ? feature.name() : feature.table(),
+             .pooling = feature.pooling(),
+             .max_ids = feature.max_ids()});
+        break;
+      case FeatureConfig::DENSE: schema.dense_.push_back(feature.name()); break;
+      case FeatureConfig::LABEL: schema.labels_.push_back(feature.name()); break;
+      case FeatureConfig::WEIGHT:
+      case FeatureConfig::EXAMPLE_ID:
+      case FeatureConfig::GROUP_ID: break;
+    }
   }
+  return schema;
 }
 
 absl::StatusOr<int64_t> FeatureSchema::sparse_index(absl::string_view name) const {

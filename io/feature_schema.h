@@ -9,7 +9,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
 #include "proto/config.pb.h"
 
 namespace millrace {
@@ -31,9 +30,6 @@ class FeatureSchema {
   static absl::StatusOr<FeatureSchema> create(const TrainConfig& config,
                                               std::vector<std::string> kept_columns = {});
 
-  // Returns these features, and `more` after them.
-  FeatureSchema with(absl::Span<const FeatureConfig> more) const;
-
   const std::vector<FeatureConfig>& features() const { return features_; }  // all, as configured
   const std::vector<SparseFeature>& sparse() const { return sparse_; }
   const std::vector<std::string>& dense() const { return dense_; }    // columns of Batch::dense
@@ -45,8 +41,6 @@ class FeatureSchema {
   absl::StatusOr<int64_t> sparse_index(absl::string_view name) const;
 
  private:
-  void add(const FeatureConfig& feature);
-
   std::vector<FeatureConfig> features_;
   std::vector<SparseFeature> sparse_;
   std::vector<std::string> dense_;

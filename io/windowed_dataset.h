@@ -12,7 +12,6 @@
 #include "absl/types/span.h"
 #include "io/dataset.h"
 #include "io/stream_figure.h"
-#include "proto/config.pb.h"
 
 namespace millrace {
 
@@ -58,11 +57,11 @@ class WindowedDataset : public Dataset {
   virtual bool can_restart() const { return false; }
 
   // Returns the open window again, from its beginning, for evaluation before training on the
-  // window. Its batches have the features `more` after those of the job: dense ones are the last
-  // columns of Batch::dense. Returns null if the window has no examples, was returned before, or is
-  // resumed; all ranks get the same result. The default implementation returns null.
+  // window. Its batches have further columns, DatasetOptions::missing_of. Returns null if the
+  // window has no examples, was returned before, or is resumed; all ranks get the same result. The
+  // default implementation returns null.
   virtual absl::StatusOr<std::unique_ptr<Dataset>> open_window_again(
-      absl::Span<const FeatureConfig> more) {
+      absl::Span<const std::string> missing_of) {
     return std::unique_ptr<Dataset>();
   }
 

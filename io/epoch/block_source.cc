@@ -173,6 +173,9 @@ absl::StatusOr<std::unique_ptr<BlockSource>> BlockSource::open(const DatasetOpti
                         options.labels_may_miss ? with_optional_labels(feature) : feature, options),
                     source->files_.paths().front());
   }
+  for (const std::string& name : options.missing_of) {
+    RETURN_IF_ERROR(source->add_missing_of(name, options));
+  }
   // Extends the hashed columns that add_feature() found.
   RETURN_IF_ERROR(source->add_time_types(options.time_types));
   for (const std::string& name : schema.kept_columns()) source->add_kept_column(name, config.csv());
@@ -197,6 +200,18 @@ std::vector<ValueType> BlockSource::kept_types() const {
   return types;
 }
 
+// Returns the type of a column for a feature.
+ValueType BlockSource::type_for(const FeatureConfig& config, int64_t column) const {
+  // A column without values fits missing values of numbers, too.
+  const MissingValuesTransform& missing = config.transform_size() > 0
+                                              ? config.transform(0).missing_values()
+                                              : MissingValuesTransform::default_instance();
+  if (!files_.has_values(column) && (missing.number_size() > 0 || missing.nan())) {
+    return ValueType::kInt64;
+  }
+  return files_.column_types()[column];
+}
+
 absl::Status BlockSource::add_feature(const FeatureConfig& config, const DatasetOptions& options) {
   const int64_t column = index_of(files_.columns(), column_of(config));
   RETURN_IF_ERROR(check_crosses(absl::StrCat("feature \"", config.name(), "\""), config,
@@ -204,16 +219,8 @@ absl::Status BlockSource::add_feature(const FeatureConfig& config, const Dataset
   FeatureSource feature{.name = config.name(), .kind = config.kind()};
   const auto own = options.labels_of.find(config.name());
   const LabelRange labels = own != options.labels_of.end() ? own->second : options.labels;
-  ValueType type = files_.column_types()[column];
-  // A column without values fits missing values of numbers, too.
-  const MissingValuesTransform& missing = config.transform_size() > 0
-                                              ? config.transform(0).missing_values()
-                                              : MissingValuesTransform::default_instance();
-  if (!files_.has_values(column) && (missing.number_size() > 0 || missing.nan())) {
-    type = ValueType::kInt64;
-  }
-  ASSIGN_OR_RETURN(feature.transform,
-                   FeatureTransform::create(config, type, labels, *options.files));
+  ASSIGN_OR_RETURN(feature.transform, FeatureTransform::create(config, type_for(config, column),
+                                                               labels, *options.files));
   feature.column = add_request({column, feature.transform->reads_as()});
   const bool is_row_id =
       config.kind() == FeatureConfig::EXAMPLE_ID || config.kind() == FeatureConfig::GROUP_ID;
@@ -236,6 +243,20 @@ absl::Status BlockSource::add_feature(const FeatureConfig& config, const Dataset
   }
   features_.push_back(std::move(feature));
   return absl::OkStatus();
+}
+
+absl::Status BlockSource::add_missing_of(const std::string& name, const DatasetOptions& options) {
+  for (const FeatureConfig& config : options.schema.features()) {
+    if (config.name() != name) continue;
+    const int64_t column = index_of(files_.columns(), column_of(config));
+    FeatureSource feature{.name = name, .kind = FeatureConfig::DENSE};
+    ASSIGN_OR_RETURN(feature.transform, FeatureTransform::create_is_missing(
+                                            config, type_for(config, column), *options.files));
+    feature.column = add_request({column, feature.transform->reads_as()});
+    features_.push_back(std::move(feature));
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(name, " is no feature"));
 }
 
 void BlockSource::add_hashed_column(int64_t column) {

@@ -65,6 +65,8 @@ class BlockSource {
       : files_(std::move(files)), split_(std::move(split)), sample_(std::move(sample)) {}
   void add_kept_column(const std::string& name, const CsvConfig& csv);
   absl::Status add_feature(const FeatureConfig& config, const DatasetOptions& options);
+  absl::Status add_missing_of(const std::string& name, const DatasetOptions& options);
+  ValueType type_for(const FeatureConfig& config, int64_t column) const;
   void add_hashed_column(int64_t column);
   // Sets time_types_. Errors: InvalidArgument for times of another meaning than in `types`.
   absl::Status add_time_types(const std::map<std::string, std::string>& types);

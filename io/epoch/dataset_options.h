@@ -44,6 +44,10 @@ struct DatasetOptions {
   // from. Missing labels are not-a-number or, if the column exists, the default of their feature;
   // missing weights are undefined.
   bool labels_may_miss = false;
+  // Sparse and dense features. Batches have a further column of Batch::dense for each of them: 1
+  // where the feature has no value before its default and its transforms, missing_values apart,
+  // else 0.
+  std::vector<std::string> missing_of = {};
   // The rows to read, counted over all files laid end to end; {0, 0}: all.
   RowInterval rows = {};
   // If true, the data may have no rows.

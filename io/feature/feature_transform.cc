@@ -176,6 +176,17 @@ absl::StatusOr<FeatureTransform> FeatureTransform::create(const FeatureConfig& f
   return transform;
 }
 
+absl::StatusOr<FeatureTransform> FeatureTransform::create_is_missing(const FeatureConfig& feature,
+                                                                     ValueType column,
+                                                                     FileSystem& files) {
+  ASSIGN_OR_RETURN(FeatureTransform own, create(feature, column, LabelRange::kAny, files));
+  FeatureTransform transform;
+  transform.reads_as_ = own.reads_as_;
+  transform.missing_values_ = std::move(own.missing_values_);
+  transform.steps_.emplace_back().transform = make_is_missing_transform();
+  return transform;
+}
+
 absl::Status FeatureTransform::check_default() const {
   if (wants_ids_ || !has_default_ || masks_) return absl::OkStatus();
   if (!std::isfinite(static_cast<float>(default_number_))) {

@@ -47,6 +47,12 @@ class FeatureTransform {
   static absl::StatusOr<FeatureTransform> create(const FeatureConfig& feature, ValueType column,
                                                  LabelRange labels, FileSystem& files);
 
+  // Returns the numbers that tell where `feature` has no value before its default and its
+  // transforms, missing_values apart: 1 there, else 0. Reads the column as the feature does.
+  // Errors: as create().
+  static absl::StatusOr<FeatureTransform> create_is_missing(const FeatureConfig& feature,
+                                                            ValueType column, FileSystem& files);
+
   // Returns the type as which the column must be read. For kText: the type that the first transform
   // (without one, the feature) takes, and text if missing_values compares cells as text. Else the
   // type of the column.

@@ -793,6 +793,58 @@ TEST(FeatureTransformTest, DelimitedTextMissesTheSameValuesWhateverIsMadeOfIt) {
   EXPECT_THAT(result("transform { is_missing {} }"), ElementsAre(0, 0, 0, 1, 1, 0));
 }
 
+// What is missing is what the feature, without its default, has no value of.
+TEST(FeatureTransformTest, TellsWhereAFeatureHasNoValue) {
+  const double nan = std::nan("");
+  const struct {
+    std::string feature;
+    ValueType type;
+    Column column;
+    std::vector<float> missing;
+  } cases[] = {
+      {"default_id: 5", ValueType::kInt64, ints({{1, 2}, {}}), {0, 1}},
+      {"default_id: 5 transform { missing_values { number: 1 } } transform { modulo { divisor: 3 } "
+       "}",
+       ValueType::kInt64,
+       ints({{1, 2}, {1}}),
+       {0, 1}},
+      {"kind: DENSE default_value: 7 transform { missing_values { nan: true } } transform { log1p "
+       "{} }",
+       ValueType::kDouble,
+       doubles({{0}, {nan}, {}}),
+       {0, 1, 1}},
+      {"default_id: 5 transform { vocabulary { path: '/words' } }",
+       ValueType::kString,
+       texts({{"red"}, {"blue"}, {}}),
+       {0, 0, 1}},
+      // Cells of delimited text.
+      {"kind: DENSE default_value: 7 transform { missing_values { text: 'NA' } }",
+       ValueType::kText,
+       texts({{"0"}, {"NA"}, {" NA"}, {" "}, {}}),
+       {0, 1, 1, 1, 1}},
+      {"transform { missing_values { text: 'NA' nan: true } } transform { hash {} }",
+       ValueType::kText,
+       texts({{"a"}, {"NA"}, {" NA"}, {" "}, {}}),
+       {0, 1, 0, 0, 1}},
+      {"transform { missing_values { text: ' NA' } } transform { hash {} }",
+       ValueType::kText,
+       texts({{"a"}, {"NA"}, {" NA"}}),
+       {0, 0, 1}},
+      {"transform { hash {} }", ValueType::kText, texts({{"a"}, {" "}, {}}), {0, 0, 1}},
+  };
+  for (const auto& [text, type, column, missing] : cases) {
+    SCOPED_TRACE(text);
+    ASSERT_OK_AND_ASSIGN(const FeatureTransform own, make(text, type));
+    ASSERT_OK_AND_ASSIGN(const FeatureTransform transform,
+                         FeatureTransform::create_is_missing(feature(text), type, test_files()));
+    EXPECT_EQ(transform.reads_as(), own.reads_as());
+    EXPECT_FALSE(transform.distinguishes_text());
+    std::vector<float> out;
+    ASSERT_OK(append(transform, column, &out));
+    EXPECT_EQ(out, missing);
+  }
+}
+
 TEST(FeatureTransformTest, SingleIds) {
   ASSERT_OK_AND_ASSIGN(const FeatureTransform transform, make("kind: GROUP_ID", ValueType::kInt64));
   std::vector<int64_t> out;

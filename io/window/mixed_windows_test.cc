@@ -212,13 +212,15 @@ TEST_F(MixedWindowsTest, OnlyNewDataIsReadBeforeItIsTrainedOn) {
                             "'more.csv' } } "}});
   const auto data = begun_mix(of);
   ASSERT_OK(data->next_window().status());
-  ASSERT_OK_AND_ASSIGN(const auto again, data->open_window_again({}));
+  const std::string number = "i1";
+  ASSERT_OK_AND_ASSIGN(const auto again, data->open_window_again({&number, 1}));
   ASSERT_NE(again, nullptr);
   ASSERT_OK(again->start_epoch(0));
   std::vector<int64_t> ids;
   while (true) {
     ASSERT_OK_AND_ASSIGN(const auto batch, again->next());
     if (!batch.has_value()) break;
+    EXPECT_EQ(batch->dense.size(1), 2) << "i1, and where it is missing";
     const int64_t* first = batch->example_ids.const_data_ptr<int64_t>();
     ids.insert(ids.end(), first, first + batch->size);
   }

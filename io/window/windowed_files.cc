@@ -29,11 +29,6 @@ bool is_missing(const WindowPosition& part) { return part.ended() || !part.damag
 
 // Returns options for the sources of a mix that may be empty (the data in windows) alone, without
 // repetition.
-DatasetOptions with(absl::Span<const FeatureConfig> more, DatasetOptions options) {
-  options.schema = options.schema.with(more);
-  return options;
-}
-
 DatasetOptions new_data_alone(DatasetOptions options) {
   DatasetOptions alone = options;
   MixConfig& mix = *alone.data.mutable_mix();
@@ -465,13 +460,17 @@ DatasetOptions WindowedFiles::mix_options(const WindowPosition& position) const 
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> WindowedFiles::open_window_again(
-    absl::Span<const FeatureConfig> more) {
+    absl::Span<const std::string> missing_of) {
   std::unique_ptr<Dataset> again;
   if (open_ == nullptr || !is_new_) return again;
   if (is_mix()) {
-    ASSIGN_OR_RETURN(again, open_mixed_dataset(with(more, new_data_alone(mix_options(position_)))));
+    DatasetOptions options = new_data_alone(mix_options(position_));
+    options.missing_of.assign(missing_of.begin(), missing_of.end());
+    ASSIGN_OR_RETURN(again, open_mixed_dataset(options));
   } else {
-    ASSIGN_OR_RETURN(again, open_dataset(with(more, plain_options(0, position_))));
+    DatasetOptions options = plain_options(0, position_);
+    options.missing_of.assign(missing_of.begin(), missing_of.end());
+    ASSIGN_OR_RETURN(again, open_dataset(options));
   }
   return std::make_unique<OneEpoch>(std::move(again), epoch_of_window(position_));
 }

@@ -62,7 +62,7 @@ class WindowedFiles : public WindowedDataset, public NamesFiles {
   // True for a list of files.
   bool can_restart() const override;
   absl::StatusOr<std::unique_ptr<Dataset>> open_window_again(
-      absl::Span<const FeatureConfig> more) override;
+      absl::Span<const std::string> missing_of) override;
   std::vector<std::string> upcoming_files() override;
   void saved(absl::string_view stream) override;
   std::vector<StreamFigure> figures() override;

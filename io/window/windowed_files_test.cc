@@ -250,31 +250,36 @@ TEST_F(WindowedFilesTest, RepeatedWindowsShuffleAnew) {
 }
 
 TEST_F(WindowedFilesTest, AWindowCanBeReadBeforeItIsTrainedOn) {
-  put("a", 0, 10);
+  files_.put("in/a", csv(0, 9) + "1,,9\n");
   put("b", 0, 0);
-  const auto data = begun("windows { repeat: 2 }");
+  WindowedFilesOptions of = options("windows { repeat: 2 }");
+  TrainConfig features;
+  for (FeatureConfig feature : of.dataset.schema.features()) {
+    if (feature.name() == "i1") feature.set_default_value(3);
+    *features.add_feature() = feature;
+  }
+  of.dataset.schema = *FeatureSchema::create(features);
+  const auto data = open(of);
+  ASSERT_OK(data->start_epoch(0));
   ASSERT_OK(data->next_window().status());
-  FeatureConfig more;
-  more.set_name("missing");
-  more.set_kind(FeatureConfig::DENSE);
-  more.set_column("id");
-  more.add_transform()->mutable_is_missing();
-  ASSERT_OK_AND_ASSIGN(const auto again, data->open_window_again({&more, 1}));
+  const std::string number = "i1";
+  ASSERT_OK_AND_ASSIGN(const auto again, data->open_window_again({&number, 1}));
   ASSERT_NE(again, nullptr);
   ASSERT_OK(again->start_epoch(0));
-  int64_t rows = 0;
+  int64_t rows = 0, missing = 0;
   while (true) {
     ASSERT_OK_AND_ASSIGN(const auto batch, again->next());
     if (!batch.has_value()) break;
     rows += batch->size;
     ASSERT_EQ(batch->dense.size(1), 2);
-    EXPECT_EQ(batch->dense.select(1, 1).count_nonzero().item<int64_t>(), 0);
+    missing += batch->dense.select(1, 1).count_nonzero().item<int64_t>();
   }
   EXPECT_EQ(rows, 10);
+  EXPECT_EQ(missing, 1);
   ASSERT_OK_AND_ASSIGN(const auto first, data->next());
   EXPECT_EQ(first->size, 4) << "training has it all";
   // Not what was trained on: a window that is resumed or repeated.
-  const auto resumed = open(options("windows { repeat: 2 }"));
+  const auto resumed = open(of);
   ASSERT_OK(resumed->seek({&first->cursor, 1}));
   ASSERT_OK(resumed->next_window().status());
   EXPECT_THAT(resumed->open_window_again({}), IsOkAndHolds(testing::IsNull()));

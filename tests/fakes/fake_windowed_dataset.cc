@@ -37,7 +37,7 @@ absl::StatusOr<std::optional<Batch>> FakeWindowedDataset::next() {
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> FakeWindowedDataset::open_window_again(
-    absl::Span<const FeatureConfig>) {
+    absl::Span<const std::string>) {
   std::unique_ptr<Dataset> again;
   FakeDatasetOptions options = options_;
   options.batches = windows_[next_ - 1].batches;

@@ -32,7 +32,7 @@ class FakeWindowedDataset : public WindowedDataset {
   absl::StatusOr<WindowState> next_window() override;
   bool can_restart() const override { return can_restart_; }
   absl::StatusOr<std::unique_ptr<Dataset>> open_window_again(
-      absl::Span<const FeatureConfig> more) override;
+      absl::Span<const std::string> missing_of) override;
 
   // Returns the windows in their current state, for another dataset: windows that have arrived are
   // ready at once, and the next window needs as many calls fewer.
