@@ -1,10 +1,10 @@
 """How each external library is found. Nothing here downloads anything.
 
 System libraries (Abseil, protobuf, glog, ...) live in /usr and need no
-repository: see third_party/BUILD.bazel. LibTorch and Arrow, for the tarball
-librdkafka, and for a test the package safetensors, come out of Python wheels
-in the environment that `./bazelw` prepares; `LIBTORCH` (a folder with `include/` and `lib/`) replaces
-the first. OpenSSL is changed before it is linked: see third_party/openssl.BUILD.
+repository: see third_party/BUILD.bazel. LibTorch and Arrow, librdkafka for
+packages and tests, and the package safetensors for a test come out of Python
+wheels in the environment that `./bazelw` prepares; `LIBTORCH` (a folder with
+`include/` and `lib/`) replaces that of LibTorch. OpenSSL is changed before it is linked: see third_party/openssl.BUILD.
 """
 
 load("//third_party:bazel4.bzl", "bazel4_repositories")
@@ -79,9 +79,11 @@ safetensors_repository = repository_rule(
 )
 
 def _librdkafka_impl(ctx):
-    for child in _wheel_folder(ctx, "confluent_kafka.libs").readdir():
-        if child.basename.startswith("librdkafka"):
-            ctx.symlink(child, "librdkafka.so.1")
+    folder = _wheel_folder(ctx, "confluent_kafka.libs")
+    found = [child for child in folder.readdir() if child.basename.startswith("librdkafka")]
+    if len(found) != 1:
+        fail("%s has %d librdkafka instead of 1: remove %s and call ./bazelw again" % (folder, len(found), folder.dirname))
+    ctx.symlink(found[0], "librdkafka.so.1")
     ctx.file("BUILD.bazel", "exports_files([\"librdkafka.so.1\"])\n")
 
 librdkafka_repository = repository_rule(

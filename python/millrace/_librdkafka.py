@@ -10,5 +10,6 @@ def find(packages: str) -> str:
 
 def offer() -> None:
   """Names the library for this process, which opens the system's first (docs/windows.md)."""
-  packages = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-  os.environ.setdefault("MILLRACE_LIBRDKAFKA_BESIDE", find(packages))
+  library = find(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+  if library:
+    os.environ["MILLRACE_CARRIED_LIBRDKAFKA"] = library

@@ -5,9 +5,11 @@ import re
 import subprocess
 
 DOCUMENTATION = "/usr/share/doc"
-# OpenSSL is linked statically, the others are headers; librdkafka's wheel has the licence of Python's part alone.
-COMPILED_IN = ("libboost1.74-dev", "libcli11-dev", "libfast-float-dev", "librdkafka-dev", "libssl-dev",
+# OpenSSL is linked statically, the others are headers.
+COMPILED_IN = ("libboost1.74-dev", "libcli11-dev", "libfast-float-dev", "libssl-dev",
                "nlohmann-json3-dev")
+# What the librdkafka of confluent-kafka was linked with, beside what the licence of that wheel names.
+IN_LIBRDKAFKA = ("libcurl4", "librdkafka-dev", "libzstd1")
 COMMON = re.compile(r"/usr/share/common-licenses/([A-Za-z0-9][A-Za-z0-9.+-]*[A-Za-z0-9])")
 
 

@@ -21,6 +21,6 @@ elif [ ! -e /lib64/ld-linux-x86-64.so.2 ]; then
   fail "this machine has no glibc for x86-64, and $needs: use a container of Debian 12 or newer"
 fi
 here=$(dirname -- "$(readlink -f -- "$0")")
-: "${MILLRACE_LIBRDKAFKA_BESIDE:=$here/../lib/kafka/librdkafka.so.1}"
-export MILLRACE_LIBRDKAFKA_BESIDE
+# A job that reads a topic opens it where the system has none.
+export MILLRACE_CARRIED_LIBRDKAFKA="$here/../lib/kafka/librdkafka.so.1"
 exec "$here/../libexec/millrace" "$@"

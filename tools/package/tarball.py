@@ -14,7 +14,7 @@ import tarfile
 
 from elf_file import ElfError
 from carried_libraries import GLIBC, Library, MissingLibraryError, find_libraries, open_elf, wheel_of
-from licences import find_licences
+from licences import IN_LIBRDKAFKA, find_licences, licences_of_parts
 from package_parts import (Entry, PackageError, collect_parts, floor_text, open_entry, read_version,
                            with_values)
 
@@ -42,15 +42,21 @@ def serving_entries(parts, library, header, pkgconfig):
   ]
 
 
-def librdkafka_entries(path):
+def librdkafka_entries(parts, path):
   """Returns the entries of librdkafka, in a folder of its own: a job opens it if the system has none."""
   path = os.path.realpath(path)
   needed = [library.name for library in find_libraries(path)]
   if needed:
     raise PackageError("%s needs %s" % (path, ", ".join(needed)))
-  licences, _ = find_licences([Library("librdkafka.so.1", path, (), wheel_of(path))])
+  if open_elf(path).glibc_floor() > parts.floor:
+    raise PackageError("%s: needs a newer glibc than the program" % path)
+  licences, missing = find_licences([Library("librdkafka.so.1", path, (), wheel_of(path))])
+  licences_of_code, missing_of_code = licences_of_parts(IN_LIBRDKAFKA)
+  if missing + missing_of_code:
+    raise PackageError("%s: no licence found of %s" % (path, ", ".join(missing + missing_of_code)))
   return [Entry("lib/kafka/librdkafka.so.1", path, True)] + [
-      Entry("licenses/" + name, licence, False) for name, licence in licences.items()]
+      Entry("licenses/" + name, licence, False) for name, licence in {**licences, **licences_of_code}.items()
+      if name not in parts.licences]
 
 
 def entries_of(parts, licence, start, readme, examples):
@@ -105,7 +111,7 @@ def main():
   parts = collect_parts(flags.program, read_version(flags.version_header), RPATH, wheels=())
   name = folder_of(parts.version)
   entries = entries_of(parts, flags.licence, flags.start, flags.readme, flags.examples)
-  entries += librdkafka_entries(flags.librdkafka)
+  entries += librdkafka_entries(parts, flags.librdkafka)
   entries += serving_entries(parts, flags.serving_library, flags.serving_header, flags.serving_pkgconfig)
   write_tarball(os.path.join(flags.output, name + ".tar.gz"), name, entries)
 
