@@ -53,6 +53,7 @@ absl::StatusOr<KafkaLibrary> find_library() {
   if (!library.ok() && given.empty() && !carried.empty()) {
     const absl::StatusOr<KafkaLibrary> other = open_library(carried);
     if (other.ok()) return other;
+    return no_library(absl::StrCat(library.status().message(), "; ", other.status().message()));
   }
   if (!library.ok()) return no_library(library.status().message());
   return library;
@@ -60,7 +61,7 @@ absl::StatusOr<KafkaLibrary> find_library() {
 
 }  // namespace
 
-std::string KafkaLibrary::carried() { return variable("MILLRACE_LIBRDKAFKA_BESIDE"); }
+std::string KafkaLibrary::carried() { return variable("MILLRACE_CARRIED_LIBRDKAFKA"); }
 
 absl::StatusOr<const KafkaLibrary*> KafkaLibrary::get() {
   static const auto* const library = new absl::StatusOr<KafkaLibrary>(find_library());

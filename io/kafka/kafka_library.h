@@ -57,7 +57,7 @@ struct KafkaLibrary {
   // 2.0.2, saying what to install.
   static absl::StatusOr<const KafkaLibrary*> get();
   // Returns the library that the package of this program has: the value of the environment variable
-  // MILLRACE_LIBRDKAFKA_BESIDE, which packages set; "" without one.
+  // MILLRACE_CARRIED_LIBRDKAFKA, which packages set; "" without one.
   static std::string carried();
 };
 

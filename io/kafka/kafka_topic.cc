@@ -129,43 +129,12 @@ class Consumer : public KafkaConsumer {
     return offsets;
   }
 
-  absl::Status confirm(int64_t wanted, std::vector<KafkaOffsets>* ranges) override {
-    const Partitions assigned(library_.topic_partition_list_new_(1), {&library_});
-    std::vector<uint8_t> waits(ranges->size());
-    for (size_t partition = 0; partition < ranges->size(); ++partition) {
-      const auto [begin, end] = (*ranges)[partition];
-      if (wanted == 0 ? begin >= end : end - begin >= wanted) continue;
-      waits[partition] = 1;
-      add(static_cast<int32_t>(partition), end, assigned.get());
-    }
-    int count = assigned->cnt;
-    if (count == 0) return absl::OkStatus();
-    RETURN_IF_ERROR(assign(*assigned));
-    absl::Status trouble;
-    absl::Duration limit = Clock::real().elapsed() + absl::Milliseconds(kCallMs);
-    while (count > 0 && Clock::real().elapsed() < limit) {
-      const absl::StatusOr<Message> message = poll();
-      trouble = message.status();
-      if (absl::IsOutOfRange(trouble)) break;
-      if (!message.ok() || *message == nullptr) continue;
-      limit = Clock::real().elapsed() + absl::Milliseconds(kCallMs);
-      const auto partition = static_cast<size_t>((*message)->partition);
-      if (partition >= ranges->size() || waits[partition] == 0) continue;
-      KafkaOffsets& range = (*ranges)[partition];
-      const bool is_end = (*message)->err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
-      if ((*message)->offset < range.end) continue;  // of an assignment before this one
-      if (wanted > 0) range.end = (*message)->offset + (is_end ? 0 : 1);
-      // What is behind an end shows that reading gets there.
-      waits[partition] = !is_end && range.end - range.begin < wanted;
-      count -= waits[partition] == 0 ? 1 : 0;
-    }
-    release();
-    if (absl::IsOutOfRange(trouble)) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          trouble.message(), ": the topic was made anew, or lost records; start a new job"));
-    }
-    if (count == 0) return absl::OkStatus();
-    return trouble.ok() ? failure(RD_KAFKA_RESP_ERR__TIMED_OUT) : trouble;
+  absl::Status confirm(std::vector<KafkaOffsets> ranges) override {
+    return look_behind_ends(/*wanted=*/0, &ranges);
+  }
+
+  absl::Status extend(int64_t wanted, std::vector<KafkaOffsets>* ranges) override {
+    return look_behind_ends(wanted, ranges);
   }
 
   absl::StatusOr<int64_t> offset_at(int32_t partition, absl::Time time) override {
@@ -267,6 +236,47 @@ class Consumer : public KafkaConsumer {
     }
     for (const auto& [name, value] : kOwnOptions) RETURN_IF_ERROR(set_option(conf, name, value));
     return absl::OkStatus();
+  }
+
+  // confirm() if `wanted` is 0, else extend().
+  absl::Status look_behind_ends(int64_t wanted, std::vector<KafkaOffsets>* ranges) {
+    const Partitions assigned(library_.topic_partition_list_new_(1), {&library_});
+    std::vector<uint8_t> waits(ranges->size());
+    for (size_t partition = 0; partition < ranges->size(); ++partition) {
+      const auto [begin, end] = (*ranges)[partition];
+      if (wanted == 0 ? begin >= end : end - begin >= wanted) continue;
+      waits[partition] = 1;
+      add(static_cast<int32_t>(partition), end, assigned.get());
+    }
+    int count = assigned->cnt;
+    if (count == 0) return absl::OkStatus();
+    RETURN_IF_ERROR(assign(*assigned));
+    absl::Status trouble;
+    absl::Duration limit = Clock::real().elapsed() + absl::Milliseconds(kCallMs);
+    while (count > 0 && Clock::real().elapsed() < limit) {
+      const absl::StatusOr<Message> message = poll();
+      trouble = message.status();
+      if (absl::IsOutOfRange(trouble)) break;
+      if (!message.ok() || *message == nullptr) continue;
+      const auto partition = static_cast<size_t>((*message)->partition);
+      // Partitions that are done send more, which is no reason to wait for the others.
+      if (partition >= ranges->size() || waits[partition] == 0) continue;
+      KafkaOffsets& range = (*ranges)[partition];
+      const bool is_end = (*message)->err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
+      if ((*message)->offset < range.end) continue;  // of an assignment before this one
+      limit = Clock::real().elapsed() + absl::Milliseconds(kCallMs);
+      if (wanted > 0) range.end = (*message)->offset + (is_end ? 0 : 1);
+      // What is behind an end shows that reading gets there.
+      waits[partition] = !is_end && range.end - range.begin < wanted;
+      count -= waits[partition] == 0 ? 1 : 0;
+    }
+    release();
+    if (absl::IsOutOfRange(trouble)) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          trouble.message(), ": the topic was made anew, or lost records; start a new job"));
+    }
+    if (count == 0) return absl::OkStatus();
+    return trouble.ok() ? failure(RD_KAFKA_RESP_ERR__TIMED_OUT) : trouble;
   }
 
   static Consumer& self(rd_kafka_t* client, void* opaque) {
@@ -419,12 +429,6 @@ std::vector<std::string> KafkaTopic::samples() {
 void KafkaTopic::set_samples(std::vector<std::string> samples) {
   MutexLock lock(mutex_);
   if (samples_.empty()) samples_ = std::move(samples);
-}
-
-int64_t size_of(absl::Span<const KafkaOffsets> ranges) {
-  int64_t size = 0;
-  for (const KafkaOffsets& range : ranges) size += range.end - range.begin;
-  return size;
 }
 
 absl::Status KafkaPatience::note(const absl::Status& result) {

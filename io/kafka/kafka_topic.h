@@ -18,6 +18,7 @@
 #include "absl/types/span.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "io/kafka/kafka_offsets.h"
 #include "proto/config.pb.h"
 
 namespace millrace {
@@ -37,13 +38,6 @@ struct KafkaCounters {
   std::atomic<int64_t> retries = 0;       // calls that failed and were repeated
   std::atomic<int64_t> last_time_ms = 0;  // the latest time of these, if passed; 0: none was read
 };
-
-// Offsets [begin, end) of a partition.
-struct KafkaOffsets {
-  int64_t begin = 0;
-  int64_t end = 0;
-};
-int64_t size_of(absl::Span<const KafkaOffsets> ranges);
 
 // A client of one topic. Reads partitions by offset. Takes no partitions from a group of consumers,
 // and stores nothing at the brokers but by commit().
@@ -65,10 +59,12 @@ class KafkaConsumer {
   // Returns the offsets that a broker reports to have, up to the first record of an open
   // transaction. The end may be too low: there is a broker that does not count its last records.
   virtual absl::StatusOr<KafkaOffsets> offsets(int32_t partition) = 0;
-  // Raises the ends of `ranges`, one for each partition, by what is behind them, while a range has
-  // fewer than `wanted` offsets. With 0 for `wanted`, checks that read() reaches the ends, without
-  // reading them. Errors also: FailedPrecondition for an end that the partition does not have.
-  virtual absl::Status confirm(int64_t wanted, std::vector<KafkaOffsets>* ranges) = 0;
+  // Checks that read() reaches the ends of `ranges`, one for each partition, without reading them.
+  // Errors also: FailedPrecondition for an end that the partition does not have.
+  virtual absl::Status confirm(std::vector<KafkaOffsets> ranges) = 0;
+  // Raises the end of each range that has fewer than `wanted` offsets, to as many or to the end of
+  // the partition. Errors as of confirm().
+  virtual absl::Status extend(int64_t wanted, std::vector<KafkaOffsets>* ranges) = 0;
   // Returns the offset of the first record of this time or later, the end if there is none.
   virtual absl::StatusOr<int64_t> offset_at(int32_t partition, absl::Time time) = 0;
   // Calls visit() for the records with offsets [begin, end), ascending. Offsets without a record,

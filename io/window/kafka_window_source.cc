@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "io/kafka/kafka_offsets.h"
 #include "io/kafka/kafka_path.h"
 #include "io/kafka/kafka_payload.h"
 #include "io/window/time_window_source.h"
@@ -17,37 +18,6 @@
 
 namespace millrace {
 namespace {
-
-int64_t size_of(const KafkaOffsets& range) { return range.end - range.begin; }
-
-// Returns the largest number of offsets of which all ranges together have at most `limit`: no range
-// gives more than one above it.
-int64_t level_of(int64_t limit, absl::Span<const KafkaOffsets> ranges) {
-  std::vector<int64_t> sizes;
-  for (const KafkaOffsets& range : ranges) sizes.push_back(size_of(range));
-  std::sort(sizes.begin(), sizes.end());
-  auto left = static_cast<int64_t>(sizes.size());
-  for (const int64_t size : sizes) {
-    if (size > limit / left) return limit / left;
-    limit -= size;
-    --left;
-  }
-  return sizes.empty() ? 0 : sizes.back();
-}
-
-// Cuts the ranges to `limit` offsets in all: as many of each partition as it has, up to a level
-// that is equal for all, so that no partition falls behind. How much more a partition has does not
-// matter.
-void cut(int64_t limit, std::vector<KafkaOffsets>* ranges) {
-  const int64_t level = level_of(limit, *ranges);
-  for (const KafkaOffsets& range : *ranges) limit -= std::min(size_of(range), level);
-  for (KafkaOffsets& range : *ranges) {
-    if (size_of(range) <= level) continue;
-    const int64_t more = limit > 0 ? 1 : 0;
-    range.end = range.begin + level + more;
-    limit -= more;
-  }
-}
 
 std::string key_of(const WindowPosition& position) {
   return absl::StrJoin(position.next_offset(), ",");
@@ -155,12 +125,10 @@ absl::StatusOr<Found> KafkaWindowSource::next_ranges(KafkaConsumer& consumer, bo
                                                      const WindowPosition& position,
                                                      Ranges* ranges) {
   ASSIGN_OR_RETURN(*ranges, ready(consumer, position));
-  // Reported ends may be too low. If they are not to limit the window, or what a partition gives to
-  // it, each has to be behind that or be confirmed.
-  if (size_of(*ranges) < config_.records()) {
-    RETURN_IF_ERROR(consumer.confirm(config_.records(), ranges));
-  } else if (config_.bytes() == 0) {
-    RETURN_IF_ERROR(consumer.confirm(level_of(config_.records(), *ranges) + 1, ranges));
+  // Reported ends may be too low. How many records of a partition a window of bytes takes is not
+  // known before they are read: there, an end limits what is taken of its partition.
+  if (config_.bytes() == 0 || size_of(*ranges) < config_.records()) {
+    RETURN_IF_ERROR(consumer.extend(needed_for_cut(config_.records(), *ranges), ranges));
   }
   const int64_t records = lag_ = size_of(*ranges);
   int64_t end = 0;
@@ -179,7 +147,7 @@ absl::StatusOr<Found> KafkaWindowSource::next_ranges(KafkaConsumer& consumer, bo
     waits_for_ = absl::StrCat("records of topic ", config_.topic(), " (", size, " are there)");
     return no_more && records == 0 ? Found::kEnded : Found::kNotYet;
   }
-  RETURN_IF_ERROR(consumer.confirm(/*wanted=*/0, ranges));
+  RETURN_IF_ERROR(consumer.confirm(*ranges));
   return Found::kWindow;
 }
 
@@ -291,7 +259,7 @@ absl::StatusOr<std::vector<int64_t>> KafkaWindowSource::first_offsets(KafkaConsu
   const bool at_end = config_.start() == KafkaWindows::LATEST && !config_.has_start_time();
   if (at_end && first.empty()) {
     constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
-    RETURN_IF_ERROR(consumer.confirm(kAll, &ends));
+    RETURN_IF_ERROR(consumer.extend(kAll, &ends));
   }
   const Offsets& given = *start_offsets_;
   if (!given.empty() && given.rbegin()->first >= static_cast<int64_t>(all.size())) {

@@ -12,6 +12,8 @@
 #include "base/memory_file_system_testing.h"
 #include "base/status_matchers.h"
 #include "io/kafka/kafka_cluster_testing.h"
+#include "io/kafka/kafka_offsets.h"
+#include "io/kafka/kafka_topic.h"
 #include "io/window/window_source_registry.h"
 
 namespace millrace {
@@ -78,17 +80,18 @@ TEST_F(KafkaWindowSourceTest, WindowsTakeAsMuchOfEachPartition) {
   EXPECT_EQ(find(*again, /*no_more=*/true), Found::kEnded);
 }
 
-// So that shares do not depend on how much of them a broker reports.
 TEST_F(KafkaWindowSourceTest, LooksBehindEndsThatAreTooLow) {
   produce(0, 10);
   produce(1, 1);
   ASSERT_OK_AND_ASSIGN(const auto consumer, KafkaConsumer::create(config_));
   std::vector<KafkaOffsets> ranges = {{.begin = 1, .end = 2}, {}, {}};
-  ASSERT_OK(consumer->confirm(4, &ranges));
+  ASSERT_OK(consumer->extend(4, &ranges));
   const auto ends = [&] { return std::vector{ranges[0].end, ranges[1].end, ranges[2].end}; };
   EXPECT_THAT(ends(), ElementsAre(5, 1, 0));
-  ASSERT_OK(consumer->confirm(0, &ranges));
-  EXPECT_THAT(ends(), ElementsAre(5, 1, 0));
+  EXPECT_OK(consumer->confirm(ranges));
+  ranges[1].end = 2;
+  EXPECT_THAT(consumer->confirm(ranges),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("partition 1")));
 }
 
 TEST_F(KafkaWindowSourceTest, AWindowOfFewerRecordsAfterAWhile) {

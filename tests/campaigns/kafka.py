@@ -173,12 +173,15 @@ def write_job(port, history, partitions):
   for begin in files:
     with open("history-%09d.csv" % begin, "w") as file:
       file.writelines(line_of(number) + "\n" for number in range(begin, begin + WINDOW))
-  with open("offsets.json", "w") as file:
-    json.dump({"topic": "clicks", "offsets": {str(partition): len(range(partition, history, partitions))
-                                              for partition in range(partitions)}}, file)
+  if files:
+    job = job_on(port, kafka="start_offsets: 'offsets.json'", data="path: 'history-*.csv' format: CSV")
+    offsets = {str(partition): len(range(partition, history, partitions)) for partition in range(partitions)}
+    with open("offsets.json", "w") as file:
+      json.dump({"topic": "clicks", "offsets": offsets}, file)
+  else:
+    job = job_on(port)
   with open("job.textproto", "w") as file:
-    file.write(job_on(port, kafka="start_offsets: 'offsets.json'", data="path: 'history-*.csv' format: CSV")
-               if files else job_on(port))
+    file.write(job)
 
 
 def trained(output):
@@ -225,8 +228,9 @@ def main():
   parser.add_argument("--pause", type=float, default=2)
   parser.add_argument("--static", action="store_true")
   options = parser.parse_args()
-  if options.history % WINDOW or options.history > options.records:
-    parser.error("--history: write a multiple of %d, at most --records" % WINDOW)
+  at_start = options.records if options.static else options.records // 2
+  if options.history % WINDOW or options.history > at_start:
+    parser.error("--history: write a multiple of %d, at most %d" % (WINDOW, at_start))
   chance = random.Random(options.seed)
   program = os.path.abspath(options.millrace)
   os.environ.setdefault("MILLRACE_LIBRDKAFKA", carried_library())
@@ -237,15 +241,14 @@ def main():
     port = proxy.port
     broker = start_broker(proxy, options.partitions)
     try:
-      now = options.records if options.static else options.records // 2
-      produce(port, 0, now, options.partitions)
+      produce(port, 0, at_start, options.partitions)
       write_job(port, options.history, options.partitions)
       began = time.monotonic()
       launch = [program, "launch", "-n", str(options.ranks)]
       with open("log", "w") as log:
         job = subprocess.Popen([*launch, "--max_restarts", str(options.kills), "--", "train", "job.textproto"],
                                stdout=log, stderr=log)
-      writer = threading.Thread(target=produce, args=(port, now, options.records, options.partitions))
+      writer = threading.Thread(target=produce, args=(port, at_start, options.records, options.partitions))
       writer.start()
       while faults["killed"] < options.kills and job.poll() is None:
         time.sleep(chance.uniform(0, options.pause))
