@@ -35,7 +35,7 @@ class TwoBatches : public Dataset {
     Batch batch;
     batch.size = 2;
     batch.labels = at::tensor({given_ == 0 ? 1.0f : 0.0f, 0.0f}).reshape({2, 1});
-    // age, price, and which values are missing: in the first row that of the last feature.
+    // age, price, and 1 where a value is missing: in the first row, the value of the last feature.
     batch.dense = at::zeros({2, 2 + more_});
     if (more_ > 0) batch.dense[0][1 + more_] = 1;
     ++given_;

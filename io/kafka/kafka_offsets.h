@@ -23,8 +23,8 @@ int64_t size_of(absl::Span<const KafkaOffsets> ranges);
 // goes by ones to partitions in turn. How much a partition has above the level does not matter.
 void cut(int64_t limit, std::vector<KafkaOffsets>* ranges);
 
-// Returns how many offsets each range must have, unless its end is that of the partition, for cut()
-// to give what it gives with the ends of the partitions.
+// Returns how many offsets a range needs for cut() to give what it gives with the true ends of the
+// partitions. A range that has fewer must end where its partition ends.
 int64_t needed_for_cut(int64_t limit, absl::Span<const KafkaOffsets> ranges);
 
 }  // namespace millrace
