@@ -2,10 +2,13 @@
 
 #include <utility>
 
+#include "base/status_macros.h"
+
 namespace millrace {
 
 absl::Status BadRows::add(int64_t row, absl::Status why) {
   if (is_omitted(row)) return absl::OkStatus();
+  if (listener_ != nullptr && !contains(row)) RETURN_IF_ERROR(listener_(row, why));
   if (!skip_) return why;
   if (flags_.empty()) flags_.resize(rows_);
   if (first_.ok()) first_ = std::move(why);

@@ -3,6 +3,8 @@
 #define MILLRACE_IO_BAD_ROWS_H_
 
 #include <cstdint>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -19,8 +21,12 @@ class BadRows {
   // the error.
   BadRows(int64_t rows, bool skip) : rows_(rows), skip_(skip) {}
 
+  // Called with each row that add() makes bad, and why, before it is left out or an error.
+  using Listener = std::function<absl::Status(int64_t row, const absl::Status& why)>;
+  void set_listener(Listener listener) { listener_ = std::move(listener); }
+
   // Adds `row`, which counts from 0 within the unit. A row may be added repeatedly. Returns: `why`,
-  // or OK if bad rows are omitted. REQUIRES: 0 <= row < rows.
+  // or OK if bad rows are omitted; the error of the listener. REQUIRES: 0 <= row < rows.
   absl::Status add(int64_t row, absl::Status why);
 
   // Adds all rows, because the unit cannot be read. Forgets the rows added before. Returns: as add.
@@ -44,6 +50,7 @@ class BadRows {
   int64_t count_ = 0, omitted_ = 0;
   std::vector<uint8_t> flags_;  // empty: all are good
   absl::Status first_;
+  Listener listener_;
 };
 
 }  // namespace millrace

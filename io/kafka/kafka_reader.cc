@@ -1,6 +1,7 @@
 // Offsets of one partition of a Kafka topic as the rows of a file.
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -102,16 +103,13 @@ class KafkaReader : public FileReader {
     std::vector<absl::string_view> values;
     for (int64_t i = 0; i < records_.size(); ++i) values.push_back(records_.values[i]);
     std::vector<int64_t> bad_places;
-    int64_t kept = -1;  // the last record in the file of bad ones
-    ASSIGN_OR_RETURN(
-        KafkaRows rows,
-        payload_->decode(values, of_values,
-                         [&](int64_t record, int64_t row, absl::string_view why) -> absl::Status {
-                           if (std::exchange(kept, record) != record) {
-                             RETURN_IF_ERROR(keep_bad(record, why, places));
-                           }
-                           return add_bad(record, row, why, places, bad, &bad_places);
-                         }));
+    // Features find more bad rows after this.
+    if (!topic_->config().bad_records().empty()) bad.set_listener(keeper_of_bad_records(places));
+    ASSIGN_OR_RETURN(KafkaRows rows,
+                     payload_->decode(values, of_values,
+                                      [&](int64_t record, int64_t row, absl::string_view why) {
+                                        return add_bad(record, row, why, places, bad, &bad_places);
+                                      }));
     RETURN_IF_ERROR(check(rows, of_values));
     put_in_place(places, of_values, bad_places, rows, bad);
     std::vector<Column> columns;
@@ -322,22 +320,30 @@ class KafkaReader : public FileReader {
     return column;
   }
 
-  // Appends a record to the file of bad ones, if its first place is one of these: other units may
-  // share the record.
-  absl::Status keep_bad(int64_t record, absl::string_view why, const Places& places) const {
-    const std::string& path = topic_->config().bad_records();
-    const int64_t first = records_.offsets[record] * places_;
-    if (path.empty() || first < places.begin || first >= places.begin + places.count) {
-      return absl::OkStatus();
-    }
+  // Returns what appends each record with a bad row, once, to the file of bad ones.
+  BadRows::Listener keeper_of_bad_records(const Places& places) const {
+    return
+        [this, places, kept = std::set<int64_t>()](int64_t place, const absl::Status& why) mutable {
+          const int64_t offset = (places.begin + place) / places_;
+          return kept.insert(offset).second ? keep_bad(offset, why.message()) : absl::OkStatus();
+        };
+  }
+
+  absl::Status keep_bad(int64_t offset, absl::string_view why) const {
+    const auto found = std::lower_bound(records_.offsets.begin(), records_.offsets.end(), offset);
+    if (found == records_.offsets.end() || *found != offset) return absl::OkStatus();
+    const auto record = found - records_.offsets.begin();
+    absl::ConsumePrefix(&why, error_at(offset, "").message());
+    if (!absl::ConsumePrefix(&why, ", ")) absl::ConsumePrefix(&why, ": ");
     nlohmann::ordered_json json{{"topic", range_.topic},
                                 {"partition", range_.partition},
-                                {"offset", records_.offsets[record]},
+                                {"offset", offset},
                                 {"time_ms", records_.times[record]},
                                 {"why", std::string(why)}};
     json["key_base64"] = absl::Base64Escape(records_.keys[record]);
     json["value_base64"] = absl::Base64Escape(records_.values[record]);
-    ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file, files_.open_for_append(path),
+    ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file,
+                     files_.open_for_append(topic_->config().bad_records()),
                      "windows.kafka.bad_records");
     RETURN_IF_ERROR(file->append(json_line(json) + "\n"), "windows.kafka.bad_records");
     return annotate(file->close(), "windows.kafka.bad_records");

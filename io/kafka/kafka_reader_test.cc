@@ -181,6 +181,7 @@ class KafkaArrowTest : public KafkaReaderTest {
   KafkaArrowTest() {
     topic().mutable_payload()->set_name("arrow");
     topic().set_rows_per_record(3);
+    FileSystem::local().remove(path_).IgnoreError();
     topic().set_bad_records(path_);
     const auto produce_rows = [&](int64_t first, int64_t rows) {
       cluster_.produce("t", 0, arrow_stream(first, rows), absl::StrCat("k", first));
@@ -234,7 +235,14 @@ TEST_F(KafkaArrowTest, BadRecordsAreKept) {
                        open_file(UriFileSystem::process(), "kafka://t/0/0-6", data_));
   BadRows bad(18, /*skip=*/true);
   ASSERT_OK(file->read({0, 0, 18}, {{1, ValueType::kDouble}}, bad).status());
+  // As features do, which check the values.
+  for (const char* why : {"column x: 7 is too large", "column x: so is 8"}) {
+    ASSERT_OK(bad.add(1, absl::DataLossError(absl::StrCat(file->path(), ", offset 0, ", why))));
+  }
   ASSERT_OK_AND_ASSIGN(const std::string kept, read_file(FileSystem::local(), path_));
+  EXPECT_EQ(std::count(kept.begin(), kept.end(), '\n'), 3) << kept;
+  EXPECT_THAT(kept, HasSubstr(R"("offset":0)"));
+  EXPECT_THAT(kept, HasSubstr(R"("why":"column x: 7 is too large","key_base64":"azA=")"));
   EXPECT_THAT(kept, HasSubstr(R"({"topic":"t","partition":0,"offset":2,"time_ms":)"));
   EXPECT_THAT(kept, HasSubstr(R"("key_base64":"YmFk","value_base64":"b29wcw=="})"));
   EXPECT_THAT(kept, HasSubstr("a record of more than 3 rows (windows.kafka.rows_per_record)"));
