@@ -48,7 +48,20 @@ absl::Status ExampleTraceHook::start(HookContext& context) {
   begins_at_ = last_step_ = context.progress().step;
   window_ = context.progress().window;
   ids_.clear();
-  return absl::OkStatus();
+  return context.phase() == Phase::kTrain ? remove_repeated(context) : absl::OkStatus();
+}
+
+// Also for a run that makes no step: nothing may remain of steps that are no longer in a
+// checkpoint.
+absl::Status ExampleTraceHook::remove_repeated(const HookContext& context) {
+  const absl::Status own = remove_from(directory_of(context.rank()), begins_at_);
+  if (!absl::IsNotFound(own)) RETURN_IF_ERROR(own);
+  // There may have been more ranks.
+  for (int other = context.rank() + context.world_size();; other += context.world_size()) {
+    const absl::Status status = remove_from(directory_of(other), begins_at_);
+    if (absl::IsNotFound(status)) return absl::OkStatus();
+    RETURN_IF_ERROR(status);
+  }
 }
 
 absl::Status ExampleTraceHook::before_window(HookContext& context, const Window& window) {
@@ -70,7 +83,7 @@ absl::Status ExampleTraceHook::after_step(HookContext& context, const StepResult
   const std::vector<int64_t> ids = std::exchange(ids_, {});
   last_step_ = context.progress().step;
   if (!result.applied) return absl::OkStatus();
-  if (file_ == nullptr) RETURN_IF_ERROR(open(context.rank(), context.world_size()));
+  if (file_ == nullptr) RETURN_IF_ERROR(open(context.rank()));
   const Progress& progress = context.progress();
   // A single write per line, so that a killed process leaves whole lines.
   return file_->append(absl::StrCat(kLineBegin, progress.step, ",\"epoch\":", progress.epoch,
@@ -102,19 +115,13 @@ absl::Status ExampleTraceHook::remove_from(const std::string& directory, int64_t
       .status();
 }
 
-absl::Status ExampleTraceHook::open(int rank, int world_size) {
-  const auto directory_of = [this](int of) {
-    return join_path(directory_, absl::StrCat("rank-", of));
-  };
+std::string ExampleTraceHook::directory_of(int rank) const {
+  return join_path(directory_, absl::StrCat("rank-", rank));
+}
+
+absl::Status ExampleTraceHook::open(int rank) {
   const std::string directory = directory_of(rank);
   RETURN_IF_ERROR(files_.create_directories(directory));
-  RETURN_IF_ERROR(remove_from(directory, begins_at_));
-  // There may have been more ranks.
-  for (int other = rank + world_size;; other += world_size) {
-    const absl::Status status = remove_from(directory_of(other), begins_at_);
-    if (absl::IsNotFound(status)) break;
-    RETURN_IF_ERROR(status);
-  }
   const std::string name = absl::StrFormat("%s%08d%s", kPrefix, begins_at_, kSuffix);
   path_ = join_path(directory, name);
   ASSIGN_OR_RETURN(file_, files_.create(path_));

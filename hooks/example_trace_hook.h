@@ -49,7 +49,9 @@ class ExampleTraceHook : public Hook {
   absl::Status save_state(HookState& state) const override;
 
  private:
-  absl::Status open(int rank, int world_size);
+  std::string directory_of(int rank) const;
+  absl::Status open(int rank);
+  absl::Status remove_repeated(const HookContext& context);
   absl::Status remove_from(const std::string& directory, int64_t begin);
 
   FileSystem& files_;

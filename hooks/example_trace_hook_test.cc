@@ -97,12 +97,12 @@ TEST_F(ExampleTraceHookTest, AResumedRunRemovesLinesThatACrashLeft) {
     FakeHookContext context;
     context.at.step = 2;
     ASSERT_OK(hook.start(context));
+    EXPECT_THAT(read_file(files_, name), IsOkAndHolds(kept)) << "also without a step";
+    EXPECT_THAT(read_file(files_, "trace/rank-1/from-00000000.jsonl"), IsOkAndHolds(kept));
     context.at.step = 3;
     StepResult result;
     result.applied = true;
     ASSERT_OK(hook.after_step(context, result));
-    EXPECT_THAT(read_file(files_, name), IsOkAndHolds(kept));
-    EXPECT_THAT(read_file(files_, "trace/rank-1/from-00000000.jsonl"), IsOkAndHolds(kept));
     EXPECT_EQ(lines("from-00000002.jsonl").size(), 1u);
   }
 }
