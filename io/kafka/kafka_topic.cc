@@ -1,6 +1,7 @@
 #include "io/kafka/kafka_topic.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -141,7 +142,11 @@ class Consumer : public KafkaConsumer {
     const Partitions asked = one(partition, absl::ToUnixMillis(time));
     RETURN_IF_ERROR(reply(library_.offsets_for_times_(client_, asked.get(), kCallMs)));
     RETURN_IF_ERROR(reply(asked->elems[0].err));
-    ASSIGN_OR_RETURN(const KafkaOffsets all, offsets(partition));
+    constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
+    std::vector<KafkaOffsets> ranges(partition + 1, {.begin = 0, .end = kAll});
+    KafkaOffsets& all = ranges.back();
+    ASSIGN_OR_RETURN(all, offsets(partition));
+    RETURN_IF_ERROR(extend(kAll, &ranges));
     const int64_t found = asked->elems[0].offset;
     if (found < 0 || found >= all.end) return all.end;
     // One broker names the first record if all are earlier.

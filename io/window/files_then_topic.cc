@@ -1,13 +1,22 @@
 #include "io/window/files_then_topic.h"
 
+#include <utility>
+
 #include "base/status_macros.h"
 
 namespace millrace {
 
 absl::StatusOr<Found> FilesThenTopic::find(bool no_more, WindowPosition& position) {
+  WindowPosition next = position;
+  ASSIGN_OR_RETURN(const Found found, find_next(no_more, next));
+  if (found == Found::kWindow) position = std::move(next);
+  return found;
+}
+
+absl::StatusOr<Found> FilesThenTopic::find_next(bool no_more, WindowPosition& position) {
   if (!is_of_topic(position)) {
-    // A mistake is an error at once, not behind the last file.
-    RETURN_IF_ERROR(topic_->start_status());
+    // A mistake is an error at once, not behind the last file, and the offsets stay as they are.
+    if (position.start_offset_size() == 0) RETURN_IF_ERROR(topic_->note_start(position));
     if (files_ == nullptr) {
       ASSIGN_OR_RETURN(files_, make_files_());
     }

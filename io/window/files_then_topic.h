@@ -36,6 +36,8 @@ class FilesThenTopic : public WindowSource {
   int64_t seen() const override { return topic_->seen(); }
 
  private:
+  // find(), which may change `position` if it finds no window.
+  absl::StatusOr<Found> find_next(bool no_more, WindowPosition& position);
   static bool is_of_topic(const WindowPosition& position) {
     return position.next_offset_size() > 0;
   }

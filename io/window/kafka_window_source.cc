@@ -82,8 +82,25 @@ std::vector<StreamFigure> KafkaWindowSource::figures() const {
   return figures;
 }
 
+absl::Status KafkaWindowSource::note_start(WindowPosition& position) {
+  ASSIGN_OR_RETURN(const Offsets given, start_offsets_);
+  const int64_t count = given.empty() ? 1 : given.rbegin()->first + 1;
+  for (int64_t partition = 0; partition < count; ++partition) {
+    const auto start = given.find(partition);
+    position.add_start_offset(start == given.end() ? -1 : start->second);
+  }
+  const absl::Status looked = topic_->with_consumer([&](KafkaConsumer& consumer) -> absl::Status {
+    ASSIGN_OR_RETURN(Ranges ranges, ready(consumer, position));
+    return consumer.extend(/*wanted=*/1, &ranges);
+  });
+  first_.clear();  // partitions that are not given begin where they begin then
+  if (!absl::IsUnavailable(looked)) return annotate(looked, "windows.kafka.start_offsets");
+  MILLRACE_LOG(WARNING) << "the topic behind the files was not looked at: " << looked.message();
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Found> KafkaWindowSource::find(bool no_more, WindowPosition& position) {
-  if (position.next_offset_size() == 0) RETURN_IF_ERROR(start_status());
+  if (position.next_offset_size() == 0) RETURN_IF_ERROR(given_offsets(position).status());
   Ranges ranges;
   Found found = Found::kNotYet;
   RETURN_IF_ERROR(topic_->with_consumer([&](KafkaConsumer& consumer) {
@@ -103,6 +120,7 @@ absl::StatusOr<Found> KafkaWindowSource::find(bool no_more, WindowPosition& posi
   if (found != Found::kWindow) return found;
   position.clear_file();
   position.clear_next_offset();
+  position.clear_start_offset();
   int64_t total = 0;
   for (size_t partition = 0; partition < ranges.size(); ++partition) {
     const auto [begin, end] = ranges[partition];
@@ -237,7 +255,7 @@ absl::StatusOr<KafkaWindowSource::Ranges> KafkaWindowSource::ready(KafkaConsumer
     ASSIGN_OR_RETURN(ranges[partition], consumer.offsets(partition));
   }
   if (begins && first_.size() < ranges.size()) {
-    ASSIGN_OR_RETURN(first_, first_offsets(consumer, ranges));
+    ASSIGN_OR_RETURN(first_, first_offsets(consumer, position, ranges));
   }
   // Partitions that were added begin at their first record.
   for (int32_t partition = 0; partition < count; ++partition) {
@@ -252,8 +270,8 @@ absl::StatusOr<KafkaWindowSource::Ranges> KafkaWindowSource::ready(KafkaConsumer
 }
 
 // Returns where a new job begins in each partition. What is known already stays.
-absl::StatusOr<std::vector<int64_t>> KafkaWindowSource::first_offsets(KafkaConsumer& consumer,
-                                                                      const Ranges& all) const {
+absl::StatusOr<std::vector<int64_t>> KafkaWindowSource::first_offsets(
+    KafkaConsumer& consumer, const WindowPosition& position, const Ranges& all) const {
   std::vector<int64_t> first = first_;
   Ranges ends = all;
   const bool at_end = config_.start() == KafkaWindows::LATEST && !config_.has_start_time();
@@ -261,7 +279,7 @@ absl::StatusOr<std::vector<int64_t>> KafkaWindowSource::first_offsets(KafkaConsu
     constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
     RETURN_IF_ERROR(consumer.extend(kAll, &ends));
   }
-  const Offsets& given = *start_offsets_;
+  ASSIGN_OR_RETURN(const Offsets given, given_offsets(position));
   if (!given.empty() && given.rbegin()->first >= static_cast<int64_t>(all.size())) {
     return absl::InvalidArgumentError(absl::StrCat("windows.kafka.start_offsets: partition ",
                                                    given.rbegin()->first, " is none of the ",
@@ -282,6 +300,17 @@ absl::StatusOr<std::vector<int64_t>> KafkaWindowSource::first_offsets(KafkaConsu
     }
   }
   return first;
+}
+
+absl::StatusOr<KafkaWindowSource::Offsets> KafkaWindowSource::given_offsets(
+    const WindowPosition& position) const {
+  if (position.start_offset_size() == 0) return start_offsets_;
+  Offsets offsets;
+  for (int partition = 0; partition < position.start_offset_size(); ++partition) {
+    const int64_t offset = position.start_offset(partition);
+    if (offset >= 0) offsets[partition] = offset;
+  }
+  return offsets;
 }
 
 absl::StatusOr<KafkaWindowSource::Offsets> KafkaWindowSource::read_start_offsets(

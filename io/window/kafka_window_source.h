@@ -29,8 +29,11 @@ class KafkaWindowSource : public WindowSource {
                                                                    const KafkaWindows& config,
                                                                    Clock& clock = Clock::real());
 
-  // Returns the error of start_offsets, which matters if the stream begins.
-  absl::Status start_status() const { return start_offsets_.status(); }
+  // Notes in `position`, which has no window of the topic yet, where the topic begins, for find()
+  // after other windows. Then looks at the topic, so that a mistake is an error now; a broker that
+  // does not answer is a warning. Errors: of start_offsets; OutOfRange, InvalidArgument and
+  // FailedPrecondition as of find().
+  absl::Status note_start(WindowPosition& position);
 
   absl::StatusOr<Found> find(bool no_more, WindowPosition& position) override;
   absl::StatusOr<Found> look_ahead(WindowPosition&) override { return Found::kNotYet; }
@@ -62,7 +65,10 @@ class KafkaWindowSource : public WindowSource {
   // Returns what follows `position` in each partition.
   absl::StatusOr<Ranges> ready(KafkaConsumer& consumer, const WindowPosition& position);
   absl::StatusOr<std::vector<int64_t>> first_offsets(KafkaConsumer& consumer,
+                                                     const WindowPosition& position,
                                                      const Ranges& all) const;
+  // Returns the offsets of start_offsets that are given, as of the beginning of the stream.
+  absl::StatusOr<Offsets> given_offsets(const WindowPosition& position) const;
   static absl::StatusOr<Offsets> read_start_offsets(FileSystem& files, const KafkaWindows& config);
   absl::Status begin_at(int32_t partition, int64_t begin, KafkaOffsets& range);
   bool is_due(int64_t records, const WindowPosition& position);

@@ -128,13 +128,22 @@ TEST_F(KafkaTest, FilesAndThenTheTopic) {
   EXPECT_EQ(early.exit_code, 66) << early.err;
   EXPECT_THAT(early.err, HasSubstr("windows.kafka.start_offsets"));
   EXPECT_EQ(newest_step("out"), 0) << "before the first step";
+  for (const char* wrong : {R"({"offsets": {"7": 0}})", R"({"offsets": {"0": 4000}})"}) {
+    write("offsets.json", wrong);
+    const ProgramResult mistaken = run();
+    EXPECT_EQ(mistaken.exit_code, kUsage) << mistaken.err;
+    EXPECT_THAT(mistaken.err, HasSubstr("windows.kafka.start_offsets: "));
+    EXPECT_EQ(newest_step("out"), 0) << "before the first step";
+  }
   write("offsets.json", offsets);
   ASSERT_EQ(run({"--output_dir", "whole"}).exit_code, 0);
   EXPECT_EQ(trained("whole"), produced(4));
   const std::string content = content_of("whole");
   for (const int64_t step : {3, 7, 8, 9, 12}) {
     const std::string output = absl::StrCat("from-", step);
+    write("offsets.json", offsets);
     ASSERT_EQ(run({"--output_dir", output, "--max_steps", absl::StrCat(step)}).exit_code, 0);
+    write("offsets.json", "the checkpoint has the offsets");
     ASSERT_EQ(run({"--output_dir", output}).exit_code, 0);
     EXPECT_EQ(content_of(output), content) << "from step " << step;
   }
