@@ -73,12 +73,14 @@ absl::StatusOr<Found> WindowStream::next(WindowPosition& position) {
       last_news_ = clock_.elapsed();
       said_idle_ = false;
     }
+    if (found == Found::kEnded) warn_of_unknown_names();
     if (found != Found::kWindow) return found;
     position.clear_repeat();
     position.clear_damage();
     if (is_skipped(position.name())) {
       MILLRACE_LOG(INFO) << "window " << position.name() << " is left out (windows.skip)";
       position.set_damage(kSkippedWindow);
+      skipped_.insert(position.name());
     }
     position.set_files_before(given);
     add_digests(position);
@@ -134,6 +136,15 @@ std::vector<std::string> WindowStream::paths_of(const WindowPosition& position) 
 bool WindowStream::is_skipped(const std::string& name) const {
   const auto& skip = options_.data.windows().skip();
   return std::find(skip.begin(), skip.end(), name) != skip.end();
+}
+
+// A name that was mistyped protects from nothing.
+void WindowStream::warn_of_unknown_names() {
+  for (const std::string& name : options_.data.windows().skip()) {
+    if (skipped_.insert(name).second) {
+      MILLRACE_LOG(WARNING) << "windows.skip: no window of this run has the name " << name;
+    }
+  }
 }
 
 void WindowStream::set_waiting(bool waits) {

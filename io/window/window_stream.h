@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,7 @@ class WindowStream {
   WindowStream(const DatasetOptions& options, Clock& clock) : options_(options), clock_(clock) {}
   bool has_been_idle();
   bool is_skipped(const std::string& name) const;
+  void warn_of_unknown_names();
   void add_digests(WindowPosition& position) const;
 
   const DatasetOptions options_;
@@ -68,6 +70,7 @@ class WindowStream {
   std::unique_ptr<WindowSource> source_;
   bool waits_ = false;
   bool said_idle_ = false;
+  std::set<std::string> skipped_;  // names of windows.skip that came, or of which was warned
   absl::Duration last_news_ = absl::ZeroDuration();  // the clock's elapsed()
   int64_t seen_ = -1;
 };

@@ -118,9 +118,10 @@ TEST_F(StreamingTest, AGateStopsBeforeABadWindowAndTheWindowCanBeSkipped) {
                                      "share of rows with c1 is 0.5, and present.min is 0.9"));
   EXPECT_EQ(newest_step("out"), kSteps) << "nothing of the window was trained on";
   auto skips = gate;
-  skips.insert(skips.end(), {"--set", "train.train_data.windows.skip='part-0001.csv'"});
+  skips.insert(skips.end(), {"--set", "train.train_data.windows.skip=['part-0001.csv', 'no']"});
   const ProgramResult rest = run(skips);
   ASSERT_EQ(rest.exit_code, 0) << rest.err;
+  EXPECT_THAT(rest.err, HasSubstr("windows.skip: no window of this run has the name no\n"));
   auto expected = produced(3);
   expected.erase(1);
   EXPECT_EQ(trained("out"), expected);
