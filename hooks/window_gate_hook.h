@@ -30,10 +30,9 @@ struct WindowGateOptions {
 
 // Reads each new window once more, each rank its part, before its progressive evaluation and its
 // first step: counts rows, positive labels and rows with a value of a feature
-// (DatasetOptions::missing_of). Reports them as
-// window_rows, window_positive_LABEL and window_present_FEATURE. A window beyond a limit ends the
-// run, or is a warning. The figures are the state of the hook, so that a window that a resume
-// continues has them.
+// (DatasetOptions::missing_of). Reports them as window_rows, window_positive_LABEL and
+// window_present_FEATURE. A window beyond a limit ends the run, or is a warning. The figures are
+// the state of the hook, so that a window that a resume continues has them.
 class WindowGateHook : public Hook {
  public:
   // Borrows `windows`.

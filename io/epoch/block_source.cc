@@ -250,8 +250,8 @@ absl::Status BlockSource::add_missing_of(const std::string& name, const DatasetO
     if (config.name() != name) continue;
     const int64_t column = index_of(files_.columns(), column_of(config));
     FeatureSource feature{.name = name, .kind = FeatureConfig::DENSE};
-    ASSIGN_OR_RETURN(feature.transform, FeatureTransform::create_is_missing(
-                                            config, type_for(config, column), *options.files));
+    ASSIGN_OR_RETURN(feature.transform,
+                     FeatureTransform::create_is_missing(config, type_for(config, column)));
     feature.column = add_request({column, feature.transform->reads_as()});
     features_.push_back(std::move(feature));
     return absl::OkStatus();

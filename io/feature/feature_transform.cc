@@ -130,6 +130,11 @@ absl::string_view outside_text(LabelRange range) {
          "1 of other labels";
 }
 
+// Names a feature and its column in errors.
+std::string source_of(const FeatureConfig& feature) {
+  return absl::StrCat("feature \"", feature.name(), "\" from column \"", column_of(feature), "\"");
+}
+
 // Appends rows without defaults.
 void append_lists(const IdColumn& list, IdColumn* out) {
   if (!list.weights.empty() && out->weights.empty()) out->weights.resize(out->values.size(), 1);
@@ -149,6 +154,16 @@ const std::string& column_of(const FeatureConfig& feature) {
 absl::StatusOr<FeatureTransform> FeatureTransform::create(const FeatureConfig& feature,
                                                           ValueType column, LabelRange labels,
                                                           FileSystem& files) {
+  // prepare() reads files, so errors of the configuration come first.
+  ASSIGN_OR_RETURN(FeatureTransform transform, fit(feature, column, labels));
+  for (const Step& step : transform.steps_) {
+    RETURN_IF_ERROR(step.transform->prepare(files), source_of(feature));
+  }
+  return transform;
+}
+
+absl::StatusOr<FeatureTransform> FeatureTransform::fit(const FeatureConfig& feature,
+                                                       ValueType column, LabelRange labels) {
   RETURN_IF_ERROR(check_feature(absl::StrCat("feature \"", feature.name(), "\""), feature));
   FeatureTransform transform;
   transform.wants_ids_ = is_id_kind(feature.kind());
@@ -165,21 +180,17 @@ absl::StatusOr<FeatureTransform> FeatureTransform::create(const FeatureConfig& f
     transform.masks_ = transform.has_default_ = true;
     transform.default_number_ = std::numeric_limits<double>::quiet_NaN();
   }
-  const std::string what =
-      absl::StrCat("feature \"", feature.name(), "\" from column \"", column_of(feature), "\"");
+  const std::string what = source_of(feature);
   RETURN_IF_ERROR(transform.check_default(), what);
   ASSIGN_OR_RETURN(Steps steps, transform.create_steps(feature), what);
   RETURN_IF_ERROR(transform.fit_to_column(feature, column, steps), what);
-  // prepare() reads files, so errors of the configuration come first.
-  for (const Step& step : steps) RETURN_IF_ERROR(step.transform->prepare(files), what);
   transform.steps_ = std::move(steps);
   return transform;
 }
 
 absl::StatusOr<FeatureTransform> FeatureTransform::create_is_missing(const FeatureConfig& feature,
-                                                                     ValueType column,
-                                                                     FileSystem& files) {
-  ASSIGN_OR_RETURN(FeatureTransform own, create(feature, column, LabelRange::kAny, files));
+                                                                     ValueType column) {
+  ASSIGN_OR_RETURN(FeatureTransform own, fit(feature, column, LabelRange::kAny));
   FeatureTransform transform;
   transform.reads_as_ = own.reads_as_;
   transform.missing_values_ = std::move(own.missing_values_);

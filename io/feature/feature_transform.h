@@ -51,7 +51,7 @@ class FeatureTransform {
   // transforms, missing_values apart: 1 there, else 0. Reads the column as the feature does.
   // Errors: as create().
   static absl::StatusOr<FeatureTransform> create_is_missing(const FeatureConfig& feature,
-                                                            ValueType column, FileSystem& files);
+                                                            ValueType column);
 
   // Returns the type as which the column must be read. For kText: the type that the first transform
   // (without one, the feature) takes, and text if missing_values compares cells as text. Else the
@@ -89,6 +89,9 @@ class FeatureTransform {
   using Steps = std::vector<Step>;
 
   FeatureTransform() = default;
+  // create() without Transform::prepare().
+  static absl::StatusOr<FeatureTransform> fit(const FeatureConfig& feature, ValueType column,
+                                              LabelRange labels);
   // Makes the transforms but missing_values, without their types.
   absl::StatusOr<Steps> create_steps(const FeatureConfig& feature);
   // Sets reads_as_ and missing_values_. Returns the type of the values that `steps` begin with.

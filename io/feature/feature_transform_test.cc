@@ -793,7 +793,7 @@ TEST(FeatureTransformTest, DelimitedTextMissesTheSameValuesWhateverIsMadeOfIt) {
   EXPECT_THAT(result("transform { is_missing {} }"), ElementsAre(0, 0, 0, 1, 1, 0));
 }
 
-// What is missing is what the feature, without its default, has no value of.
+// The rows in which the feature without its default has no value.
 TEST(FeatureTransformTest, TellsWhereAFeatureHasNoValue) {
   const double nan = std::nan("");
   const struct {
@@ -836,7 +836,7 @@ TEST(FeatureTransformTest, TellsWhereAFeatureHasNoValue) {
     SCOPED_TRACE(text);
     ASSERT_OK_AND_ASSIGN(const FeatureTransform own, make(text, type));
     ASSERT_OK_AND_ASSIGN(const FeatureTransform transform,
-                         FeatureTransform::create_is_missing(feature(text), type, test_files()));
+                         FeatureTransform::create_is_missing(feature(text), type));
     EXPECT_EQ(transform.reads_as(), own.reads_as());
     EXPECT_FALSE(transform.distinguishes_text());
     std::vector<float> out;

@@ -235,7 +235,7 @@ TEST_F(KafkaArrowTest, BadRecordsAreKept) {
                        open_file(UriFileSystem::process(), "kafka://t/0/0-6", data_));
   BadRows bad(18, /*skip=*/true);
   ASSERT_OK(file->read({0, 0, 18}, {{1, ValueType::kDouble}}, bad).status());
-  // As features do, which check the values.
+  // A feature reports values that it refuses.
   for (const char* why : {"column x: 7 is too large", "column x: so is 8"}) {
     ASSERT_OK(bad.add(1, absl::DataLossError(absl::StrCat(file->path(), ", offset 0, ", why))));
   }

@@ -271,7 +271,7 @@ class Consumer : public KafkaConsumer {
       if ((*message)->offset < range.end) continue;  // of an assignment before this one
       limit = Clock::real().elapsed() + absl::Milliseconds(kCallMs);
       if (wanted > 0) range.end = (*message)->offset + (is_end ? 0 : 1);
-      // What is behind an end shows that reading gets there.
+      // A record, or the end of the partition, proves that reading reaches the end of the range.
       waits[partition] = !is_end && range.end - range.begin < wanted;
       count -= waits[partition] == 0 ? 1 : 0;
     }

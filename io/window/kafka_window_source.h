@@ -29,10 +29,10 @@ class KafkaWindowSource : public WindowSource {
                                                                    const KafkaWindows& config,
                                                                    Clock& clock = Clock::real());
 
-  // Notes in `position`, which has no window of the topic yet, where the topic begins, for find()
-  // after other windows. Then looks at the topic, so that a mistake is an error now; a broker that
-  // does not answer is a warning. Errors: of start_offsets; OutOfRange, InvalidArgument and
-  // FailedPrecondition as of find().
+  // Puts the offsets of start_offsets into `position`, which has no window of the topic yet; find()
+  // begins there. Looks at the topic, so that a mistake is an error before the first window of
+  // files. Logs a warning if no broker answers. Errors: of start_offsets; all but Unavailable of
+  // that look.
   absl::Status note_start(WindowPosition& position);
 
   absl::StatusOr<Found> find(bool no_more, WindowPosition& position) override;

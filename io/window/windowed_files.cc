@@ -463,13 +463,12 @@ absl::StatusOr<std::unique_ptr<Dataset>> WindowedFiles::open_window_again(
     absl::Span<const std::string> missing_of) {
   std::unique_ptr<Dataset> again;
   if (open_ == nullptr || !is_new_) return again;
+  DatasetOptions options =
+      is_mix() ? new_data_alone(mix_options(position_)) : plain_options(0, position_);
+  options.missing_of.assign(missing_of.begin(), missing_of.end());
   if (is_mix()) {
-    DatasetOptions options = new_data_alone(mix_options(position_));
-    options.missing_of.assign(missing_of.begin(), missing_of.end());
     ASSIGN_OR_RETURN(again, open_mixed_dataset(options));
   } else {
-    DatasetOptions options = plain_options(0, position_);
-    options.missing_of.assign(missing_of.begin(), missing_of.end());
     ASSIGN_OR_RETURN(again, open_dataset(options));
   }
   return std::make_unique<OneEpoch>(std::move(again), epoch_of_window(position_));
